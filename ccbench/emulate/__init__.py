@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running scenarios: :func:`run` for one, :func:`run_many` for many side by side.
+"""Execution of scenarios: :func:`run` for one, :func:`run_many` for many in parallel.
 
-:func:`repeat` runs one scenario with several seeds and returns means with their intervals.
-:func:`gather` brings the runs together that one result needs. :func:`cluster` gives
-:func:`run_many` the machines of a dask cluster. Engines describe themselves: see
-:mod:`ccbench.emulate.engine`.
+:func:`repeat` runs one scenario with several seeds and returns means with confidence intervals.
+:func:`gather` groups the runs by the results that need them. :func:`cluster` gives :func:`run_many`
+the machines of a dask cluster. :mod:`ccbench.emulate.engine` defines the interface of engines.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ __all__ = [
     "work_mbit",
 ]
 
-# Imported when they are first used: the command line's --help needs only the engines' descriptions.
+# Names are imported on first use: the command line's --help needs only the engines' descriptions.
 _HOMES = {
     "Check": "ccbench.emulate.engine",
     "DEFAULT_STORE": "ccbench.emulate._run",
@@ -72,6 +71,5 @@ _HOMES = {
     "run_many": "ccbench.emulate._run_many",
     "work_mbit": "ccbench.emulate._load",
 }
-
 
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that are not this process: a dask cluster, and what it means when they are lost."""
+"""Connection to a dask cluster, and errors of executors."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from concurrent.futures import Executor
 
-__all__ = ["WorkersKilled", "cluster", "losses_explained"]
+__all__ = ["WorkersKilled", "cluster", "executor_errors"]
 
-#: How long to wait for the scheduler, and then for its first worker, in seconds.
-_PATIENCE_S = 10
+#: Time limit for the scheduler, and then for its first worker, in seconds.
+_TIMEOUT_S = 10
 
 
 class WorkersKilled(EngineError):
-    """All workers that had this run were killed: by it, or by another one that they had."""
+    """All workers of this run were killed, by it or by another run on the same workers."""
 
 
 @contextmanager
 def cluster(address: str) -> Iterator[Executor]:
-    """Connect to a dask cluster: an executor for :func:`run_many` that runs things there.
+    """Connect to a dask cluster and yield its executor for :func:`run_many`.
 
-    The workers need the same ccbench as this process, and no file system that they share with it.
+    The workers need the same ccbench as this process, but no shared file system.
 
     Parameters
     ----------
     address : str
-        Of its scheduler: ``tcp://host:8786``.
+        Address of the scheduler, such as ``tcp://host:8786``.
 
     Raises
     ------
     InputError
-        If `address` is none.
+        If `address` is invalid.
     MissingRequirement
         If dask is not installed.
     CcbenchError
-        If no scheduler answers there, or it has no workers.
+        If no scheduler answers, or it has no workers.
 
     Examples
     --------
@@ -63,13 +63,13 @@ def cluster(address: str) -> Iterator[Executor]:
         message = "a cluster needs dask, which is not installed: pip install 'ccbench[cluster]'"
         raise MissingRequirement(message) from None
     try:
-        client = distributed.Client(address, timeout=_PATIENCE_S, set_as_default=False)
+        client = distributed.Client(address, timeout=_TIMEOUT_S, set_as_default=False)
     except (OSError, distributed.TimeoutError) as error:
         message = f"no dask scheduler answers at {address} ({error}): start one with `dask"
         raise CcbenchError(f"{message} scheduler`") from error
     with client:
         try:
-            client.wait_for_workers(1, timeout=_PATIENCE_S)
+            client.wait_for_workers(1, timeout=_TIMEOUT_S)
         except distributed.TimeoutError:
             message = f"the dask scheduler at {address} has no workers: start some with `dask"
             raise CcbenchError(f"{message} worker {address} --nworkers auto`") from None
@@ -77,41 +77,43 @@ def cluster(address: str) -> Iterator[Executor]:
 
 
 @contextmanager
-def losses_explained() -> Iterator[None]:
-    """Turn what an executor raises when it has lost workers or runs into errors that say so.
+def executor_errors() -> Iterator[None]:
+    """Translate the errors of an executor in the block.
 
     Raises
     ------
     WorkersKilled
-        If all workers that had this run were killed.
+        If all workers of this run were killed.
+    MissingRequirement
+        If a worker or the scheduler lacks a module.
     CcbenchError
-        If the executor can run nothing any more.
+        If the executor cannot run anything any more.
     """
-    kept = "start this again when that is mended; what was finished is kept"
+    step = "repair it and start again; finished runs are stored"
     try:
         yield
     except BrokenExecutor as error:
-        message = f"a worker process was killed, and the others of its pool were ended: {kept}"
+        message = f"a worker process was killed, which has ended its pool: {step}"
         raise CcbenchError(message) from error
     except Exception as error:
-        if (failure := _killing(error)) is not None:
+        if (failure := _workers_killed(error)) is not None:
             raise failure from error
         if isinstance(error, CancelledError) or type(error).__module__.startswith("distributed."):
             reason = f" ({error})" if str(error) else ""
-            message = f"the cluster's scheduler has ended or cannot be reached{reason}: {kept}"
+            message = f"the cluster's scheduler has ended or cannot be reached{reason}: {step}"
             raise CcbenchError(message) from error
         missing = error if isinstance(error, ImportError) else error.__cause__
         if isinstance(missing, ImportError):
             raise MissingRequirement(
-                f"the cluster does not have what this process has ({missing}): install the same "
-                "ccbench where the scheduler and the workers run"
+                f"a worker or its scheduler lacks a module that this process has ({missing}): "
+                "install the same ccbench there"
             ) from error
         raise
 
 
-def _killing(error: Any) -> WorkersKilled | None:
-    """Return what it means if dask gives a run up as so many workers that had it were killed."""
-    # An error of dask's if it has been imported at all.
+def _workers_killed(error: Any) -> WorkersKilled | None:
+    """Return the translation of dask's error about killed workers; None for other errors."""
+    # If dask has not been imported, the error cannot be its own.
     distributed = sys.modules.get("distributed")
     if distributed is None or not isinstance(error, distributed.KilledWorker):
         return None

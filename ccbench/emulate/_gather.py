@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that belong together: several for each result, run side by side."""
+"""Parallel runs grouped by the results that need them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Key = TypeVar("_Key")
 
 
 class RunMany(Protocol):
-    """:func:`ccbench.emulate.run_many` with its engine, store and workers."""
+    """:func:`ccbench.emulate.run_many` with bound engine, store and workers."""
 
     def __call__(
         self, scenarios: Sequence[Scenario], *, on_failure: Callable[[int, EngineError], None]
@@ -37,11 +37,11 @@ class Gathered(Generic[_Key]):
     Attributes
     ----------
     key
-        Which result.
+        Key of the result.
     runs : tuple of Run
-        One for each of its scenarios, in their order; empty if one failed.
+        The run of each of its scenarios, in order; empty if one failed.
     error : EngineError or None
-        Why it failed; None if it did not.
+        The error of a failed run, or None.
     """
 
     key: _Key
@@ -55,32 +55,32 @@ def gather(
     *,
     on_run: Callable[[Scenario], None],
 ) -> Iterator[Gathered[_Key]]:
-    """Run scenarios and yield each result's runs as soon as all are there, or one has failed.
+    """Run scenarios and yield the runs of each result once all are complete or one has failed.
 
     Parameters
     ----------
     needs : mapping
-        The scenarios of each result, by keys of the caller's. Equal scenarios are run once.
+        The scenarios of each result by the caller's keys. Equal scenarios run once.
     run_many : callable
-        What runs them.
+        Runs the scenarios.
     on_run : callable
-        Is called with each scenario that is done or has failed.
+        Called with each completed or failed scenario.
 
     Yields
     ------
     Gathered
-        In the order in which they are complete. Runs are dropped when no result needs them any
-        more, as they are large.
+        The results in the order of completion. Runs are large, and are dropped when no other result
+        needs them.
 
     Examples
     --------
     >>> needs = {"bbr": (experiment.solo, experiment.competing)}  # doctest: +SKIP
-    >>> for one in gather(needs, run_many, on_run=print):  # doctest: +SKIP
-    ...     print(one.key, one.runs)
+    >>> for result in gather(needs, run_many, on_run=print):  # doctest: +SKIP
+    ...     print(result.key, result.runs)
     """
     waiting = _Waiting(needs)
-    # The longest first, so that no core waits for a long one at the end. The runs of a result stay
-    # neighbours.
+    # Longest first, so that cores do not idle during a long last run. The sort is stable, so the
+    # runs of a result stay adjacent.
     scenarios = sorted(waiting.scenarios, key=work_mbit, reverse=True)
     failed: list[tuple[Scenario, EngineError]] = []
 
@@ -102,7 +102,7 @@ def gather(
 
 
 class _Waiting(Generic[_Key]):
-    """Results that are not complete, and the runs that they have."""
+    """Incomplete results and their completed runs."""
 
     def __init__(self, needs: Mapping[_Key, Sequence[Scenario]]) -> None:
         self._needs = {key: tuple(scenarios) for key, scenarios in needs.items()}
@@ -114,32 +114,32 @@ class _Waiting(Generic[_Key]):
 
     @property
     def scenarios(self) -> list[Scenario]:
-        """What must be run, each scenario once."""
+        """The scenarios to run, each once."""
         return list(self._waiting)
 
     def add(self, scenario: Scenario, run: Run) -> list[Gathered[_Key]]:
-        """Take a run; return the results that it completes."""
+        """Add a run and return the results that it completes."""
         waiting = self._waiting[scenario]
-        if waiting:  # those that did may all have been given up
+        if waiting:  # all results that need it may have failed
             self._runs[scenario] = run
         complete = [
-            Gathered(key=key, runs=tuple(self._runs[one] for one in self._needs[key]))
+            Gathered(key=key, runs=tuple(self._runs[needed] for needed in self._needs[key]))
             for key in waiting
-            if all(one in self._runs for one in self._needs[key])
+            if all(needed in self._runs for needed in self._needs[key])
         ]
         for result in complete:
-            self._forget(result.key)
+            self._drop(result.key)
         return complete
 
     def fail(self, scenario: Scenario, error: EngineError) -> list[Gathered[_Key]]:
-        """Give up the results that need a run that failed."""
-        given_up = list(self._waiting[scenario])
-        for key in given_up:
-            self._forget(key)
-        return [Gathered(key=key, error=error) for key in given_up]
+        """Return the failed results that need a failed run."""
+        failed = list(self._waiting[scenario])
+        for key in failed:
+            self._drop(key)
+        return [Gathered(key=key, error=error) for key in failed]
 
-    def _forget(self, key: _Key) -> None:
-        """Drop the runs that no other result needs."""
+    def _drop(self, key: _Key) -> None:
+        """Drop a result, and its runs that no other result needs."""
         for scenario in dict.fromkeys(self._needs.pop(key)):
             self._waiting[scenario].remove(key)
             if not self._waiting[scenario]:

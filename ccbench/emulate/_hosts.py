@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the end hosts of all engines."""
+"""Sysctls of the end hosts of all engines."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from types import MappingProxyType
 
 __all__ = ["HOST_SYSCTLS"]
 
-#: Socket buffers must not be what limits a flow, whatever the path: bytes.
+#: Maximum size of socket buffers in bytes, high enough not to limit flows on any path.
 _LARGEST_BUFFER = 1 << 29
 
-#: Settings of both hosts. An engine's own and the scenario's come after them.
+#: Sysctls of both hosts. Those of the engine and the scenario take precedence.
 HOST_SYSCTLS = MappingProxyType(
     {
         "net.ipv4.tcp_rmem": f"4096 131072 {_LARGEST_BUFFER}",
         "net.ipv4.tcp_wmem": f"4096 16384 {_LARGEST_BUFFER}",
-        # Flows stand for different pairs of hosts: none starts from what another has learnt.
+        # Flows represent different pairs of hosts and must not share cached metrics.
         "net.ipv4.tcp_no_metrics_save": "1",
     }
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Upper bounds of a scenario's traffic, by which time, memory and records are estimated."""
+"""Upper bounds of a scenario's traffic, for estimates of time, memory and records."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ if TYPE_CHECKING:
 
 __all__ = ["packets", "samples", "work_mbit"]
 
-#: Packets sent again, as a share of those that a link carries.
-_SENT_AGAIN = 0.2
-#: Packets of a TCP flow besides full ones: SYN, the ACK that answers the receiver's, the last data,
-#: FIN.
+#: Retransmitted packets as a share of the packets that a link carries.
+_RETRANSMITTED = 0.2
+#: Packets of a TCP flow that are not full-sized: SYN, the ACK of the SYN-ACK, the last data, FIN.
 _SMALL_PACKETS = 4
-#: A flow is sampled when it starts, and when it ends.
-_FEWEST_SAMPLES = 2
+#: Samples of a flow at its start and end.
+_MIN_SAMPLES = 2
 #: Round trips of a flow that ends before it fills the link.
 _ROUND_TRIPS = 10
-#: What it costs to start a run, as so many Mbit sent.
+#: Cost of starting a run, expressed as sent data in Mbit.
 _START_UP_MBIT = 500.0
 
 
 def packets(scenario: Scenario) -> tuple[float, ...]:
-    """Return about how many packets arrive at each bottleneck at most.
+    """Return an upper bound of the number of packets that arrive at each bottleneck.
 
-    UDP flows send what they offer, TCP flows that or what the link carries. Where losses keep them
-    from that, it is too much.
+    UDP flows send their offered load, TCP flows the lower of their offered load and the link's
+    capacity. Flows that are limited by losses send less.
 
     Examples
     --------
@@ -41,53 +40,50 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
     >>> round(packets(scenario)[0])
     12004
     """
-    arrive = []
+    arrivals = []
     for i, link in enumerate(scenario.bottlenecks):
         joined = [flow for flow in scenario.flows if flow.first_bottleneck <= i]
         passing = [f for f in joined if f.last_bottleneck is None or f.last_bottleneck >= i]
         background_mbit = scenario.noise.background_share * link.mean_mbps * scenario.duration_s
         background = background_mbit * 1e6 / 8 / MTU_BYTES
-        arrive.append(background + _packets(passing, link, scenario.duration_s))
-    return tuple(arrive)
+        arrivals.append(background + _packets(passing, link, scenario.duration_s))
+    return tuple(arrivals)
 
 
 def samples(scenario: Scenario) -> float:
-    """Return about how many samples of flows a run has at most."""
+    """Return an upper bound of the number of samples of flows in a run."""
     interval_s = scenario.sample_interval_ms / 1e3
     return sum(
-        flow.flow_count * (_FEWEST_SAMPLES + _lasts_s(flow, scenario) / interval_s)
+        flow.flow_count * (_MIN_SAMPLES + _flow_duration_s(flow, scenario) / interval_s)
         for flow in scenario.flows
     )
 
 
 def work_mbit(scenario: Scenario) -> float:
-    """Return what a run costs in time where that goes by packets: so many Mbit sent.
-
-    A start counts as some, too.
-    """
+    """Return the work of a run in Mbit sent, including the cost of starting it."""
     return _START_UP_MBIT + sum(packets(scenario)) * MTU_BYTES * 8e-6
 
 
 def _packets(flows: list[Flow], link: Bottleneck, duration_s: float) -> float:
-    """Return how many packets of some flows arrive at a link."""
-    arrive = 0.0
+    """Return an upper bound of the number of packets that flows send to a link."""
+    arrivals = 0.0
     tcp = [flow for flow in flows if not flow.is_udp]
     for flow in flows:
         if flow.rate_mbps is not None and flow.is_udp:
             sent_bytes = flow.count * flow.rate_mbps * 1e6 / 8 * _active_s(flow, duration_s)
-            arrive += sent_bytes / flow.packet_bytes
+            arrivals += sent_bytes / flow.packet_bytes
     if tcp:
         stop_s = max(flow.start_s + _active_s(flow, duration_s) for flow in tcp)
         start_s = min(flow.start_s for flow in tcp)
-        carried_bytes = link.capacity_bytes(stop_s) - link.capacity_bytes(start_s)
+        capacity_bytes = link.capacity_bytes(stop_s) - link.capacity_bytes(start_s)
         offered = sum(_offered_packets(flow, link, duration_s) for flow in tcp)
-        arrive += min(offered, carried_bytes / MTU_BYTES) * (1 + _SENT_AGAIN)
-        arrive += _SMALL_PACKETS * sum(flow.flow_count for flow in tcp)
-    return arrive
+        arrivals += min(offered, capacity_bytes / MTU_BYTES) * (1 + _RETRANSMITTED)
+        arrivals += _SMALL_PACKETS * sum(flow.flow_count for flow in tcp)
+    return arrivals
 
 
 def _offered_packets(flow: Flow, link: Bottleneck, duration_s: float) -> float:
-    """Return how many full packets a group of TCP flows would send over a link."""
+    """Return the offered load of a group of TCP flows in full-sized packets."""
     if flow.arrivals:
         return sum(size_bytes for _, size_bytes in flow.arrivals) / MSS_BYTES
     if flow.size_bytes is not None:
@@ -106,28 +102,28 @@ def _offered_packets(flow: Flow, link: Bottleneck, duration_s: float) -> float:
     return flow.count * link.mean_mbps * 1e6 / 8 * on_s / MTU_BYTES
 
 
-def _lasts_s(flow: Flow, scenario: Scenario) -> float:
-    """Return how long each of a group's flows lasts, in seconds.
+def _flow_duration_s(flow: Flow, scenario: Scenario) -> float:
+    """Return the estimated duration of each of a group's flows in seconds.
 
-    One that sends some bytes is taken to need twice what ten round trips, a tenth of the link and
-    those before it take.
+    A flow of limited size is assumed to take twice the sum of ten round trips, its transmission at
+    a tenth of the slowest link's rate, and the backlog of the group.
     """
     active_s = _active_s(flow, scenario.duration_s)
-    payload_bytes, came_within_s = 0.0, 0.0
+    payload_bytes, arrival_span_s = 0.0, 0.0
     if flow.connections is not None:
         return active_s
     if flow.arrivals:
         payload_bytes = sum(size_bytes for _, size_bytes in flow.arrivals)
-        came_within_s = flow.arrivals[-1][0] - flow.arrivals[0][0]
+        arrival_span_s = flow.arrivals[-1][0] - flow.arrivals[0][0]
     elif flow.size_bytes is not None:
         payload_bytes = flow.count * flow.size_bytes
     if not payload_bytes:
         return active_s
     slowest_mbps = min(link.mean_mbps for link in scenario.bottlenecks)
-    all_s = payload_bytes * 8e-6 / slowest_mbps
+    transmission_s = payload_bytes * 8e-6 / slowest_mbps
     round_trips_s = _ROUND_TRIPS * (scenario.rtt_ms + flow.extra_rtt_ms) / 1e3
-    waits_s = max(0.0, all_s - came_within_s)
-    return min(active_s, 2 * (round_trips_s + 10 * all_s / flow.flow_count + waits_s))
+    backlog_s = max(0.0, transmission_s - arrival_span_s)
+    return min(active_s, 2 * (round_trips_s + 10 * transmission_s / flow.flow_count + backlog_s))
 
 
 def _active_s(flow: Flow, duration_s: float) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory and scratch space that this machine can give to runs."""
+"""Memory and scratch space of this machine that are available to runs."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from pathlib import Path
 
 __all__ = ["SHARED_MEMORY", "Machine", "cgroup_room_bytes"]
 
-#: Where programs put what has to be in memory, as a folder.
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - nothing is made here
+#: Folder of the file system for shared memory.
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - nothing is created here
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What runs may take of a machine.
+    """Resources of a machine that are available to runs.
 
     Parameters
     ----------
     memory_bytes : float
-        Memory.
+        Free memory.
     shared_bytes : float
-        Room in ``/dev/shm``, which is memory too.
+        Free space in ``/dev/shm``, which also counts as memory.
     scratch_bytes : float
-        Room in the folder for temporary files.
+        Free space in the folder for temporary files.
     scratch_in_memory : bool
-        Whether that folder's files are in memory, as on a tmpfs.
+        Whether that folder is in memory, as on a tmpfs.
     scratch : Path
-        The folder; the one that ``TMPDIR`` names.
+        The folder for temporary files, set by ``TMPDIR``.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Machine:
 
     @classmethod
     def here(cls) -> Machine:
-        """Return what is free here now, without swapping and within the limits of cgroups."""
+        """Return the free resources of this machine, without swap and within cgroup limits."""
         scratch = Path(tempfile.gettempdir())
         return cls(
             memory_bytes=min(_memory_bytes(), cgroup_room_bytes()),
@@ -63,28 +63,28 @@ class Machine:
 def cgroup_room_bytes(
     groups: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
 ) -> float:
-    """Return how much memory the limits of this process's cgroups leave; infinite without any.
+    """Return the memory left by the limits of this process's cgroups; infinite without limits.
 
     Parameters
     ----------
     groups : Path
-        The file that names the process's groups.
+        The file that lists the process's cgroups.
     root : Path
-        Where cgroups are mounted: version 2, or each controller of version 1 in a folder.
+        Mount point of cgroups: of version 2, or with a folder per controller of version 1.
     """
     return min((group.room_bytes() for group in _limited(groups, root)), default=math.inf)
 
 
 @dataclass(frozen=True)
 class _CgroupVersion:
-    """Files of a group, and the fields of its statistics that count pages of files.
+    """Files of a cgroup, and the fields of its statistics that count the page cache.
 
-    The kernel gives such pages up when memory is short.
+    The kernel reclaims the page cache when memory is short.
     """
 
     limit: str
-    use: str
-    of_files: tuple[str, ...]
+    usage: str
+    page_cache: tuple[str, ...]
 
 
 _VERSION_1 = _CgroupVersion(
@@ -94,43 +94,43 @@ _VERSION_1 = _CgroupVersion(
 )
 _VERSION_2 = _CgroupVersion("memory.max", "memory.current", ("inactive_file", "active_file"))
 
-#: Version 1 writes "no limit" as a number above this.
+#: Version 1 represents "no limit" by a number above this.
 _UNLIMITED_BYTES = 2**60
 
 
 @dataclass(frozen=True)
 class _Cgroup:
-    """A group of processes."""
+    """A cgroup."""
 
     folder: Path
     version: _CgroupVersion
 
     def limit_bytes(self) -> float:
-        """Return how much memory the group may take together."""
-        with suppress(OSError, ValueError):  # the root of version 2 has none; or it is "max"
+        """Return the memory limit of the group; infinite without a limit."""
+        with suppress(OSError, ValueError):  # no file in the root of version 2, or "max"
             limit_bytes = int((self.folder / self.version.limit).read_text(encoding="utf-8"))
             return limit_bytes if limit_bytes < _UNLIMITED_BYTES else math.inf
         return math.inf
 
     def room_bytes(self) -> float:
-        """Return what the limit leaves."""
+        """Return the memory left by the limit."""
         with suppress(OSError, ValueError):
-            used_bytes = int((self.folder / self.version.use).read_text(encoding="utf-8"))
+            used_bytes = int((self.folder / self.version.usage).read_text(encoding="utf-8"))
             text = (self.folder / "memory.stat").read_text(encoding="utf-8")
             statistics = _fields(text)
-            used_bytes -= sum(statistics.get(name, 0) for name in self.version.of_files)
+            used_bytes -= sum(statistics.get(name, 0) for name in self.version.page_cache)
             return max(0.0, self.limit_bytes() - used_bytes)
         return self.limit_bytes()
 
 
 @cache
 def _limited(groups: Path, root: Path) -> tuple[_Cgroup, ...]:
-    """Return the groups that have a limit and that this process's memory counts in.
+    """Return the cgroups with a limit that applies to this process.
 
-    In a container a group may have a name that is not visible; the mounted root then is the
-    container's own group.
+    In a container, the name of a group may not be visible; the mounted root is then the container's
+    own group.
     """
-    found = []
+    cgroups = []
     lines: list[str] = []
     with suppress(OSError):  # not Linux
         lines = groups.read_text(encoding="utf-8").splitlines()
@@ -140,8 +140,8 @@ def _limited(groups: Path, root: Path) -> tuple[_Cgroup, ...]:
             version = _VERSION_1 if controllers else _VERSION_2
             path = Path(name.lstrip("/"))
             folders = (root / controllers / group for group in (path, *path.parents))
-            found += [_Cgroup(folder, version) for folder in folders]
-    return tuple(group for group in found if group.limit_bytes() < math.inf)
+            cgroups += [_Cgroup(folder, version) for folder in folders]
+    return tuple(cgroup for cgroup in cgroups if cgroup.limit_bytes() < math.inf)
 
 
 def _memory_bytes() -> float:
@@ -152,7 +152,7 @@ def _memory_bytes() -> float:
 
 
 def _fields(text: str) -> dict[str, int]:
-    """Return the first word of each line with the number that follows."""
+    """Return the number in each line by the word before it."""
     lines = (line.split() for line in text.splitlines())
     return {words[0]: int(words[1]) for words in lines}
 
@@ -160,13 +160,13 @@ def _fields(text: str) -> dict[str, int]:
 def _free_bytes(folder: Path) -> float:
     try:
         return shutil.disk_usage(folder).free
-    except OSError:  # whoever uses it says so
+    except OSError:  # reported when the folder is used
         return math.inf
 
 
 @cache
 def _file_system(folder: Path) -> str:
-    """Return the type of the file system that a folder is on; empty where nobody knows."""
+    """Return the type of a folder's file system; empty if unknown."""
     with suppress(OSError):
         device = folder.stat().st_dev
         number = f"{os.major(device)}:{os.minor(device)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One scenario, several times."""
+"""Repetition of a scenario with several seeds."""
 
 from __future__ import annotations
 
@@ -33,39 +33,39 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     fresh: bool = False,
     on_run: Callable[[int, Run], None] | None = None,
 ) -> RepeatedRun:
-    """Run a scenario with several seeds and return the means of what came of it.
+    """Run a scenario with several seeds and return the means of the results.
 
     Parameters
     ----------
     scenario : Scenario
-        What to run; its seed is that of the first repetition.
+        The scenario; its seed is that of the first repetition.
     count : int
         Number of repetitions, 1 or more.
     engine, executor, jobs, store, fresh
         As in :func:`run_many`.
     on_run : callable, optional
-        Called with the position of each repetition, from 0, and its run, as soon as it is there. No
-        run is held in memory longer.
+        Called with the index of each repetition, from 0, and its run as soon as it is complete.
+        Runs are not kept in memory.
 
     Raises
     ------
     InputError
         If the engine cannot run this scenario, or `count` is below 1.
     EngineError
-        If a run fails: no repetition is left out.
+        If a run fails; no repetition is omitted.
 
     Examples
     --------
     >>> repeated = repeat(Scenario.load("examples/bbr-vs-cubic.toml"), 2)  # doctest: +SKIP
-    >>> flows = repeated.estimates(lambda one: one.flows)  # doctest: +SKIP
+    >>> flows = repeated.estimates(lambda repetition: repetition.flows)  # doctest: +SKIP
     >>> print(flows.loc[0, "throughput_mbps"])  # doctest: +SKIP
     6... ± ...
     """
-    # pandas, for those who do not repeat anything
+    # Avoids the import of pandas by users of other functions.
     from ccbench.run.repetition import RepeatedRun, Repetition, repetitions  # noqa: PLC0415
 
     check_is_scenario("scenario", scenario)
-    found: dict[int, Repetition] = {}
+    completed: dict[int, Repetition] = {}
     results = run_many(
         repetitions(scenario, count),
         engine=engine,
@@ -76,7 +76,7 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     )
     with closing(results):
         for i, run in results:
-            found[i] = Repetition.of(run)
+            completed[i] = Repetition.of(run)
             if on_run is not None:
                 on_run(i, run)
-    return RepeatedRun(scenario=scenario, repetitions=tuple(found[i] for i in range(count)))
+    return RepeatedRun(scenario=scenario, repetitions=tuple(completed[i] for i in range(count)))

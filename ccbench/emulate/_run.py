@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One scenario."""
+"""Execution of one scenario."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_STORE: Store = Store()
 
 
 def check_is_scenario(field: str, value: object) -> None:
-    """Make sure that what is to be run is a Scenario, and no path or list of them."""
+    """Check that a value is a Scenario, and not a path or a list."""
     if not isinstance(value, Scenario):
         step = "load a file with Scenario.load(path); run_many takes a list of scenarios"
         raise validation.bad(field, value, "a Scenario", step)
@@ -40,36 +40,30 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
     on_progress: Progress | None = None,
     machine: Machine | None = None,
 ) -> Run:
-    """Run a scenario, or return what came of it the last time.
+    """Run a scenario, or return its stored run.
 
-    If another process is running it just now for the same store, that one's result is awaited.
+    If another process is executing the same run for the same store, wait for its result.
 
     Parameters
     ----------
     scenario : Scenario
-        What to run.
+        The scenario.
     engine : str or Engine
-        What runs it.
+        The engine.
     store : Store or None
-        Where finished runs are kept and looked up; None: nowhere.
+        Store for looking up and storing runs; None for no store.
     fresh : bool
-        Whether to run even if the store has this run; the new one then takes its place.
+        Whether to repeat a stored run and replace it.
     on_progress : callable, optional
-        Is called with the seconds of the scenario that are done, several times a second. An
+        Called several times a second with the completed time of the scenario in seconds. An
         exception that it raises ends the run.
     machine : Machine, optional
-        What it may take of this machine; left out, what is free.
-
-    Returns
-    -------
-    Run
-        What happened.
+        Available resources of this machine; by default those that are free.
 
     Raises
     ------
     InputError
-        If the engine cannot run this scenario, or it takes more memory or scratch space than it
-        may.
+        If the engine cannot run this scenario, or it exceeds the available memory or scratch space.
     MissingRequirement
         If the engine is not installed.
     EngineError
@@ -96,7 +90,7 @@ def make(
     fresh: bool,
     on_progress: Progress | None,
 ) -> Run:
-    """Do the work of :func:`run`, once that has found neither a fault nor a stored run."""
+    """Execute and store a run after the checks and the store lookup of :func:`run`."""
     if store is None:
         return _timed(scenario, engine, on_progress)
 
@@ -106,15 +100,15 @@ def make(
 
     with store.claim(scenario, engine, waiting=waiting):
         if not fresh and (stored := store.get(scenario, engine)) is not None:
-            return stored  # somebody else has made it meanwhile
+            return stored  # by another process meanwhile
         result = _timed(scenario, engine, on_progress)
-        if not result.is_late:  # the next time may be better
+        if not result.is_late:  # repeating a late run may help
             store.put(result, overwrite=fresh)
     return result
 
 
 def _timed(scenario: Scenario, engine: Engine, on_progress: Progress | None) -> Run:
-    """Run a scenario, and note how fast this machine is."""
+    """Run a scenario and record the machine's speed."""
     began_s = time.monotonic()
     result = engine.run(scenario, on_progress=on_progress)
     _speed.learn(engine.name, engine.needs(scenario).work, time.monotonic() - began_s)

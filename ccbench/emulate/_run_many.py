@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many scenarios side by side."""
+"""Parallel execution of many scenarios."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ccbench.base import validation
 from ccbench.base.cores import cores
 from ccbench.base.errors import EngineError, InputError
-from ccbench.emulate._cluster import WorkersKilled, losses_explained
+from ccbench.emulate._cluster import WorkersKilled, executor_errors
 from ccbench.emulate._machine import Machine
 from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario, make
 from ccbench.emulate._worker import Task
@@ -51,53 +51,54 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     on_failure: Callable[[int, EngineError], None] | None = None,
     machine: Machine | None = None,
 ) -> Generator[tuple[int, Run], None, None]:
-    """Run scenarios side by side and give each result as soon as it is there.
+    """Run scenarios in parallel and yield each result as soon as it is complete.
 
-    The runs start when the first result is asked for. Leaving the loop early, by an exception,
-    Ctrl-C or ``break``, stops those that have not finished; finished ones are in the store.
+    Runs start when the first result is requested. Leaving the loop early, by an exception, Ctrl-C
+    or ``break``, stops unfinished runs; finished ones are in the store.
 
     Parameters
     ----------
     scenarios : iterable of Scenario
-        What to run. Equal ones run once.
+        The scenarios. Equal ones run once.
     engine : str or Engine
-        What runs them.
+        The engine.
     executor : concurrent.futures.Executor, optional
-        Where they run: a process pool, a dask cluster (:func:`cluster`), ... It stays the caller's:
-        it is not shut down, and a run that it has started is not stopped. Its workers send runs
-        here in memory, and need the same ccbench. A worker that does not have this process's
-        virtual kernel builds one; if that is another, it is an error. Left out: here.
+        Executor of the runs, such as a process pool or a dask cluster (:func:`cluster`). It is not
+        shut down, and runs that it has started are not stopped. Its workers need the same ccbench
+        and send their results to this process. A worker without this process's virtual kernel
+        builds it; a different result is an error. By default, the runs execute in this process.
     jobs : int, optional
-        Runs side by side if `executor` is left out; by default one for each core. Where memory or
-        scratch space is too small for so many, it is fewer, and the log says so.
+        Number of parallel runs without `executor`; by default the number of cores. It is lowered,
+        with a message in the log, if memory or scratch space does not suffice.
     store : Store or None
-        Where finished runs are kept and looked up, by this process; None: nowhere.
+        Store for looking up and storing runs in this process; None for no store.
     fresh : bool
-        Whether to run even what the store has.
+        Whether to repeat runs that are in the store.
     on_failure : callable, optional
-        Called for each failed run with the position of its scenario and the error (for each of
-        equal scenarios); the others go on. Left out, the first failed run ends everything. What is
-        no fault of a run always does: a full store, a worker without a kernel, a lost cluster.
+        Called with the position of the scenario and the error for each failed run (for each of
+        equal scenarios), while the others continue. By default, the first failed run ends
+        everything, as do errors that are not a run's fault: a full store, a worker without a
+        kernel, a lost cluster.
     machine : Machine, optional
-        What all of them together may take of this machine, results that wait for the caller
-        included; left out, what is free when it begins.
+        Resources of this machine for all runs together, including results that wait for the caller;
+        by default those that are free at the start.
 
     Yields
     ------
     index : int
         Position in `scenarios`.
     run : Run
-        What happened.
+        The result.
 
     Raises
     ------
     InputError
-        If the engine cannot run one of the scenarios, or one takes more memory or scratch space
-        than it may; then none is started.
+        If the engine cannot run one of the scenarios, or one exceeds the available memory or
+        scratch space; then none is started.
     EngineError
-        If a run fails and `on_failure` is left out; the message says which.
+        If a run fails and there is no `on_failure`; the message names the scenario.
     MissingRequirement
-        If a worker has another ccbench or virtual kernel, and cannot build the right one.
+        If a worker has another ccbench or virtual kernel and cannot build the right one.
     CcbenchError
         If the executor has lost its workers or its scheduler, or the store cannot be written.
 
@@ -118,6 +119,7 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     if jobs is not None:
         validation.whole("jobs", jobs, validation.Range(1, 10_000), example=2)
     resolved = resolve(engine)
+    is_local = executor is None
     groups = defaultdict(list)
     for i, scenario in enumerate(scenarios):
         groups[scenario].append(i)
@@ -129,18 +131,27 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
     for group in groups.values():
         is_stored = store is not None and not fresh and store.has(scenarios[group[0]], resolved)
         (stored if is_stored else waiting).append(group)
-    room = Room(machine or Machine.here(), makes_runs=executor is None)
+    room = Room(machine or Machine.here(), makes_runs=is_local)
     needs = {indices[0]: resolved.needs(scenario) for scenario, indices in groups.items()}
     batch = _Batch(
-        scenarios, resolved, store, fresh, on_failure, waiting, stored, needs=needs, room=room
+        scenarios,
+        resolved,
+        store,
+        fresh,
+        on_failure,
+        waiting,
+        stored,
+        needs=needs,
+        room=room,
+        translated_errors=nullcontext if is_local else executor_errors,
     )
     if executor is None:
         for i, *_ in waiting:
             with validation.within(f"scenarios[{i}]: "):
                 check_room(needs[i], room.machine)
         jobs = jobs or cores()
-        # Twice as many, so that no worker waits for the caller to come back for the next result;
-        # not all, as then a caller who falls behind would find all results in memory.
+        # Twice as many, so that workers do not wait for the caller to request the next result;
+        # not all, as the results of a slow caller would accumulate in memory.
         batch.jobs = jobs
         return batch.results(_local(resolved, store, jobs, fresh=fresh), at_once=2 * jobs)
     workers = nullcontext(lambda scenario: executor.submit(Task.of(resolved), scenario))
@@ -148,16 +159,16 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
 
 
 class _StoppedError(Exception):
-    """Ends a run whose result nobody waits for."""
+    """Stops a run whose result is no longer needed."""
 
 
 @contextmanager
 def _local(engine: Engine, store: Store | None, jobs: int, *, fresh: bool) -> Iterator[_Submit]:
-    """Run here, in threads; when the block ends, so do the runs. They are stored when they end.
+    """Run in threads of this process, which store their results and stop at the end of the block.
 
-    Threads do, as the engine's own processes do the work; what is left for Python, reading their
-    results, is the work of numpy and pyarrow, which let other threads run meanwhile. A worker
-    process would take half a second to start, and could not be told to stop its engine.
+    Threads suffice: most of the work is done by the engine's processes, and reading their records
+    by numpy and pyarrow, which release the GIL. A worker process would take half a second to start,
+    and could not be notified to stop its engine.
     """
     stop = Event()
 
@@ -176,7 +187,7 @@ def _local(engine: Engine, store: Store | None, jobs: int, *, fresh: bool) -> It
 
 @dataclass
 class _Batch:
-    """Scenarios on their way; those that are equal go together, as a group of positions."""
+    """State of :func:`run_many`. Equal scenarios form a group, a list of their positions."""
 
     scenarios: list[Scenario]
     engine: Engine
@@ -184,22 +195,24 @@ class _Batch:
     fresh: bool
     on_failure: Callable[[int, EngineError], None] | None
 
-    #: To be run, and to be read from the store.
+    #: Groups to be run, and to be read from the store.
     waiting: deque[list[int]]
     stored: deque[list[int]]
 
-    #: What each group takes, by its first position, and what is left.
+    #: Resources of each group by its first position, and the remaining resources.
     needs: dict[int, Needs]
     room: Room
-    #: How many are run at once if there is room; None: somebody else sees to that.
+    #: Translates the errors of an executor.
+    translated_errors: Callable[[], AbstractContextManager[None]]
+    #: Number of parallel runs if the resources suffice; None if it is not limited here.
     jobs: int | None = None
-    #: Their workers were killed several times, maybe by others that those had: to be run again, one
-    #: at a time.
+    #: Groups whose workers were killed several times, possibly by other runs on the same workers;
+    #: they run again one at a time.
     suspects: deque[list[int]] = field(default_factory=deque)
     alone: list[int] | None = None
     running: dict[Future[Run], list[int]] = field(default_factory=dict)
     finished: SimpleQueue[Future[Run]] = field(default_factory=SimpleQueue)
-    #: Run, and not yet with the caller.
+    #: Results that wait for the caller.
     arrived: deque[tuple[list[int], Run]] = field(default_factory=deque)
 
     def results(
@@ -208,16 +221,16 @@ class _Batch:
         at_once: int,
         keep: Store | None = None,
     ) -> Generator[tuple[int, Run], None, None]:
-        """Do the work of :func:`run_many`.
+        """Run the groups and yield their results.
 
         Parameters
         ----------
         workers : context manager
-            Gives what starts a scenario.
+            Yields the function that submits a scenario.
         at_once : int
-            How many are handed to the workers, or wait for the caller, at once.
+            Maximum number of groups that are submitted or wait for the caller.
         keep : Store, optional
-            Where to put what the workers bring, unless they have done so themselves.
+            Store for results, unless the workers store them.
         """
         with workers as submit:
             try:
@@ -227,26 +240,26 @@ class _Batch:
                         self._take(keep)
                         continue
                     group, result = self._next()
-                    if result is None:  # it was damaged
+                    if result is None:  # the stored run was damaged
                         self.waiting.append(group)
                         continue
-                    for i in group:  # equal, but for names and labels
+                    for i in group:  # equal except for names and labels
                         yield i, replace(result, scenario=self.scenarios[i])
             finally:
                 for future in self.running:
                     if not future.cancel() and future.done() and keep is not None:
-                        # It came since the caller took the last result. That the store is full may
-                        # be why we are here.
+                        # Store a result that arrived after the caller's last one. A full store may
+                        # be the reason for the exception that ended the loop.
                         with suppress(Exception):
                             self._put(future.result(), keep)
 
     def _start(self, submit: _Submit, at_once: int) -> None:
-        """Hand to the workers what they may have."""
+        """Submit groups as far as `at_once` and the remaining resources allow."""
         groups: list[list[int]] = []
         while self.waiting and len(self.running) + len(self.arrived) + len(groups) < at_once:
             needs = self.needs[self.waiting[0][0]]
             if not self.room.has(needs) and (groups or self.running or self.arrived):
-                self._say_limit(needs, len(groups) + len(self.running))
+                self._warn_of_limit(needs, len(groups) + len(self.running))
                 break
             self.room.start(needs)
             groups.append(self.waiting.popleft())
@@ -255,17 +268,17 @@ class _Batch:
             self.room.start(self.needs[self.alone[0]])
             groups.append(self.alone)
         for group in groups:
-            with losses_explained():
+            with self.translated_errors():
                 future = submit(self.scenarios[group[0]])
             self.running[future] = group
             future.add_done_callback(self.finished.put)
 
-    def _say_limit(self, needs: Needs, running: int) -> None:
-        """Say once that memory or scratch space, and not the number of cores, is the limit."""
+    def _warn_of_limit(self, needs: Needs, running: int) -> None:
+        """Warn once that memory or scratch space limits the number of parallel runs."""
         if self.jobs is not None and running < self.jobs:
             _log.warning(
-                "%d of %d runs side by side: the next takes about %s of memory and %s in %s, more "
-                "than the others leave",
+                "%d of %d runs in parallel: the next takes about %s of memory and %s in %s, more "
+                "than is left",
                 running,
                 self.jobs,
                 size(needs.peak_bytes(self.room.machine)),
@@ -275,11 +288,11 @@ class _Batch:
             self.jobs = None
 
     def _take(self, keep: Store | None) -> None:
-        """Wait for the next run to end; see what came of it."""
+        """Wait for the next run to end, and process its result or error."""
         future = self.finished.get()
         group = self.running.pop(future)
         try:
-            with losses_explained():
+            with self.translated_errors():
                 result = future.result()
         except EngineError as error:
             self.room.end(self.needs[group[0]], failed=True)
@@ -294,24 +307,24 @@ class _Batch:
         self.arrived.append((group, result))
 
     def _put(self, result: Run, store: Store) -> None:
-        """Keep a result, unless the next one may be better."""
+        """Store a result, unless it is late: repeating the run may help."""
         if not result.is_late:
             store.put(result, overwrite=self.fresh)
 
     def _fail(self, group: list[int], error: EngineError) -> None:
         if self.on_failure is None:
-            where, name = f"scenarios[{group[0]}]", self.scenarios[group[0]].name
-            named = f"{where} ({name})" if name else where
-            raise EngineError(f"{named}: {error}", error.console) from error
+            position, name = f"scenarios[{group[0]}]", self.scenarios[group[0]].name
+            label = f"{position} ({name})" if name else position
+            raise EngineError(f"{label}: {error}", error.console) from error
         for i in group:
             self.on_failure(i, error)
 
     def _next(self) -> tuple[list[int], Run | None]:
-        """Return a result for the caller, from the store last: meanwhile others are being run."""
+        """Return the caller's next result: new ones first, as runs continue during reading."""
         if self.arrived:
             group, result = self.arrived.popleft()
             self.room.give(self.needs[group[0]])
             return group, result
         group = self.stored.popleft()
-        assert self.store is not None  # which has it
+        assert self.store is not None  # as `stored` is not empty
         return group, self.store.get(self.scenarios[group[0]], self.engine)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The speed of earlier runs on this machine.
+"""Speed of earlier runs on this machine.
 
-Each engine has a small file in the cache folder, for each host that shares it. Losing one does no
-harm: the next run makes another.
+The cache folder contains a small file for each engine and host. A lost file is recreated by the
+next run.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
 __all__ = ["expected_s", "learn"]
 
-#: Weight of the past when a run is added: about the last ten count.
-_PAST = 0.9
+#: Weight of earlier runs when a run is added; about the last ten count.
+_PAST_WEIGHT = 0.9
 
 
 def expected_s(engine: str, work: float) -> float | None:
-    """Return how long a run of an engine takes, in seconds; None if none has run here yet.
+    """Return the expected run time in seconds; None without earlier runs on this machine.
 
     Parameters
     ----------
     engine : str
-        Its name.
+        The engine's name.
     work : float
-        Of :class:`~ccbench.emulate.resources.Needs`.
+        The work of :class:`~ccbench.emulate.resources.Needs`.
     """
     past_work, past_s = _past(_file(engine))
     return work * past_s / past_work if past_work else None
 
 
 def learn(engine: str, work: float, took_s: float) -> None:
-    """Note that an engine took some time for some work."""
+    """Record the time that an engine took for some work."""
     file = _file(engine)
-    past_work, past_s = (_PAST * value for value in _past(file))
+    past_work, past_s = (_PAST_WEIGHT * value for value in _past(file))
     text = json.dumps({"work": past_work + work, "seconds": past_s + took_s})
-    with suppress(OSError):  # a cache that cannot be written only lacks this
+    with suppress(OSError):  # an unwritable cache only disables estimates
         file.parent.mkdir(parents=True, exist_ok=True)
         durable.write_text(file, text + "\n")
 

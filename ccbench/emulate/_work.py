@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates of the time that runs take on this machine."""
+"""Estimates of the run time of scenarios on this machine."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ if TYPE_CHECKING:
 
 __all__ = ["expected_s", "measured_s"]
 
-#: How much of a run is made to see how fast this machine is: enough for the start not to matter.
+#: Length of the sample run that measures the machine's speed, in Mbit sent; the start-up is
+#: negligible.
 _SAMPLE_MBIT = 4000.0
 
 
 def expected_s(scenarios: Iterable[Scenario], engine: Engine) -> float | None:
-    """Return how long one core takes for runs, in seconds, by those that it has made before.
+    """Return the expected run time on one core in seconds, based on earlier runs.
 
-    None if this machine has run nothing on that engine yet.
+    None if there are no earlier runs on that engine and machine.
 
     Examples
     --------
-    >>> expected_s([scenario], engine) or "nothing has run yet"  # doctest: +SKIP
+    >>> expected_s([scenario], engine) or "unknown"  # doctest: +SKIP
     """
-    return _speed.expected_s(engine.name, sum(engine.needs(one).work for one in scenarios))
+    work = sum(engine.needs(scenario).work for scenario in scenarios)
+    return _speed.expected_s(engine.name, work)
 
 
 def measured_s(scenarios: Sequence[Scenario], engine: Engine) -> float:
-    """Return the same as :func:`expected_s`; if nothing has run yet, run part of a scenario.
+    """Return :func:`expected_s`; without earlier runs, run part of a scenario first.
 
     Parameters
     ----------
     scenarios : sequence of Scenario
-        The one in the middle by its work stands for all.
+        The scenarios. The sample is part of the one with the median work.
     engine : Engine
-        What runs it.
+        The engine.
 
     Examples
     --------
@@ -51,13 +53,13 @@ def measured_s(scenarios: Sequence[Scenario], engine: Engine) -> float:
     """
     if not scenarios:
         return 0.0
-    known_s = expected_s(scenarios, engine)
-    if known_s is None:
+    total_s = expected_s(scenarios, engine)
+    if total_s is None:
         typical = sorted(scenarios, key=work_mbit)[len(scenarios) // 2]
         started_s = typical.flow_table()["start_s"].max() + typical.noise.start_spread_ms / 1e3
         enough_s = started_s + _SAMPLE_MBIT / typical.bottlenecks[0].mean_mbps
         stop_s = max(flow.stop_s or 0.0 for flow in typical.flows)
         sample = replace(typical, duration_s=min(max(enough_s, stop_s), typical.duration_s))
         run(sample, engine=engine, store=None)
-        known_s = expected_s(scenarios, engine)
-    return known_s or 0.0
+        total_s = expected_s(scenarios, engine)
+    return total_s or 0.0

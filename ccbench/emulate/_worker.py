@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The task of a worker: a process of an executor, here or on another machine."""
+"""Task of an executor's worker process, on this or another machine."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = ["Task"]
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Runs a scenario on a worker, if that one has what the process that sends it has.
+    """Runs a scenario on a worker with the same engine and ccbench as the submitting process.
 
     Parameters
     ----------
     engine : str or Engine
-        What runs it. One that is known by its name is made where it runs.
+        The engine. A registered engine is created by its name on the worker.
     engine_version, ccbench : str
-        The versions of engine and ccbench that the run must be made by.
+        The required versions of engine and ccbench.
     call : str
-        Another one for each call. Dask gives equal calls one result, even one of long ago, such as
-        an error whose cause has been removed since.
+        A unique identifier. Dask reuses the result of an equal call, even of an old one, such as an
+        error whose cause has been removed.
     """
 
     engine: str | Engine
@@ -43,11 +43,11 @@ class Task:
 
     @classmethod
     def of(cls, engine: Engine) -> Task:
-        """Return the task for an engine as this process has it."""
+        """Return the task for this process's versions of engine and ccbench."""
         info = ENGINES.get(engine.name)
-        known = info is not None and info.load() is type(engine)
+        is_registered = info is not None and info.load() is type(engine)
         return cls(
-            engine=engine.name if known else engine,
+            engine=engine.name if is_registered else engine,
             engine_version=engine.version(),
             ccbench=version("ccbench"),
         )
@@ -60,8 +60,8 @@ class Task:
         EngineError
             If the run fails.
         MissingRequirement
-            If the worker has another ccbench or engine, and cannot make the right one. This and
-            every other error but the first names the worker's host.
+            If the worker has another ccbench or engine, and cannot build the right one. This and
+            all other errors except EngineError name the worker's host.
         """
         try:
             return run(scenario, engine=self._engine(), store=None)
@@ -72,9 +72,9 @@ class Task:
             raise kind(f"worker {platform.node()}: {error}") from error
 
     def _engine(self) -> Engine:
-        ours = version("ccbench")
-        if ours != self.ccbench:
-            message = f"ccbench here is {ours}, but {self.ccbench} is needed: pip install"
+        installed = version("ccbench")
+        if installed != self.ccbench:
+            message = f"ccbench here is {installed}, but {self.ccbench} is needed: pip install"
             raise MissingRequirement(f"{message} ccbench=={self.ccbench}")
         if isinstance(self.engine, str):
             return get_engine(self.engine, self.engine_version)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Temporary folders of runs, removed at the end even of killed processes."""
+"""Temporary folders of runs, removed even if their process was killed."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ __all__ = ["hold", "workspace"]
 
 @contextmanager
 def workspace() -> Iterator[Path]:
-    """Make a folder for one run and remove it at the end.
+    """Yield a new folder for one run and remove it at the end.
 
-    Its owner holds a lock on it, and so may other processes (:func:`hold`). Folders of killed
-    processes have no lock, and are removed by the next run.
+    This process, and others through :func:`hold`, lock the folder. Folders of killed processes are
+    not locked, and are removed by the next run.
 
     Raises
     ------
     CcbenchError
-        If another user owns the folder above it.
+        If another user owns the parent folder.
     """
     parent = Path(tempfile.gettempdir()) / f"ccbench-{os.getuid()}"
     parent.mkdir(mode=0o700, exist_ok=True)
     if parent.is_symlink() or parent.stat().st_uid != os.getuid():
         message = f"{parent} belongs to another user: set TMPDIR to a folder of your own"
         raise CcbenchError(message)
-    parent_lock = locked(parent)  # so that no other process removes a folder that has no lock yet
+    parent_lock = locked(parent)  # prevents removal of a folder that is not locked yet
     try:
-        _sweep(parent)
+        _remove_unlocked(parent)
         folder = Path(tempfile.mkdtemp(dir=parent))
         lock = hold(folder)
     finally:
@@ -51,14 +51,14 @@ def workspace() -> Iterator[Path]:
 
 
 def hold(folder: Path) -> int:
-    """Keep a run's folder, even if its owner is killed, until the descriptor is closed."""
+    """Lock a run's folder against removal until the returned descriptor is closed."""
     return locked(folder, shared=True)
 
 
-def _sweep(parent: Path) -> None:
-    """Remove the folders that no process holds."""
+def _remove_unlocked(parent: Path) -> None:
+    """Remove the folders that no process has locked."""
     for folder in parent.iterdir():
-        # A folder's owner may be using or removing it. Files are not of ours.
+        # A folder may be in use, or removed by its owner. ccbench creates no files here.
         with suppress(BlockingIOError, FileNotFoundError, NotADirectoryError):
             lock = locked(folder, wait=False)
             try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines: the interface of a program that runs scenarios, and the description of an engine.
+"""Interface and description of engines, which run scenarios.
 
-An engine of ccbench is a package in ``ccbench/emulate``: its ``__init__.py`` sets ``ENGINES`` to
-the :class:`EngineInfo` of each engine in it, where :mod:`ccbench.emulate.registry` finds them. An
-engine of your own needs no description: pass the object wherever an engine is expected.
+Each engine of ccbench is part of a package in ``ccbench/emulate``, whose ``__init__.py`` lists the
+:class:`EngineInfo` of its engines in ``ENGINES`` (see :mod:`ccbench.emulate.registry`). Engines
+outside ccbench need no description: pass the object wherever an engine is expected.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ __all__ = [
     "run_provenance",
 ]
 
-#: Is called with the seconds of the scenario that are done.
+#: Callback with the completed time of the scenario in seconds.
 Progress: TypeAlias = Callable[[float], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One thing that an engine needs of this machine.
+    """Check of one requirement on this machine.
 
     Parameters
     ----------
     name : str
-        What it is.
+        Name of the requirement.
     ok : bool
-        Whether it is there.
+        Whether it is met.
     detail : str
-        What was found, in one line.
+        The state of this machine in one line.
     remedy : str
-        What to do if it is not there, in one line.
+        The next step if it is not met, in one line.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Check:
 
     @classmethod
     def of_programs(cls, name: str, missing: Mapping[str, str]) -> Check:
-        """Return the check that programs are installed; those `missing` with their packages."""
+        """Return the check of installed programs; `missing` maps programs to their packages."""
         packages = " ".join(dict.fromkeys(missing.values()))
         return cls(
             name=name,
@@ -78,65 +78,65 @@ class Check:
 
 
 def require(checks: Iterable[Check]) -> None:
-    """Raise a MissingRequirement that names all checks that fail."""
-    missing = [f"{one.name}: {one.detail}: {one.remedy}" for one in checks if not one.ok]
+    """Raise a MissingRequirement that lists all failed checks."""
+    missing = [f"{check.name}: {check.detail}: {check.remedy}" for check in checks if not check.ok]
     if missing:
         raise MissingRequirement("; ".join(missing))
 
 
 class Engine(Protocol):
-    """Runs scenarios.
+    """Interface of engines, which run scenarios.
 
     An engine may be used by several threads at once.
     """
 
     @property
     def name(self) -> str:
-        """The engine's name: the one in its :class:`EngineInfo`, if it has one."""
+        """The engine's name, as in its :class:`EngineInfo` if it has one."""
 
     @classmethod
     def of_version(cls, version: str) -> Self:
-        """Return the engine of that version (:meth:`version`), as a cluster's worker needs it.
+        """Return the engine of that version (:meth:`version`), for workers of a cluster.
 
-        What it lacks is built, which may take minutes.
+        Missing parts are built, which may take minutes.
 
         Raises
         ------
         MissingRequirement
-            If this machine has no engine of that version and cannot build it.
+            If this machine lacks that version and cannot build it.
         """
 
     def version(self) -> str:
-        """Return what identifies everything in the engine that can change a result."""
+        """Return an identifier of everything in the engine that affects results."""
 
     def identity(self, scenario: Scenario) -> str:
-        """Return the digest of all that decides what a run of `scenario` looks like.
+        """Return the digest of everything that determines a run of `scenario`.
 
-        Runs of equal identity are equal, but for their scenarios' names. A store keeps each once.
-        :func:`run_identity` makes it. The scenario is one that :meth:`check` lets pass.
+        Runs with the same identity are equal except for the names of their scenarios, and are
+        stored once. :func:`run_identity` computes it. The scenario has passed :meth:`check`.
         """
 
     def provenance(self) -> dict[str, object]:
-        """Return JSON-able values that say what this engine is, for files of results.
+        """Describe the engine by JSON values for files of results.
 
-        Among them are ``ccbench`` (its version), ``engine`` (the name) and ``engine_version``.
+        They include ``ccbench`` (its version), ``engine`` (the name) and ``engine_version``.
         """
 
     def check_cca(self, cca: str, field: str = "cca") -> None:
-        """Raise an InputError that names `field` if flows cannot have this congestion control.
+        """Raise an InputError about `field` if the engine lacks this congestion control.
 
-        Raises a MissingRequirement if the engine itself is not installed.
+        Raise a MissingRequirement if the engine itself is not installed.
         """
 
     def check(self, scenario: Scenario) -> None:
         """Raise an :class:`~ccbench.base.errors.InputError` if this engine cannot run `scenario`.
 
-        Starts nothing, and raises :class:`~ccbench.base.errors.MissingRequirement` if the engine
+        Start nothing, and raise a :class:`~ccbench.base.errors.MissingRequirement` if the engine
         itself is not installed.
         """
 
     def needs(self, scenario: Scenario) -> Needs:
-        """Return about what a run of `scenario` takes of a machine, in well below a millisecond."""
+        """Estimate the resources of a run of `scenario`, in well below a millisecond."""
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run `scenario`.
@@ -144,37 +144,37 @@ class Engine(Protocol):
         Parameters
         ----------
         scenario : Scenario
-            What to run.
+            The scenario.
         on_progress : callable, optional
-            Is called several times a second. An exception that it raises ends the run: the engine
-            stops what it started and lets the exception through.
+            Called several times a second. If it raises an exception, the engine stops all processes
+            of the run and propagates the exception.
 
         Raises
         ------
         EngineError
-            If the run fails. Nothing is left running.
+            If the run fails. No process is left running.
         """
 
     def doctor(self) -> list[Check]:
-        """Return what the engine needs of this machine, and whether it is there."""
+        """Return the checks of the engine's requirements on this machine."""
 
 
 @runtime_checkable
 class LinkEngine(Engine, Protocol):
-    """An engine that can also put any program behind an emulated link, which reaches servers."""
+    """An engine that can also run any program behind an emulated link that reaches servers."""
 
     def link_checks(self) -> list[Check]:
-        """Return what :meth:`record` needs of this machine, and whether it is there."""
+        """Return the checks of the requirements of :meth:`record` on this machine."""
 
     def nearest_link(self, bottleneck: Bottleneck) -> Bottleneck:
-        """Return the link of this engine that stands for a bottleneck.
+        """Return the equivalent of a bottleneck on this engine.
 
-        Engines differ in how they count a queue's places.
+        Engines differ in the packets that count towards the length of a queue.
 
         Raises
         ------
         InputError
-            If a command cannot be behind it.
+            If the engine cannot emulate it.
         """
 
     def record(
@@ -191,25 +191,25 @@ class LinkEngine(Engine, Protocol):
         Parameters
         ----------
         command : sequence of str
-            Program and arguments. It has this process's standard input.
+            Program and arguments. It inherits this process's standard input.
         bottleneck : Bottleneck
-            A drop-tail queue and its link.
+            A link with a drop-tail queue.
         rtt_ms : float
-            Added to every round trip, in milliseconds.
+            Delay added to each round trip in milliseconds.
         direction : str
-            What passes the bottleneck: ``"down"``, the packets that the command receives, or
-            ``"up"``, those that it sends.
+            Packets that pass the bottleneck: ``"down"`` for those that the command receives,
+            ``"up"`` for those that it sends.
         output : file, optional
-            For the command's standard output and error; by default this process's.
+            The command's standard output and error; by default those of this process.
 
         Raises
         ------
         InputError
-            If the engine cannot be this link.
+            If the engine cannot emulate this link.
         MissingRequirement
-            If something is not installed or not allowed.
+            If a requirement is not installed or not permitted.
         EngineError
-            If the command was not started, or the record of its packets is not complete.
+            If the command was not started, or the record of its packets is incomplete.
         """
 
 
@@ -220,21 +220,20 @@ class EngineOption:
     Parameters
     ----------
     flag : str
-        The option of the commands that run scenarios, such as ``"--bess-dir"``.
+        The option of commands that run scenarios, such as ``"--bess-dir"``.
     parameter : str
         The keyword argument.
     kind : type
         ``str``, ``int``, ``float``, or ``Path`` for a folder.
     metavar, help : str
-        For ``--help``; the engines that have the option and its default are added.
+        Texts for ``--help``, which adds the option's engines and default.
     default : str
-        The value without the option, in words.
+        The default in words.
     environment : str
-        The environment variable that the engine reads where the option is left out; empty if there
-        is none.
+        The environment variable that the engine reads if the option is omitted, or empty.
     read : callable, optional
-        Makes the argument of the option's value. It raises an
-        :class:`~ccbench.base.errors.InputError` that names the flag.
+        Converts the option's value to the argument. It may raise an
+        :class:`~ccbench.base.errors.InputError` about the flag.
     """
 
     flag: str
@@ -249,26 +248,26 @@ class EngineOption:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineInfo:
-    """Description of an engine, which imports nothing that only its runs need.
+    """Description of an engine. It does not import the modules that only runs need.
 
     Parameters
     ----------
     name : str
         The name in ``--engine NAME``.
     summary : str
-        What it is, in a few words without a full stop.
+        A description in a few words without a full stop.
     load : callable
         Imports and returns its class.
     page : str
         Its page in ``docs/``.
     install : str
-        What to install, for the table of engines.
+        The required installation, for the table of engines.
     is_real_time : bool
         Whether a run takes as long as the scenario.
     is_repeatable : bool
-        Whether the same scenario always gives the same bytes.
+        Whether the same scenario always produces the same bytes.
     needs_root : bool
-        Whether only root can run it.
+        Whether it requires root.
     has_links : bool
         Whether its class is a :class:`LinkEngine`, whose links reach servers.
     options : tuple of EngineOption
@@ -288,15 +287,15 @@ class EngineInfo:
 
 
 def run_identity(engine: str, *parts: str) -> str:
-    """Return the identity of a run: the SHA-256 in hexadecimal of what decides what it looks like.
+    """Return the identity of a run: the SHA-256 in hexadecimal of everything that determines it.
 
     Parameters
     ----------
     engine : str
         The engine's name.
     *parts : str
-        What is run and what runs it, each in full or as a digest. The format of a run's files is
-        added.
+        The input and software of the run, each in full or as a digest. The version of the format of
+        run files is added.
 
     Examples
     --------
@@ -307,7 +306,7 @@ def run_identity(engine: str, *parts: str) -> str:
 
 
 def run_provenance(engine: Engine, scenario: Scenario) -> dict[str, Any]:
-    """Return what the provenance of a run says: the engine, and what it has run."""
+    """Return the provenance of a run: the engine and the scenario's identity, key and seed."""
     return {
         **engine.provenance(),
         "identity": engine.identity(scenario),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines by name: all packages of :mod:`ccbench.emulate` that describe one."""
+"""Registry of engines, collected from the packages of :mod:`ccbench.emulate`."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["ENGINES", "get_engine", "info_of", "resolve", "resolve_link"]
 
 
 def _described() -> dict[str, EngineInfo]:
-    """Return the engines' descriptions by name, those in virtual time first."""
-    found: list[EngineInfo] = []
+    """Return the descriptions of engines by name, those in virtual time first."""
+    infos: list[EngineInfo] = []
     for module in pkgutil.iter_modules(ccbench.emulate.__path__, "ccbench.emulate."):
         if module.ispkg:
-            found += getattr(importlib.import_module(module.name), "ENGINES", ())
-    found.sort(key=lambda info: (info.is_real_time, info.name))
-    return {info.name: info for info in found}
+            infos += getattr(importlib.import_module(module.name), "ENGINES", ())
+    infos.sort(key=lambda info: (info.is_real_time, info.name))
+    return {info.name: info for info in infos}
 
 
-#: The engines by name.
+#: Descriptions of engines by name.
 ENGINES = _described()
 
 
@@ -37,7 +37,7 @@ def info_of(name: str) -> EngineInfo:
     Raises
     ------
     InputError
-        If there is none of that name.
+        If there is no such engine.
 
     Examples
     --------
@@ -58,15 +58,15 @@ def get_engine(name: str, version: str | None = None) -> Engine:
     name : str
         One of :data:`ENGINES`.
     version : str, optional
-        The version that it must have (:meth:`~ccbench.emulate.engine.Engine.version`). What it
-        lacks is built, which may take minutes. Left out: the one that this machine uses.
+        The required version (:meth:`~ccbench.emulate.engine.Engine.version`); missing parts are
+        built, which may take minutes. By default the version in use on this machine.
 
     Raises
     ------
     InputError
-        If there is none of that name.
+        If there is no such engine.
     MissingRequirement
-        If this machine has no engine of that version and cannot build it.
+        If this machine lacks that version and cannot build it.
 
     Examples
     --------
@@ -78,21 +78,21 @@ def get_engine(name: str, version: str | None = None) -> Engine:
 
 
 def resolve(engine: str | Engine) -> Engine:
-    """Return the engine of a name; an engine object is returned as it is."""
+    """Return the engine of that name; an engine object is returned unchanged."""
     return get_engine(engine) if isinstance(engine, str) else engine
 
 
 def resolve_link(engine: str | Engine) -> LinkEngine:
-    """Return the engine, whose links must reach servers.
+    """Return an engine whose links reach servers.
 
     Raises
     ------
     InputError
-        If there is none of that name, or it has no links.
+        If there is no such engine, or it has no links.
     """
-    found = resolve(engine)
-    if not isinstance(found, LinkEngine):
+    resolved = resolve(engine)
+    if not isinstance(resolved, LinkEngine):
         names = ", ".join(info.name for info in ENGINES.values() if info.has_links)
         allowed = f"one whose links reach servers: {names}"
-        raise validation.bad("engine", found.name, allowed, "choose one of these")
-    return found
+        raise validation.bad("engine", resolved.name, allowed, "choose one of these")
+    return resolved

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory and scratch space that a run takes, compared with what there is: before it starts.
+"""Memory and scratch space of runs, compared with the free resources of a machine before the start.
 
-An engine estimates what a run :class:`Needs`, a :class:`~ccbench.emulate.Machine` says what is
-free.
+Engines estimate the :class:`Needs` of a run; :class:`~ccbench.emulate.Machine` holds the free
+resources.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ _GB_FROM = 999e6
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """Estimated resources of a run: rather too much than too little.
+    """Conservative estimate of a run's resources.
 
     Parameters
     ----------
     running_bytes : float
-        Memory of the engine's own processes while it runs.
+        Memory of the engine's processes during the run.
     reading_bytes : float
-        Memory to read its records; `running_bytes` are free again then.
+        Memory for reading the records, when `running_bytes` are free again.
     result_bytes : float
         Memory of the :class:`~ccbench.run.run.Run`.
     scratch_bytes : float
-        Records in the folder for temporary files, until they are read.
+        Size of the records in the folder for temporary files, until they are read.
     work : float
-        What takes time, in a unit of the engine's.
+        Work that determines the run time, in a unit specific to the engine.
     running_remedy, reading_remedy : str
-        What to change in the scenario for less of the first, and for fewer records.
+        Changes of the scenario that lower `running_bytes`, and `reading_bytes` and `scratch_bytes`.
     shared_bytes : float
         The part of `running_bytes` that is in ``/dev/shm``.
     """
@@ -49,18 +49,18 @@ class Needs:
     shared_bytes: float = 0.0
 
     def peak_bytes(self, machine: Machine) -> float:
-        """Return the most memory that the run has at any time on a machine."""
+        """Return the peak memory of the run on a machine."""
         in_memory = self.scratch_bytes if machine.scratch_in_memory else 0.0
         return max(self.running_bytes, self.reading_bytes) + in_memory
 
 
 def check_room(needs: Needs, machine: Machine) -> None:
-    """Make sure that a run can end well on a machine.
+    """Check that a machine has the resources for a run.
 
     Raises
     ------
     InputError
-        If it takes more than is free; the message says what to change.
+        If it takes more than is free; the message states the remedy.
 
     Examples
     --------
@@ -92,14 +92,14 @@ def check_room(needs: Needs, machine: Machine) -> None:
 
 
 class Room:
-    """Remaining resources of a machine on which several runs take their parts.
+    """Allocation of a machine's resources to parallel runs.
 
     Parameters
     ----------
     machine : Machine
-        What there is.
+        The available resources.
     makes_runs : bool
-        Whether the runs are made there too; else they only arrive there.
+        Whether the runs execute on this machine; otherwise it only receives them.
     """
 
     def __init__(self, machine: Machine, *, makes_runs: bool) -> None:
@@ -108,7 +108,7 @@ class Room:
         self._memory_bytes = self._shared_bytes = self._scratch_bytes = 0.0
 
     def has(self, needs: Needs) -> bool:
-        """Whether a run fits in beside the others."""
+        """Return whether the remaining resources suffice for a run."""
         machine, (memory, shared, scratch) = self.machine, self._share(needs)
         return (
             self._memory_bytes + memory <= machine.memory_bytes
@@ -117,17 +117,17 @@ class Room:
         )
 
     def start(self, needs: Needs) -> None:
-        """Take what a run needs."""
+        """Allocate the resources of a run."""
         self._add(1, *self._share(needs))
 
     def end(self, needs: Needs, *, failed: bool = False) -> None:
-        """Give back what a run needed, but for its result, unless it failed."""
+        """Free the resources of a run, except for the memory of its result unless it failed."""
         self._add(-1, *self._share(needs))
         if not failed:
             self._add(1, needs.result_bytes)
 
     def give(self, needs: Needs) -> None:
-        """Give back the memory of a result, which is somebody else's now."""
+        """Free the memory of a result that was handed to the caller."""
         self._add(-1, needs.result_bytes)
 
     def _share(self, needs: Needs) -> tuple[float, float, float]:
@@ -142,7 +142,7 @@ class Room:
 
 
 def size(number: float) -> str:
-    """Return a number of bytes for people.
+    """Return a human-readable size in bytes.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store: no scenario is run twice."""
+"""Store of runs, so that no scenario runs twice."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Store", "Usage"]
 
-#: How often to look whether another process is done with a run, in seconds.
+#: Interval of polling for a run in another process, in seconds.
 _POLL_S = 0.1
-#: What is written to see whether there is room: more than file systems keep without a block.
-_A_LITTLE_BYTES = 64 * 1024
+#: Size of a test file in bytes; file systems store smaller ones without allocating a block.
+_TEST_FILE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What a store holds: the number of runs and their size in bytes."""
+    """Number of runs in a store and their size in bytes."""
 
     runs: int
     size_bytes: int
@@ -52,7 +52,8 @@ class Store(FolderStore):
     Parameters
     ----------
     root : Path, optional
-        Its folder. Left out: ``runs`` in the cache folder (:func:`ccbench.base.cache.cache_dir`).
+        The store's folder; by default ``runs`` in the cache folder
+        (:func:`ccbench.base.cache.cache_dir`).
 
     Examples
     --------
@@ -68,12 +69,12 @@ class Store(FolderStore):
     noun: ClassVar[str] = "run"
 
     def check(self) -> Check:
-        """Check that runs can be kept, by writing a little where they would be."""
+        """Check that the store can be written, by means of a temporary file."""
         try:
-            place = durable.existing(self.folder)
-            with tempfile.TemporaryFile(dir=place, buffering=0) as file:
-                file.write(bytes(_A_LITTLE_BYTES))
-            free_mb = shutil.disk_usage(place).free // 2**20
+            folder = durable.existing(self.folder)
+            with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+                file.write(bytes(_TEST_FILE_BYTES))
+            free_mb = shutil.disk_usage(folder).free // 2**20
         except OSError as error:
             detail = f"{self.folder} cannot be written: {reason(error)}"
             step = remedy(error, ELSEWHERE) or ELSEWHERE
@@ -81,32 +82,32 @@ class Store(FolderStore):
         return Check(name="store of runs", ok=True, detail=f"{free_mb} MB free in {self.folder}")
 
     def has(self, scenario: Scenario, engine: Engine) -> bool:
-        """Whether a run of `scenario` on `engine` is there, maybe damaged."""
+        """Return whether the store has a run of `scenario` on `engine`, possibly damaged."""
         return self._path(scenario, engine).is_dir()
 
     def get(self, scenario: Scenario, engine: Engine) -> Run | None:
-        """Return the run of `scenario` on `engine` as it is now, or None if it is not there.
+        """Return the run of `scenario` on the engine's current version, or None.
 
-        A damaged one is removed with a warning in the log. The run's scenario is `scenario`, with
-        its name and labels, whatever they were when it was stored.
+        A damaged run is removed with a warning in the log. The run's scenario is `scenario`; its
+        name and labels may differ from those when the run was stored.
         """
         identity = engine.identity(scenario)
         if not self.path_for(identity).is_dir():
             return None
-        from ccbench.run.run import Run  # noqa: PLC0415 - pandas, for those who only ask what is there
+        from ccbench.run.run import Run  # noqa: PLC0415 - pandas, not needed for lookups
 
         stored = self.read(identity, Run.load)
         return None if stored is None else replace(stored, scenario=scenario)
 
     def put(self, run: Run, *, overwrite: bool = False) -> Path:
-        """Keep a run and return its folder.
+        """Store a run and return its folder.
 
         Parameters
         ----------
         run : Run
-            Its provenance has its ``identity``.
+            The run, with its ``identity`` in the provenance.
         overwrite : bool
-            Whether it takes the place of one that is there already.
+            Whether to replace a stored run.
 
         Raises
         ------
@@ -119,17 +120,17 @@ class Store(FolderStore):
     def claim(
         self, scenario: Scenario, engine: Engine, *, waiting: Callable[[], None] = lambda: None
     ) -> Iterator[None]:
-        """Keep others from making the same run while the block makes it.
+        """Prevent other processes from executing the same run during the block.
 
-        If another process has claimed it, wait until that one is done with it, or dead; then see
-        whether the run is there now.
+        If another process has claimed the run, wait until it releases the claim or ends. The caller
+        then checks whether the run is in the store.
 
         Parameters
         ----------
         scenario, engine
-            What is run, and on what.
+            Scenario and engine of the run.
         waiting : callable
-            Called several times a second meanwhile. An exception that it raises ends the waiting.
+            Called several times a second while waiting. An exception that it raises ends the wait.
 
         Raises
         ------
@@ -158,7 +159,7 @@ class Store(FolderStore):
         """Return how many runs the store holds and how large they are."""
         sizes = []
         for folder in self.folder.glob("??/[!.]*"):
-            # Removed by another process meanwhile, or a file that is none of ours.
+            # Removed by another process meanwhile, or a file that does not belong to the store.
             with suppress(FileNotFoundError, NotADirectoryError):
                 sizes.append(sum(file.stat().st_size for file in folder.iterdir()))
         return Usage(runs=len(sizes), size_bytes=sum(sizes))

@@ -113,6 +113,19 @@ class TestExecutors:
         with pytest.raises(MissingRequirement, match=message):
             task(BASE)
 
+    def test_import_error(self, engine: GuestEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A module that a worker lacks is reported with the step that installs it."""
+
+        def call_without_module(*_: object) -> None:
+            raise ModuleNotFoundError("No module named 'absent'")
+
+        monkeypatch.setattr(Task, "__call__", call_without_module)
+        with (
+            ThreadPoolExecutor(1) as pool,
+            pytest.raises(MissingRequirement, match=r"lacks a module .*'absent'.*: install"),
+        ):
+            list(run_many([BASE], engine=engine, executor=pool, store=None))
+
     def test_killed(self, engine: GuestEngine) -> None:
         """A pool with a killed process ends everything, in one line."""
         with (

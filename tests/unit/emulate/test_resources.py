@@ -134,7 +134,7 @@ class TestRunMany:
             results = dict(run_many(seeds(6), engine=engine, store=None, jobs=4, machine=machine))
         assert sorted(results) == list(range(6))
         (output,) = [record.getMessage() for record in caplog.records]
-        assert "2 of 4 runs side by side" in output
+        assert "2 of 4 runs in parallel" in output
 
     def test_enough(self, engine: GuestEngine, caplog: pytest.LogCaptureFixture) -> None:
         """With room for all jobs nothing is logged."""

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,6 +24,9 @@ from tests.unit.emulate.conftest import (
     seeds,
     wait_until,
 )
+
+if TYPE_CHECKING:
+    from ccbench.run.run import Run
 
 
 class TestRunMany:
@@ -124,6 +128,16 @@ class TestRunMany:
         with pytest.raises(CcbenchError, match="cannot write to the store"):
             list(run_many(seeds(3), engine=engine, store=store, on_failure=failures))
         assert failures == []
+
+    def test_import_error(self, engine: GuestEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A missing module of a run in this process is not reported as one of a worker."""
+
+        def run_without_module(*_: object, **__: object) -> Run:
+            raise ModuleNotFoundError("No module named 'absent'")
+
+        monkeypatch.setattr(GuestEngine, "run", run_without_module)
+        with pytest.raises(ModuleNotFoundError, match="absent"):
+            list(run_many([BASE], engine=engine, store=None))
 
     def test_exception_in_on_failure(self, engine: GuestEngine) -> None:
         """An exception in `on_failure` ends everything and leaves nothing running."""
