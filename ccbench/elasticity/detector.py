@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Elasticity: how far the cross traffic's rate goes up and down with a sender's pulses.
+r"""Elasticity detector: the response of the cross traffic's rate to a sender's pulses.
 
-The metric compares the spectrum of the cross traffic's rate z at the pulses' frequency with the
-highest peak between that and the first harmonic (section 3.3):
+The metric is the ratio of the spectrum of the cross traffic's rate z at the frequency of the pulses
+to its highest peak between that frequency and the first harmonic (section 3.3):
 
 .. math::
 
     \eta = \frac{|FFT_z(f_p)|}{\max_{f \in (f_p + \epsilon, 2 f_p - \epsilon)} |FFT_z(f)|} \quad (3)
 
-Where the paper leaves room:
+Choices that the paper does not specify:
 
-- **The window holds whole pulses**, so that f_p is one of the FFT's frequencies; between two of
+- **The window holds whole pulses**, so that f_p is one of the FFT's frequencies. Between two of
   them, up to 36 % of the peak would be lost.
-- **No taper**: the paper names none. The mean is subtracted, which changes no other frequency.
-- **The interval is open**, as it is written: with ε = 0.5 Hz and 5 s it has the 20 frequencies from
-  5.6 to 9.4 Hz.
-- **A rate that does not vary** at any of these frequencies has η = 0: nothing has reacted. What is
-  lower than 1e-9 of the rates themselves is taken for rounding.
+- **There is no taper**; the paper mentions none. The mean is subtracted, which does not affect
+  other frequencies.
+- **The interval is open**, as written in (3). With ε = 0.5 Hz and 5 s, it contains the 20
+  frequencies from 5.6 to 9.4 Hz.
+- **A rate without variation** at any of these frequencies has η = 0. Magnitudes below 1e-9 of the
+  rates are treated as rounding errors.
 
-Of white noise, η has a closed distribution: magnitudes squared are independent and exponential, so
-that P(η > x) = n B(n, 1 + x²) with n frequencies in the interval and Euler's B. With the paper's
-settings, noise is above the threshold 2 in 0.01 % of windows.
+For white noise, the distribution of η has a closed form: squared magnitudes are independent and
+exponential, so that P(η > x) = n B(n, 1 + x²) with n frequencies in the interval and Euler's beta
+function B. With the paper's settings, noise exceeds the threshold 2 in 0.01 % of windows.
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ if TYPE_CHECKING:
 
 __all__ = ["MARGIN_HZ", "STEP_S", "THRESHOLD", "WINDOW_S", "Detector", "one_window", "spectrum"]
 
-#: What the compared frequencies keep away from f_p and its double, ε.
+#: Distance ε of the compared frequencies from f_p and its double, in Hz.
 MARGIN_HZ = 0.5
-#: Length of the FFT.
+#: Length of the FFT in seconds.
 WINDOW_S = 5.0
-#: Cross traffic is elastic from this η on.
+#: Smallest η of elastic cross traffic.
 THRESHOLD = 2.0
-#: Time between two samples of the rates.
+#: Time between two samples of the rates in seconds.
 STEP_S = 0.01
 
-#: Of numbers that ought to be whole.
+#: Relative tolerance of whole numbers.
 _WHOLE = 1e-6
-#: Magnitudes below this part of the rates are rounding.
+#: Fraction of the rates below which magnitudes are rounding errors.
 _ROUNDING = 1e-9
 
 _POSITIVE = Range(0, low_open=True)
@@ -64,27 +65,27 @@ _POSITIVE = Range(0, low_open=True)
 def spectrum(
     samples: ArrayLike, *, step_s: float = STEP_S
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the amplitudes of the sines of which a rate over time is made, by their frequencies.
+    """Return the amplitude spectrum of a rate over time.
 
     Parameters
     ----------
     samples : array_like
         Rates at equal intervals; the last axis is time, with 2 samples or more.
     step_s : float
-        The interval in seconds, above 0.
+        Interval in seconds, above 0.
 
     Returns
     -------
     frequencies_hz : numpy.ndarray
-        From 0 to half the sampling rate, shape (n // 2 + 1,).
+        Frequencies from 0 to half the sampling rate, shape (n // 2 + 1,).
     amplitudes : numpy.ndarray
-        In the unit of `samples`: a sine of amplitude a at one of the frequencies has a there. The
-        mean is left out. Shape (..., n // 2 + 1).
+        Amplitudes of the sines in the unit of `samples`, shape (..., n // 2 + 1). The mean is
+        removed.
 
     Raises
     ------
     InputError
-        If a value is out of range or no number.
+        If a value is out of range or not a number.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def one_window(field: str, rates: ArrayLike, samples: int) -> NDArray[np.float64
     Raises
     ------
     InputError
-        If a rate is no finite number, or the last axis has another length.
+        If a rate is not a finite number, or the last axis has another length.
     """
     windows = numbers(field, rates, Range(), example=24)
     if windows.ndim == 0 or windows.shape[-1] != samples:
@@ -119,25 +120,25 @@ def one_window(field: str, rates: ArrayLike, samples: int) -> NDArray[np.float64
 
 @dataclass(frozen=True, kw_only=True)
 class Detector:
-    """The elasticity detector, by its settings.
+    """The elasticity detector.
 
     Parameters
     ----------
     pulse_hz : float
-        Frequency of the sender's pulses, f_p, above 0.
+        Frequency f_p of the sender's pulses, above 0.
     margin_hz : float
-        ε, above 1 / `window_s` and below `pulse_hz` / 2.
+        Distance ε of the compared frequencies, above 1 / `window_s` and below `pulse_hz` / 2.
     window_s : float
-        Length of the FFT; a whole number of pulses and of samples.
+        Length of the FFT in seconds, a whole number of pulses and of samples.
     threshold : float
-        The η from which on cross traffic is elastic, at least 1.
+        Smallest η of elastic cross traffic, at least 1.
     step_s : float
-        Time between two samples of the rates; short enough for twice `pulse_hz`.
+        Time between two samples of the rates, at most 1 / (4 `pulse_hz`).
 
     Raises
     ------
     InputError
-        If a setting is out of range, or two do not fit each other.
+        If settings are out of range or inconsistent.
 
     Examples
     --------
@@ -157,11 +158,11 @@ class Detector:
         check_fields(self)
         pulse_hz, step_s, window_s = self.pulse_hz, self.step_s, self.window_s
         if 1 / step_s < 4 * pulse_hz:
-            allowed = f"at most {1 / (4 * pulse_hz):g}, to see twice pulse_hz = {pulse_hz:g}"
+            allowed = f"at most {1 / (4 * pulse_hz):g}, to resolve twice pulse_hz = {pulse_hz:g}"
             raise validation.bad("step_s", step_s, allowed, "sample more often")
-        for what, count in (("pulses", pulse_hz * window_s), ("samples", window_s / step_s)):
+        for unit, count in (("pulses", pulse_hz * window_s), ("samples", window_s / step_s)):
             if round(count) < 1 or abs(count - round(count)) > _WHOLE * count:
-                allowed = f"a whole number of {what}; these are {count:g}"
+                allowed = f"a whole number of {unit}; these are {count:g}"
                 step = f"write for example window_s = {max(1, round(25 / pulse_hz))}"
                 raise validation.bad("window_s", window_s, allowed, step)
         least, most = 1 / window_s, pulse_hz / 2
@@ -186,7 +187,7 @@ class Detector:
 
     @property
     def compared(self) -> NDArray[np.int64]:
-        """The positions in the FFT of the frequencies that f_p's is compared with.
+        """Positions in the FFT of the frequencies with which f_p is compared.
 
         Examples
         --------
@@ -209,12 +210,12 @@ class Detector:
         Returns
         -------
         numpy.ndarray
-            Shape of `rates` without the last axis; at least 0, infinite where only f_p is there.
+            Shape of `rates` without the last axis; at least 0, infinite if only f_p is present.
 
         Raises
         ------
         InputError
-            If a rate is no finite number, or they are not one window.
+            If a rate is not a finite number, or the last axis is not one window.
         """
         windows = one_window("rates", rates, self.samples)
         _, amplitudes = _spectrum(windows, self.step_s)
@@ -233,29 +234,29 @@ class Detector:
         """
         peak = amplitudes[..., round(self.pulse_hz * self.window_s)]
         others = amplitudes[..., self.compared].max(axis=-1)
-        nothing = np.where(peak > 0, np.inf, 0.0)
-        return np.asarray(np.divide(peak, others, out=nothing, where=others > 0))
+        limit = np.where(peak > 0, np.inf, 0.0)
+        return np.asarray(np.divide(peak, others, out=limit, where=others > 0))
 
     def windows(self, rates: ArrayLike, *, every: int = 10) -> NDArray[np.float64]:
-        """Return the windows of a longer series of rates, as :meth:`elasticity` takes them.
+        """Return the windows of a longer series of rates for :meth:`elasticity`.
 
         Parameters
         ----------
         rates : array_like
-            Shape (n,), at intervals of `step_s`.
+            Rates at intervals of `step_s`, shape (n,).
         every : int
             Samples from one window to the next, at least 1.
 
         Returns
         -------
         numpy.ndarray
-            Shape (m, `samples`), a view. The first is the first `samples` samples; none if n is
-            smaller.
+            A view of shape (m, `samples`), starting with the first sample; empty if n is below
+            `samples`.
 
         Raises
         ------
         InputError
-            If a value is out of range or no number.
+            If a value is out of range or not a number.
 
         Examples
         --------
@@ -272,22 +273,22 @@ class Detector:
     def elasticity_over_time(self, rates: ArrayLike, *, every: int = 10) -> NDArray[np.float64]:
         """Return η of each window of a longer series of rates.
 
-        Parameters, result's length and errors are those of :meth:`windows`.
+        Parameters, length of the result and errors are those of :meth:`windows`.
 
         Examples
         --------
-        Cross traffic that begins to follow the pulses after 5 of 10 seconds:
+        Cross traffic that responds to the pulses from 5 s on:
 
         >>> time_s = np.arange(1000) / 100
         >>> noise = np.random.default_rng(1).normal(size=1000)
-        >>> follows = np.where(time_s < 5, 0, 4 * np.sin(2 * np.pi * 5 * time_s))
-        >>> Detector().elasticity_over_time(20 + noise + follows, every=250) > 2
+        >>> response = np.where(time_s < 5, 0, 4 * np.sin(2 * np.pi * 5 * time_s))
+        >>> Detector().elasticity_over_time(20 + noise + response, every=250) > 2
         array([False,  True,  True])
         """
         return self.elasticity(self.windows(rates, every=every))
 
     def is_elastic(self, elasticity: ArrayLike) -> NDArray[np.bool_]:
-        """Tell whether cross traffic of this η is elastic: at the threshold or above.
+        """Return whether cross traffic of a given η is elastic: at the threshold or above.
 
         Examples
         --------
@@ -304,6 +305,6 @@ def _spectrum(
     transformed = fft.rfft(samples - samples.mean(axis=-1, keepdims=True), axis=-1)
     amplitudes = np.abs(transformed) * (2 / count)
     amplitudes[..., 0] = 0.0
-    if count % 2 == 0:  # the highest frequency stands for itself alone
+    if count % 2 == 0:  # the highest frequency has no mirror image
         amplitudes[..., -1] /= 2
     return fft.rfftfreq(count, step_s), np.asarray(amplitudes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of a sender's view of its cross traffic; :func:`ccbench.run.plots.save` writes them."""
+"""Figures of a sender's view of its cross traffic."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ if TYPE_CHECKING:
 
 __all__ = ["over_time"]
 
-#: An η above this is drawn there: of a tone alone it is infinite.
+#: Limits of the axis of η, at which values outside are drawn; η of a pure tone is infinite.
 _HIGHEST = 100.0
 _LOWEST = 0.1
 
 
 def over_time(seen: Observation) -> Figure:
-    """Draw S, R and ẑ, the spectrum of ẑ, and η over time.
+    """Plot S, R and ẑ, the spectrum of ẑ, and η over time.
 
     Parameters
     ----------
     seen : Observation
-        What the sender sees.
+        The sender's view.
 
     Returns
     -------
     Figure
-        On top the rates in Mbit/s, with the true rate of the cross traffic; then the amplitudes of
-        ẑ by frequency, f_p and what it is compared with marked; then the mean of them over time, as
-        in figure 4; then η, the threshold, and the part of the cross traffic that is elastic.
+        From top to bottom: the rates in Mbit/s, with the true rate of the cross traffic; the
+        amplitudes of ẑ by frequency, with f_p and the compared frequencies marked; their mean over
+        time, as in figure 4; η, the threshold, and the elastic share of the cross traffic. Use
+        :func:`ccbench.run.plots.save` to write it to a file.
 
     Examples
     --------
@@ -66,7 +67,7 @@ def _draw_rates(axes: Axes, seen: Observation) -> None:
     for name, (label, color, width) in lines.items():
         axes.plot(table.index, table[name], label=label, color=color, linewidth=width)
     axes.set_ylabel("Mbit/s")
-    # What happens before the queue has filled would press the rest to the ground.
+    # Rates before the queue has filled would compress the rest.
     axes.set_ylim(0, 1.5 * seen.link_mbps)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), fontsize="small", ncols=4, frameon=False)
     axes.grid(alpha=0.3)
@@ -79,7 +80,7 @@ def _draw_spectrogram(axes: Axes, seen: Observation) -> None:
     if len(amplitudes) < 2:  # noqa: PLR2004 - an area needs two edges
         return
     bands = amplitudes[:, shown].T
-    top = np.quantile(bands[frequencies[shown] >= 1], 0.995)  # slow changes are not what counts
+    top = np.quantile(bands[frequencies[shown] >= 1], 0.995)  # slow changes do not matter
     mesh = axes.pcolormesh(
         seen.elasticity.index,
         frequencies[shown],

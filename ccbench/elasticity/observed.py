@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sender's view of its cross traffic in a run, beside the true cross traffic.
+"""A sender's view of its cross traffic in a run, compared with the true cross traffic.
 
-Decisions:
+Definitions:
 
 - **Times** are those at the bottleneck: a packet is sent when it enters the queue and received when
-  it leaves for the link. What lies before and behind is constant delay, which rates do not see.
-- **The k-th packet in is the k-th out**, flow by flow, as the queue's log does not number packets.
-  Those that the queue refuses count as never sent.
-- **The rates' window** is the flow's median smoothed RTT: NimbusCC measures over one window of
-  packets. Without samples of it, as UDP has none, it is the base RTT.
-- **A rate is held** until there is the next, as a sender does between two ACKs.
-- **The true rate** of the cross traffic is what the queue has accepted of it between the first and
-  the last packet of the same window: just what (1) estimates.
-- **Elastic** are TCP flows that always have data (also in the phases of ``"onoff"``), and transfers
-  above the initial window of 10 packets (section 7.1). Flows of an application at a rate are not,
-  nor is UDP (table 2).
-- **The truth about elasticity** is whether any of the cross traffic's bytes within the FFT's window
-  belong to elastic flows (section 3.2).
+  it leaves for the link. The rest of the path is a constant delay, which does not affect rates.
+- **Packets** of a flow leave in the order of their arrival, since the queue's log does not identify
+  them. Packets that the queue refuses count as never sent.
+- **The window of the rates** is the flow's median smoothed RTT, because NimbusCC measures over one
+  window of packets. For UDP, which has no such samples, it is the base RTT.
+- **A rate is constant** until the next measurement, as for a sender between two ACKs.
+- **The true rate** of the cross traffic is that of the bytes that the queue accepted between the
+  first and the last packet of the same window, which is the quantity that (1) estimates.
+- **Elastic** flows are TCP flows that always have data (including the phases of ``"onoff"``), and
+  transfers above the initial window of 10 packets (section 7.1). Flows at an application's rate and
+  UDP are inelastic (table 2).
+- **The true elasticity** is whether any bytes of the cross traffic within the FFT's window belong
+  to elastic flows (section 3.2).
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
 __all__ = ["INITIAL_WINDOW_BYTES", "Observation", "elastic_flows", "observe"]
 
-#: Transfers up to this size leave at once, whatever happens at the bottleneck: 10 packets.
+#: Initial window in bytes (10 packets), which leaves independently of the bottleneck's state.
 INITIAL_WINDOW_BYTES = 10 * MTU_BYTES
-#: Kinds of flows that always have data, or always while they are on.
+#: Kinds of flows that always have data, at least during their sending phases.
 _BACKLOGGED = ("bulk", "onoff")
-#: Samples from one η to the next; at 10 ms each, ten a second.
+#: Samples between successive values of η: with 10 ms each, ten values per second.
 _EVERY = 10
-#: A sender pulses if its rate has at least this part of the sine that pulses of μ/4 have.
+#: Smallest amplitude of a pulsing sender, relative to that of pulses of μ/4.
 _LEAST_PULSE = 0.2
 
 _POSITIVE = Range(0, low_open=True)
@@ -69,27 +69,26 @@ class Observation:
     bottleneck : int
         Position of the bottleneck in the scenario.
     link_mbps : float
-        Rate of the bottleneck, μ, as the sender takes it.
+        Rate μ of the bottleneck that the sender assumes.
     rate_window_s : float
-        What rates are measured over.
+        Window of the rates in seconds.
     detector : Detector
-        The detector.
     rates : DataFrame
         Index ``time_s``, every `step_s` of the detector; columns ``send_mbps`` (S),
         ``receive_mbps`` (R), ``estimate_mbps`` (ẑ) and ``true_mbps`` (z).
     elasticity : DataFrame
-        Index ``time_s``, the ends of windows that begin 10 samples apart; columns ``peak_mbps``
-        (amplitude of ẑ at f_p), ``others_mbps`` (the highest that it is compared with),
-        ``elasticity`` (η), ``is_elastic``, and ``elastic_share`` (the part of the window's cross
-        traffic that belongs to elastic flows, in bytes; NaN without any).
+        Index ``time_s``, the ends of windows that start 10 samples apart; columns ``peak_mbps``
+        (amplitude of ẑ at f_p), ``others_mbps`` (highest amplitude of the compared frequencies),
+        ``elasticity`` (η), ``is_elastic``, and ``elastic_share`` (elastic flows' share of the
+        window's cross traffic in bytes; NaN without cross traffic).
     send_peak_mbps : float
-        Amplitude of S at f_p, the mean over the windows.
+        Mean amplitude of S at f_p over the windows.
     is_pulsing : bool
-        Whether the sender pulses; if it does not, η says nothing about others. It does if S itself
-        has a peak at f_p, by the detector's threshold, and one of at least a fifth of that of
-        pulses of μ/4 in rates over such a window.
+        Whether the sender pulses; otherwise η does not indicate elasticity. A sender pulses if S
+        has a peak at f_p by the detector's threshold, with at least a fifth of the amplitude of
+        pulses of μ/4 in rates over the window.
     busy : float
-        What part of its capacity the link has used meanwhile, if it has this rate.
+        Utilisation of the link during the observation, relative to `link_mbps`.
 
     Examples
     --------
@@ -110,14 +109,14 @@ class Observation:
 
     @property
     def errors(self) -> pd.Series[float]:
-        """The estimate's error as a part of the true rate, where there is cross traffic."""
+        """Relative error of the estimate at times with cross traffic."""
         true = self.rates["true_mbps"]
         error = (self.rates["estimate_mbps"] - true).abs() / true.where(true > 0)
         return error.dropna().rename("error")
 
     @property
     def accuracy(self) -> float:
-        """In what part of the windows the verdict is right; NaN without any."""
+        """Share of the windows with a correct verdict; NaN without windows."""
         truth = self.elasticity["elastic_share"] > 0
         return float((self.elasticity["is_elastic"] == truth).mean())
 
@@ -129,13 +128,13 @@ class Observation:
         frequencies_hz : numpy.ndarray
             Shape (frequencies,).
         amplitudes_mbps : numpy.ndarray
-            Shape (windows, frequencies), a row for each row of `elasticity`.
+            Shape (windows, frequencies), in the order of `elasticity`.
         """
         windows = self.detector.windows(self.rates["estimate_mbps"], every=_EVERY)
         return spectrum(windows, step_s=self.detector.step_s)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a dictionary of plain values."""
+        """Return the observation as a dictionary of plain values."""
         frequencies, amplitudes = self.spectra()
         shown = frequencies <= 2.5 * self.detector.pulse_hz
         at_windows = self.rates.iloc[self.detector.samples - 1 :: _EVERY]
@@ -171,7 +170,7 @@ class Observation:
 
 
 def elastic_flows(scenario: Scenario) -> pd.Series[bool]:
-    """Return the flows that are elastic while they send, by their kind and congestion control.
+    """Return whether each flow is elastic while it sends, by its kind and size.
 
     Returns
     -------
@@ -192,7 +191,7 @@ def elastic_flows(scenario: Scenario) -> pd.Series[bool]:
     return (table["kind"].isin(_BACKLOGGED) | is_large).rename("elastic")
 
 
-def observe(  # noqa: PLR0913 - which packets, and how they are measured; by keyword
+def observe(  # noqa: PLR0913 - selection of packets and settings, by keyword
     run: Run,
     *,
     flows: Sequence[int] = (0,),
@@ -201,28 +200,28 @@ def observe(  # noqa: PLR0913 - which packets, and how they are measured; by key
     rate_window_s: float | None = None,
     detector: Detector | None = None,
 ) -> Observation:
-    """Return the view that the sender of some flows of a run has of its cross traffic.
+    """Return the view of the cross traffic that the sender of some flows of a run has.
 
     Parameters
     ----------
     run : Run
-        With a queue log.
+        A run with a queue log.
     flows : sequence of int
         The sender's flows; all others are its cross traffic.
     bottleneck : int
-        Position in the scenario of the bottleneck that they share.
+        Position of the shared bottleneck in the scenario.
     link_mbps : float, optional
-        What the sender takes for the link's rate, μ, above 0. Left out, the scenario's; of a link
-        whose rate varies the mean, as in section 7.3.
+        Rate μ of the link that the sender assumes, above 0. Default: the scenario's (mean) rate, as
+        in section 7.3.
     rate_window_s : float, optional
-        What rates are measured over, above 0. Left out, the median RTT of `flows`.
+        Window of the rates in seconds, above 0. Default: the median RTT of `flows`.
     detector : Detector, optional
-        The detector. Left out, with the paper's settings.
+        Default: the detector with the paper's settings.
 
     Returns
     -------
     Observation
-        From the time on that rates are known to the last packet.
+        From the first measured rates to the last packet.
 
     Raises
     ------
@@ -246,7 +245,7 @@ def observe(  # noqa: PLR0913 - which packets, and how they are measured; by key
     accepted, packets = _packets(events, chosen)
     if len(packets) < 2:  # noqa: PLR2004 - a rate is between two packets
         step = "name flows that send for longer"
-        raise validation.bad("flows", list(chosen), "ones with 2 packets or more in the log", step)
+        raise validation.bad("flows", list(chosen), "flows with 2 packets or more in the log", step)
     sent, received = (packets[name].to_numpy() * 1e-9 for name in ("enqueued_ns", "dequeued_ns"))
     step_s = detector.step_s
     steps = np.arange(math.ceil(received[1] / step_s), math.floor(received[-1] / step_s) + 1)
@@ -305,33 +304,33 @@ def _round_trip_s(run: Run, flows: tuple[int, ...]) -> float:
     round_trip_s = (run.scenario.rtt_ms + float(extra_ms)) / 1e3
     if round_trip_s <= 0:
         raise InputError(
-            "rate_window_s is not known, as the scenario's rtt_ms is 0: write for example "
+            "rate_window_s is unknown, because the scenario's rtt_ms is 0: write for example "
             "rate_window_s = 0.05"
         )
     return round_trip_s
 
 
 def _packets(events: pd.DataFrame, flows: tuple[int, ...]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the packets that the queue accepted, and those of these flows that left for the link.
+    """Return the packets that the queue accepted, and those of some flows that left for the link.
 
     Returns
     -------
     accepted : DataFrame
-        Columns ``time_ns``, ``flow`` and ``bytes``, in order.
+        Columns ``time_ns``, ``flow`` and ``bytes``, in order of arrival.
     packets : DataFrame
-        In order of leaving; columns ``order`` (position in `accepted`), ``enqueued_ns``,
-        ``dequeued_ns`` and ``bytes``.
+        Columns ``order`` (position in `accepted`), ``enqueued_ns``, ``dequeued_ns`` and ``bytes``,
+        in order of departure.
     """
     kind = events["event"].cat.codes.to_numpy()
     enqueue, dequeue, drop = (
         events["event"].cat.categories.get_loc(name) for name in ("enqueue", "dequeue", "drop")
     )
     flow, time_ns = events["flow"].to_numpy(), events["time_ns"].to_numpy()
-    # A drop at the head of the queue may come next too, but not at the same time.
+    # A drop at the head of the queue may also come next, but not at the same time.
     is_refused = np.zeros(len(events), dtype=bool)
     is_refused[:-1] = (kind[:-1] == enqueue) & (kind[1:] == drop)
     is_refused[:-1] &= (flow[:-1] == flow[1:]) & (time_ns[:-1] == time_ns[1:])
-    refusing = np.roll(is_refused, 1)  # the drop that follows; the last row refuses nothing
+    refusing = np.roll(is_refused, 1)  # the drop that follows; the last row is never refused
     columns = ["time_ns", "flow", "bytes"]
     accepted = events.loc[(kind == enqueue) & ~is_refused, columns].reset_index(drop=True)
     departed = events.loc[(kind == dequeue) | ((kind == drop) & ~refusing), [*columns, "event"]]
@@ -340,7 +339,7 @@ def _packets(events: pd.DataFrame, flows: tuple[int, ...]) -> tuple[pd.DataFrame
     entered = entered.assign(order=entered.index, turn=entered.groupby("flow").cumcount())
     departed = departed[departed["flow"].isin(flows)].rename(columns={"time_ns": "dequeued_ns"})
     departed = departed.assign(turn=departed.groupby("flow").cumcount()).drop(columns="bytes")
-    both = departed.merge(entered, on=["flow", "turn"])  # keeps the order of leaving
+    both = departed.merge(entered, on=["flow", "turn"])  # preserves the order of departure
     both = both.loc[both["event"] == "dequeue", ["order", "enqueued_ns", "dequeued_ns", "bytes"]]
     return accepted, both.reset_index(drop=True)
 
@@ -348,7 +347,7 @@ def _packets(events: pd.DataFrame, flows: tuple[int, ...]) -> tuple[pd.DataFrame
 def _elasticity(
     rates: pd.DataFrame, detector: Detector, scenario: Scenario, cross: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return η of each window, and what its cross traffic was."""
+    """Return η and the elastic share of each window."""
     windows = detector.windows(rates["estimate_mbps"], every=_EVERY)
     ends = rates.index[detector.samples - 1 :: _EVERY]
     amplitudes = spectrum(windows, step_s=detector.step_s)[1]
@@ -360,22 +359,22 @@ def _elasticity(
     times = cross["time_ns"].to_numpy()
     edges_ns = [np.rint((ends - ago) * 1e9) for ago in (0.0, detector.window_s)]
     last, first = (np.searchsorted(times, edge, side="right") for edge in edges_ns)
-    everything, elastic = (total[last] - total[first] for total in sums)
-    nothing = np.full(len(ends), np.nan)
+    total, elastic = (cumulative[last] - cumulative[first] for cumulative in sums)
+    share = np.full(len(ends), np.nan)
     return pd.DataFrame(
         {
             "peak_mbps": amplitudes[:, round(detector.pulse_hz * detector.window_s)],
             "others_mbps": amplitudes[:, detector.compared].max(axis=-1),
             "elasticity": values,
             "is_elastic": detector.is_elastic(values),
-            "elastic_share": np.divide(elastic, everything, out=nothing, where=everything > 0),
+            "elastic_share": np.divide(elastic, total, out=share, where=total > 0),
         },
         index=ends,
     )
 
 
 def _busy(events: pd.DataFrame, packets: pd.DataFrame, link_mbps: float) -> float:
-    """Return the part of the link's capacity that was used while the packets passed."""
+    """Return the utilisation of the link between the first and the last packet."""
     start, end = packets["dequeued_ns"].iloc[[0, -1]]
     passed = (events["event"] == "dequeue") & events["time_ns"].between(
         start, end, inclusive="left"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""The pulse that a sender adds to its rate (section 3.4, figure 6).
 
-For a quarter of the period T it is a half-sine up, for the other three quarters one of a third of
-the height down, so that it adds nothing on average:
+It is a positive half-sine for a quarter of the period T and a negative half-sine of a third of the
+height for the other three quarters, so that its mean is 0:
 
 .. math::
 
@@ -11,7 +11,7 @@ the height down, so that it adds nothing on average:
         -\frac{A}{3} \sin\left(\frac{4 \pi}{3} (t / T - 1/4)\right) & T / 4 \le t < T
     \end{cases}
 
-with A = μ/4. A sender with a rate of μ/12 can send it, where a symmetric one would need μ/4.
+with A = μ/4. It requires a sending rate of μ/12 only; a symmetric pulse would require μ/4.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = [
     "pulse_mbps",
 ]
 
-#: Height of a pulse as a part of the link's rate: μ/4.
+#: Height of a pulse as a fraction of the link's rate: μ/4.
 PULSE_SIZE = 0.25
-#: Pulses in a second, f_p.
+#: Frequency f_p of the pulses in Hz.
 PULSE_HZ = 5.0
 
-#: The part of the period in which the pulse is above 0; as much longer it is below 0, it is lower.
+#: Fraction of the period in which the pulse is positive, and ratio of negative to positive height.
 _UP = 0.25
 _DOWN_TO_UP = _UP / (1 - _UP)
 
@@ -62,27 +62,22 @@ def pulse_mbps(
     Parameters
     ----------
     time_s : array_like
-        Seconds since a pulse began, of any shape.
+        Time since the start of a pulse in seconds, of any shape.
     link_mbps : float
-        Rate of the bottleneck, μ, above 0.
+        Rate μ of the bottleneck, above 0.
     size : float
-        Height of the upper half-sine as a part of `link_mbps`, above 0 and at most 1.
+        Height of the positive half-sine as a fraction of `link_mbps`, above 0 and at most 1.
     frequency_hz : float
-        Pulses in a second, f_p = 1/T, above 0.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape of `time_s`; the mean over a period is 0.
+        Frequency f_p = 1/T of the pulses, above 0.
 
     Raises
     ------
     InputError
-        If a value is out of range or no number.
+        If a value is out of range or not a number.
 
     Examples
     --------
-    The top after an eighth of the period, the bottom after five eighths:
+    The maximum is after an eighth of the period, the minimum after five eighths:
 
     >>> pulse_mbps([0.025, 0.125], 96).round(3).tolist()
     [24.0, -8.0]
@@ -95,7 +90,7 @@ def pulse_mbps(
 
 
 def least_rate_mbps(link_mbps: float, *, size: float = PULSE_SIZE) -> float:
-    """Return the least rate at which a sender can pulse, in Mbit/s: μ/12 for pulses of μ/4.
+    """Return the minimum rate of a pulsing sender in Mbit/s: μ/12 for pulses of μ/4.
 
     Parameters and errors are those of :func:`pulse_mbps`.
 
@@ -111,13 +106,13 @@ def least_rate_mbps(link_mbps: float, *, size: float = PULSE_SIZE) -> float:
 def burst_bytes(
     link_mbps: float, *, size: float = PULSE_SIZE, frequency_hz: float = PULSE_HZ
 ) -> float:
-    """Return the bytes that a pulse adds to the queue at most: T μ / 8π for pulses of μ/4.
+    """Return the maximum number of bytes that a pulse adds to the queue: T μ / 8π for μ/4.
 
     Parameters and errors are those of :func:`pulse_mbps`.
 
     Examples
     --------
-    About 4 % of what the link carries in a period:
+    About 4 % of the link's capacity in a period:
 
     >>> round(burst_bytes(96)), round(burst_bytes(96) / (96e6 / 8 * 0.2), 3)
     (95493, 0.04)
@@ -127,10 +122,9 @@ def burst_bytes(
 
 
 def fundamental_mbps(link_mbps: float, *, size: float = PULSE_SIZE) -> float:
-    r"""Return the amplitude of the sine at f_p that is in the pulses, in Mbit/s.
+    r"""Return the amplitude of the pulses' fundamental at f_p, in Mbit/s.
 
-    The integral of figure 6 is closed: it is 16 √2 / 15 π = 0.48 of the height of the pulse. The
-    rest is harmonics at multiples of f_p.
+    It is 16 √2 / 15 π = 0.48 of the height of the pulse. The rest consists of harmonics.
 
     Parameters and errors are those of :func:`pulse_mbps`.
 

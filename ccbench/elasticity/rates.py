@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""The rate of the cross traffic, from what a sender knows of its own packets (section 3.1).
+r"""Estimate of the cross traffic's rate from a sender's own packets (section 3.1).
 
-A queue that treats all packets alike and is never empty serves what arrives in proportion. From the
-rates S and R at which the same n packets arrived and were served, and the link's rate μ:
+A queue that treats all packets alike and is never empty serves flows in proportion to their arrival
+rates. With the rates S and R at which the same n packets arrived and were served, and the link's
+rate μ:
 
 .. math::
 
     \hat z(t) = \mu \frac{S(t)}{R(t)} - S(t) \quad (1), \qquad
     S = \frac{n_{bytes}}{s_{i+n} - s_i}, \quad R = \frac{n_{bytes}}{r_{i+n} - r_i} \quad (2)
 
-In a first-in-first-out queue that does not run empty this is no approximation: between the packets
-i and i + n the link has served just what has arrived between them, μ (r_{i+n} - r_i) bytes. So
-n_bytes is the packets i to i + n - 1, and ẑ is the mean rate of the others between s_i and s_{i+n}.
-Packets that the queue refuses count for nothing, neither one's own nor those of others. Where the
-queue runs empty, what the link could have carried meanwhile counts as cross traffic.
+For a FIFO queue that never empties, this is exact: between the packets i and i + n, the link serves
+exactly the bytes that arrived between them, μ (r_{i+n} - r_i). Therefore n_bytes is the size of the
+packets i to i + n - 1, and ẑ is the mean rate of the other packets between s_i and s_{i+n}. Packets
+that the queue refuses do not count. If the queue empties, the unused capacity counts as cross
+traffic.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _NOT_NEGATIVE = Range(0)
 def cross_traffic_mbps(
     send_mbps: ArrayLike, receive_mbps: ArrayLike, *, link_mbps: ArrayLike
 ) -> NDArray[np.float64]:
-    """Estimate the rate of the cross traffic, ẑ, in Mbit/s (1).
+    """Estimate the rate ẑ of the cross traffic in Mbit/s (1).
 
     Parameters
     ----------
@@ -46,22 +47,21 @@ def cross_traffic_mbps(
         Rates at which the same packets were sent and received, S at least 0 and R above 0. They and
         `link_mbps` are broadcast against each other.
     link_mbps : array_like
-        Rate of the bottleneck, μ, above 0.
+        Rate μ of the bottleneck, above 0.
 
     Returns
     -------
     numpy.ndarray
-        Below 0 where R / μ is above 1: where μ is too low, or the packets got through in a bunch.
+        Negative if R / μ is above 1: if μ is too low, or the packets were served in a burst.
 
     Raises
     ------
     InputError
-        If a value is out of range or no number, or shapes do not fit.
+        If a value is out of range or not a number, or shapes do not match.
 
     Examples
     --------
-    Half the packets of a full link of 48 Mbit/s are one's own; then one sends twice as many, of
-    which, with the queue growing, two thirds get through:
+    The sender has half of a full link of 48 Mbit/s, then doubles its rate and gets two thirds:
 
     >>> cross_traffic_mbps([24, 48], [24, 32], link_mbps=48).tolist()
     [24.0, 24.0]
@@ -76,20 +76,20 @@ def cross_traffic_mbps(
 def packet_windows(
     received_s: ArrayLike, at_s: ArrayLike, *, window_s: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the packets over which rates are to be measured at some instants: i and i + n.
+    """Return the packets i and i + n between which rates are measured at some instants.
 
-    The last one received until then, and the first that was received at most `window_s` before it;
-    the one before if there is no other.
+    The last is the latest packet received at the instant. The first is the earliest packet received
+    within `window_s` before the last, or else the predecessor of the last.
 
     Parameters
     ----------
     received_s : array_like
-        When packets were received in seconds, in order, shape (packets,) with 2 packets or more.
+        Ordered arrival times in seconds, shape (packets,) with 2 packets or more.
     at_s : array_like
-        The instants, any shape, none before the second packet was received.
+        Instants in seconds, of any shape, not before the arrival of the second packet.
     window_s : float
-        Above 0: a round-trip time, as bursts confound shorter ones; below a pulse's period, as the
-        pulse would be averaged away.
+        Length of the window, above 0. It should be a round-trip time, because bursts distort
+        shorter windows, and below a pulse's period, because longer windows average out the pulse.
 
     Returns
     -------
@@ -111,10 +111,10 @@ def packet_windows(
     at = numbers("at_s", at_s, Range(), example=5)
     window = validation.number("window_s", window_s, _POSITIVE, example=0.05)
     if at.size and at.min() < received[1]:
-        allowed = f"at least {received[1]:g}, when the second packet was received"
+        allowed = f"at least {received[1]:g}, the arrival of the second packet"
         raise validation.bad("at_s", float(at.min()), allowed, "begin later")
     last = np.searchsorted(received, at, side="right") - 1
-    # Times are differences of instants: a nanosecond decides no tie.
+    # Times are differences of instants: a nanosecond of tolerance resolves ties.
     first = np.searchsorted(received, received[last] - window - 1e-9, side="left")
     return np.minimum(first, last - 1), last
 
@@ -126,31 +126,30 @@ def window_rates_mbps(
     first: NDArray[np.int64],
     last: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rates at which packets were sent and received, S and R, in Mbit/s (2).
+    """Return the rates S and R at which packets were sent and received, in Mbit/s (2).
 
     Parameters
     ----------
     sent_s, received_s : array_like
-        When each packet was sent and received in seconds, in order of `received_s`, shape
-        (packets,).
+        Sending and arrival time of each packet in seconds, in order of arrival, shape (packets,).
     packet_bytes : array_like
-        Their sizes, shape (packets,) or one number for all, above 0.
+        Sizes of the packets, shape (packets,) or one number for all, above 0.
     first, last : numpy.ndarray
-        As :func:`packet_windows` gives them.
+        Result of :func:`packet_windows`.
 
     Returns
     -------
     send_mbps, receive_mbps : numpy.ndarray
-        Shape of `first`; both NaN where all packets were sent or received at one instant.
+        Shape of `first`; both NaN if all packets were sent or received at one instant.
 
     Raises
     ------
     InputError
-        If a value is out of range or no number, times are not in order, or shapes do not fit.
+        If a value is out of range or not a number, times are not in order, or shapes do not match.
 
     Examples
     --------
-    A packet of 12,000 bits each ms, which come out in half the time:
+    Packets of 12,000 bits, sent at intervals of 1 ms and received at intervals of 0.5 ms:
 
     >>> sent, received = [0, 0.001, 0.002], [0.01, 0.0105, 0.011]
     >>> send, receive = window_rates_mbps(sent, received, 1500, np.array([0]), np.array([2]))
@@ -167,9 +166,9 @@ def window_rates_mbps(
     total = np.concatenate([[0.0], np.cumsum(np.broadcast_to(sizes, received.shape))])
     megabits = (total[last] - total[first]) * 8e-6
     spans = sent[last] - sent[first], received[last] - received[first]
-    is_known = (spans[0] > 0) & (spans[1] > 0)
+    is_defined = (spans[0] > 0) & (spans[1] > 0)
     send, receive = (
-        np.divide(megabits, span, out=np.full(megabits.shape, np.nan), where=is_known)
+        np.divide(megabits, span, out=np.full(megabits.shape, np.nan), where=is_defined)
         for span in spans
     )
     return send, receive
@@ -177,8 +176,8 @@ def window_rates_mbps(
 
 def _times(name: str, values: ArrayLike) -> NDArray[np.float64]:
     times = numbers(name, values, Range(), example=0.01)
-    check_row(name, times, least=2, step="add packets: a rate is between two")
+    check_row(name, times, least=2, step="add packets: a rate needs two")
     if np.any(wrong := np.diff(times) < 0):
-        allowed = f"at least the one before, {times[:-1][wrong][0]:g}"
+        allowed = f"at least the previous time, {times[:-1][wrong][0]:g}"
         raise validation.bad(name, float(times[1:][wrong][0]), allowed, "sort the packets by it")
     return times

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Several NimbusCC flows on one link: one of them pulses, the others watch (section 4.2).
+r"""Roles of several NimbusCC flows on one link: one pulser and its watchers (section 4.2).
 
-The pulser has one frequency for each of its modes. Watchers do not pulse, so that they see the
-pulser's mode in the spectrum of what they themselves receive, R. They smooth their rate, so as not
-to follow the pulses, which the pulser would take for elastic cross traffic.
+The pulser has a frequency for each of its modes. Watchers do not pulse; they recognise the pulser's
+mode in the spectrum of their receive rate R. They smooth their own rate so that it does not follow
+the pulses, since the pulser would take them for elastic cross traffic.
 
-Where the paper leaves room:
+Choices that the paper does not specify:
 
-- **A peak** in R is a magnitude of at least `threshold` times the highest of those that lie above
-  both frequencies and below the first harmonic: as (3), with (f_high + ε, 2 f_low − ε). The paper
-  speaks of "no peak" and does not say what one is.
-- **The moving average** of watchers leaves a tenth at the lower of the two frequencies; the paper
-  says that higher ones are muted, not how far.
+- **A peak** in R is a magnitude of at least `threshold` times the highest magnitude above both
+  frequencies and below the first harmonic, as in (3) with (f_high + ε, 2 f_low − ε). The paper does
+  not define "no peak".
+- **The moving average** of watchers has a gain of a tenth at the lower of the two frequencies. The
+  paper mutes higher frequencies without giving a factor.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
     "DELAY_HZ",
     "GAIN",
     "KAPPA",
-    "Seen",
+    "PulserMode",
     "Watcher",
     "election_probability",
     "ewma_gain",
@@ -54,24 +54,24 @@ __all__ = [
     "smoothed",
 ]
 
-#: Frequency of the pulser in TCP-competitive mode, f_pc.
+#: Frequency f_pc of the pulser in TCP-competitive mode, in Hz.
 COMPETITIVE_HZ = 5.0
-#: Frequency of the pulser in delay-control mode, f_pd.
+#: Frequency f_pd of the pulser in delay-control mode, in Hz.
 DELAY_HZ = 6.0
-#: Expected number of pulsers that are elected within an FFT's length, at most.
+#: Maximum expected number of pulsers that are elected within an FFT's length.
 KAPPA = 1.0
-#: What a watcher's moving average leaves of a pulser's frequency.
+#: Gain of a watcher's moving average at the lower frequency of a pulser.
 GAIN = 0.1
 
 _POSITIVE = Range(0, low_open=True)
 
 
-class Seen(IntEnum):
-    """Answer of a watcher (:class:`Watcher`): no pulser, or a pulser in either mode.
+class PulserMode(IntEnum):
+    """Result of a watcher (:class:`Watcher`): no pulser, or a pulser in one of its modes.
 
     Examples
     --------
-    >>> Seen(1).name
+    >>> PulserMode(1).name
     'COMPETITIVE'
     """
 
@@ -82,26 +82,26 @@ class Seen(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Watcher:
-    """A flow that looks for the pulser in what it receives.
+    """A flow that detects the pulser in its receive rate.
 
     Parameters
     ----------
     competitive_hz, delay_hz : float
-        The pulser's frequencies in its two modes, f_pc and f_pd, different and above 0.
+        Frequencies f_pc and f_pd of the pulser's two modes, different and above 0.
     margin_hz, window_s, threshold, step_s : float
-        As in :class:`~ccbench.elasticity.detector.Detector`, for either frequency.
+        As in :class:`~ccbench.elasticity.detector.Detector`, for both frequencies.
 
     Raises
     ------
     InputError
-        If a setting is out of range, or two do not fit each other.
+        If settings are out of range or inconsistent.
 
     Examples
     --------
     >>> time_s = np.arange(500) / 100
     >>> noise = np.random.default_rng(1).normal(size=500)
     >>> received = [10 + noise + 3 * np.sin(2 * np.pi * hz * time_s) for hz in (0, 5, 6)]
-    >>> [Seen(one).name for one in Watcher().sees(received)]
+    >>> [PulserMode(mode).name for mode in Watcher().detect(received)]
     ['NO_PULSER', 'COMPETITIVE', 'DELAY']
     """
 
@@ -122,14 +122,14 @@ class Watcher:
         apart = round(abs(self.competitive_hz - self.delay_hz) * self.window_s)
         if apart < 1:
             allowed = f"at least {1 / self.window_s:g} away from {self.competitive_hz:g}"
-            raise validation.bad("delay_hz", self.delay_hz, allowed, "choose another one")
+            raise validation.bad("delay_hz", self.delay_hz, allowed, "choose another frequency")
         if not len(self.compared):
             allowed = "close enough for frequencies between both and twice the lower one"
-            raise validation.bad("delay_hz", self.delay_hz, allowed, "choose a closer one")
+            raise validation.bad("delay_hz", self.delay_hz, allowed, "choose a closer frequency")
 
     @property
     def compared(self) -> NDArray[np.int64]:
-        """The positions in the FFT of the frequencies that the two are compared with.
+        """Positions in the FFT of the frequencies with which the two are compared.
 
         Examples
         --------
@@ -141,8 +141,8 @@ class Watcher:
         high = (2 * min(both) - self.margin_hz) * self.window_s
         return np.arange(math.floor(low + 1e-6) + 1, math.ceil(high - 1e-6))
 
-    def sees(self, receive_mbps: ArrayLike) -> NDArray[np.int64]:
-        """Classify the spectrum of a receive rate, as :class:`Seen`.
+    def detect(self, receive_mbps: ArrayLike) -> NDArray[np.int64]:
+        """Return the :class:`PulserMode` from the spectrum of a receive rate.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Watcher:
         Raises
         ------
         InputError
-            If a rate is no finite number, or they are not one window.
+            If a rate is not a finite number, or the last axis is not one window.
         """
         samples = round(self.window_s / self.step_s)
         rates = one_window("receive_mbps", receive_mbps, samples)
@@ -168,10 +168,10 @@ class Watcher:
         )
         rounding = 1e-9 * np.abs(rates).max(axis=-1)
         others = np.maximum(amplitudes[..., self.compared].max(axis=-1), rounding)
-        higher = np.where(competitive >= delay, Seen.COMPETITIVE, Seen.DELAY)
+        higher = np.where(competitive >= delay, PulserMode.COMPETITIVE, PulserMode.DELAY)
         is_peak = np.maximum(competitive, delay) >= self.threshold * others
         is_peak &= np.maximum(competitive, delay) > 0
-        return np.asarray(np.where(is_peak, higher, Seen.NO_PULSER), dtype=np.int64)
+        return np.asarray(np.where(is_peak, higher, PulserMode.NO_PULSER), dtype=np.int64)
 
 
 def has_other_pulsers(
@@ -181,27 +181,27 @@ def has_other_pulsers(
     pulse_hz: float = COMPETITIVE_HZ,
     step_s: float = STEP_S,
 ) -> NDArray[np.bool_]:
-    """Tell whether a pulser has competitors: the others vary more at f_p than it does itself.
+    """Return whether a pulser is not alone: the cross traffic varies more at f_p than the pulser.
 
     Parameters
     ----------
     cross_mbps, receive_mbps : array_like
-        The cross traffic's rate and the pulser's own receive rate, ẑ and R, at intervals of
-        `step_s`; the last axis is time, as long in both, a whole number of pulses.
+        Rate ẑ of the cross traffic and receive rate R of the pulser at intervals of `step_s`; the
+        last axis is time, of equal length and a whole number of pulses.
     pulse_hz : float
-        The frequency at which it pulses.
+        Frequency of the pulser.
     step_s : float
         Time between two samples.
 
     Returns
     -------
     numpy.ndarray
-        Shape of the two, broadcast against each other, without the last axis.
+        Shape of the broadcast rates without the last axis.
 
     Raises
     ------
     InputError
-        If a value is out of range or no number, shapes do not fit, or pulses are not whole.
+        If a value is out of range or not a number, shapes do not match, or pulses are not whole.
 
     Examples
     --------
@@ -233,30 +233,25 @@ def election_probability(
     window_s: float = WINDOW_S,
     kappa: float = KAPPA,
 ) -> NDArray[np.float64]:
-    """Return the probability that a flow without a pulser becomes one, at each decision (5).
+    """Return the probability that a flow becomes the pulser at a decision, if there is none (5).
 
     Parameters
     ----------
     receive_mbps : array_like
-        Its receive rate, R_i, at least 0; any shape.
+        Receive rate R_i of the flow, at least 0; any shape.
     link_mbps : float
-        Rate of the bottleneck, μ, above 0.
+        Rate μ of the bottleneck, above 0.
     decision_s : float
-        Time between two decisions, τ, above 0.
+        Time τ between two decisions, above 0.
     window_s : float
         Length of the FFT, above 0.
     kappa : float
-        κ, above 0: how many become pulsers within `window_s`, if the link is full.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape of `receive_mbps`; at most 1.
+        Expected number κ of new pulsers within `window_s` on a full link, above 0.
 
     Raises
     ------
     InputError
-        If a value is out of range or no number.
+        If a value is out of range or not a number.
 
     Examples
     --------
@@ -277,17 +272,17 @@ def ewma_weight(
     gain: float = GAIN,
     step_s: float = STEP_S,
 ) -> float:
-    r"""Return the weight of a new sample in the moving average that leaves `gain` of a frequency.
+    r"""Return the weight of a new sample in a moving average with a given gain at a frequency.
 
-    With the weight a the average's gain is a / √(1 − 2 (1 − a) cos ω + (1 − a)²), ω = 2π f step;
-    this is its inverse.
+    With the weight a, the gain of the average is a / √(1 − 2 (1 − a) cos ω + (1 − a)²), where ω =
+    2π f step; this function is its inverse.
 
     Parameters
     ----------
     frequency_hz : float
-        Above 0 and below half the sampling rate.
+        Frequency, above 0 and below half the sampling rate.
     gain : float
-        What is left of an oscillation of it, above 0 and below 1.
+        Factor of the amplitude at this frequency, above 0 and below 1.
     step_s : float
         Time between two samples, above 0.
 
@@ -322,9 +317,9 @@ def ewma_gain(
     Parameters
     ----------
     frequency_hz : array_like
-        At least 0.
+        Frequency, at least 0.
     weight : float
-        Of a new sample, above 0 and at most 1.
+        Weight of a new sample, above 0 and at most 1.
     step_s : float
         Time between two samples, above 0.
 
@@ -341,24 +336,24 @@ def ewma_gain(
 
 
 def smoothed(rates: ArrayLike, *, weight: float) -> NDArray[np.float64]:
-    """Return the moving average of a watcher's rate, which the watcher sends at instead.
+    """Return the moving average of a watcher's rate, at which the watcher sends.
 
     Parameters
     ----------
     rates : array_like
         Rates at equal intervals; the last axis is time.
     weight : float
-        Of a new sample, above 0 and at most 1; :func:`ewma_weight` finds it.
+        Weight of a new sample, above 0 and at most 1; see :func:`ewma_weight`.
 
     Returns
     -------
     numpy.ndarray
-        Shape of `rates`; it begins with the first of them.
+        Shape of `rates`; the first value is that of `rates`.
 
     Raises
     ------
     InputError
-        If a value is out of range or no number.
+        If a value is out of range or not a number.
 
     Examples
     --------

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Harm: the loss of one congestion control algorithm (beta) beside another (alpha).
+"""Harm of a new congestion control algorithm (alpha) to a deployed one (beta).
 
-An :class:`Experiment` says what to run: the beta flows alone, and with the alpha flows added.
-:func:`measure` turns the two runs into a :class:`HarmResult`. Both are data and arithmetic; running
-is the business of :mod:`ccbench.emulate`. :func:`compare` does it by any of the `METRICS`.
-:func:`repeat` runs and measures an experiment with many seeds and returns the mean with its
-interval; :func:`sensitivity` does so at several levels of noise.
-:func:`assess` measures what the three deployment thresholds need, and judges.
+An :class:`Experiment` defines two scenarios: the beta flows alone, and with the alpha flows added.
+:func:`measure` computes a :class:`HarmResult` from their runs, and :func:`compare` harm by any of
+the `METRICS`. :func:`repeat` runs and measures an experiment with several seeds and returns the
+mean with its interval; :func:`sensitivity` does so at several levels of noise. :func:`assess`
+evaluates the three deployment thresholds.
 """
 
 from ccbench.harm.circumstances import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that two runs have the same network and beta flows, without and with alpha."""
+"""Checks of the solo and the competing run of an experiment."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["check_samples", "flow_counts"]
 
 
 def flow_counts(solo: Scenario, competing: Scenario) -> tuple[int, int]:
-    """Return the numbers of beta and of alpha flows of two scenarios that belong together.
+    """Return the numbers of beta and alpha flows of the two scenarios of an experiment.
 
     Raises
     ------
     InputError
-        If they do not: they differ in more than the flows that the competing one adds, and the
-        seed, the sampling and the queue log.
+        If the scenarios differ in more than the added flows, the seed, the sampling and the queue
+        log.
     """
     shared = len(solo.flows)
     step = "run the two scenarios of one Experiment"
@@ -43,18 +43,18 @@ def flow_counts(solo: Scenario, competing: Scenario) -> tuple[int, int]:
         names = [
             name for name in expected if name != "name" and settings.get(name) != expected[name]
         ]
-        allowed = "the same in both runs but for the flows that the competing run adds"
+        allowed = "the same in both runs except for the flows that the competing run adds"
         raise validation.bad("network and beta flows", ", ".join(names), allowed, step)
     return solo.flow_count, competing.flow_count - solo.flow_count
 
 
 def check_samples(run: Run, name: str) -> None:
-    """Make sure that a run says of every flow how it did.
+    """Check that a run has a result for every flow.
 
     Raises
     ------
     InputError
-        If a flow neither has samples nor has completed.
+        If a flow has neither samples nor a completion.
     """
     sampled = set(run.flows["flow"].unique())
     completed = run.completions["end_ns"] >= 0

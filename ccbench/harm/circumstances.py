@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks and workloads: the circumstances under which harm is measured (Ware section 4.4)."""
+"""Networks and workloads of measurements of harm (Ware section 4.4)."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Network:
     Parameters
     ----------
     name : str
-        For people, and unlike those of other networks.
+        Unique name.
     bottleneck : Bottleneck
     rtt_ms : float
         Base round-trip time in milliseconds.
     noise : Noise, optional
-        Random disturbance; left out, :func:`ccbench.experiment.noise.typical`.
+        Random disturbance. Default: :func:`ccbench.experiment.noise.typical`.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Network:
 
     def __post_init__(self) -> None:
         validation.one_line("name", self.name)
-        Scenario(  # which knows the limits of a network
+        Scenario(  # validates the settings
             flows=(Flow(),),
             bottlenecks=(self.bottleneck,),
             rtt_ms=self.rtt_ms,
@@ -72,28 +72,28 @@ class Network:
 
     @property
     def path_noise(self) -> Noise:
-        """The scenario's noise."""
+        """Noise of the scenarios."""
         return typical(rtt_ms=self.rtt_ms) if self.noise is None else self.noise
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """The traffic of a service, whatever its congestion control.
+    """The traffic of a service, independent of its congestion control.
 
     Parameters
     ----------
     name : str
-        For people, and unlike those of other workloads.
+        Unique name.
     flow : Flow
-        Its `cca` has no meaning. A UDP flow can only be harmed: what it does to others is neither
+        The flows; `cca` is ignored. UDP flows can only be harmed: their effect on others is neither
         judged nor a bound.
     metrics : tuple of str
-        The metrics of `METRICS` by which harm to it is judged.
+        Keys of `METRICS` by which harm to the workload is judged.
 
     Raises
     ------
     InputError
-        If there is no such metric, or none.
+        If a metric is unknown or does not exist for the flows, or there is none.
 
     Examples
     --------
@@ -119,20 +119,20 @@ class Workload:
         set_field(self, "metrics", tuple(metric.name for metric in metrics))
 
     def check_duration(self, duration_s: float) -> None:
-        """Make sure that a run is long enough for all its flows to start.
+        """Check that all flows start within a run.
 
         Raises
         ------
         InputError
-            If it is not.
+            If the run is too short.
         """
         last_s = self.flow.arrivals[-1][0] if self.flow.arrivals else self.flow.start_s
         if duration_s <= last_s:
-            allowed = f"above {last_s:g}, when workload {self.name!r} starts its last flow"
+            allowed = f"above {last_s:g}, the start of the last flow of workload {self.name!r}"
             raise validation.bad("duration", duration_s, allowed, "run for longer")
 
     def with_cca(self, cca: str) -> Flow:
-        """Return the flows of this workload under a congestion control; UDP has none."""
+        """Return the flows of this workload with a congestion control, which UDP ignores."""
         if self.flow.is_udp:
             return replace(self.flow, label=self.name)
         return replace(self.flow, cca=cca, label=f"{cca} {self.name}")
@@ -143,7 +143,7 @@ def _network(name: str, bandwidth_mbps: float, rtt_ms: float, queue_bdp: float) 
     return Network(name=name, bottleneck=bottleneck, rtt_ms=rtt_ms)
 
 
-#: A slow and a fast link, a short and a long path, a shallow and a deep queue.
+#: Default networks: slow and fast links, short and long paths, shallow and deep queues.
 NETWORKS = (
     _network("10 Mbit/s, 40 ms, 0.5 BDP", 10, 40, 0.5),
     _network("10 Mbit/s, 40 ms, 4 BDP", 10, 40, 4),
@@ -151,7 +151,7 @@ NETWORKS = (
     _network("50 Mbit/s, 100 ms, 1 BDP", 50, 100, 1),
 )
 
-#: A download that does not end; a page's worth every second; a video's even rate; a call.
+#: Default workloads: an unlimited download, a web page every second, a video at its rate, a call.
 WORKLOADS = (
     Workload(name="long", flow=Flow(), metrics=("throughput",)),
     Workload(
@@ -171,7 +171,7 @@ WORKLOADS = (
 
 
 def workload_named(name: str) -> Workload:
-    """Return the one of `WORKLOADS` that has this name.
+    """Return the workload of `WORKLOADS` with a given name.
 
     Raises
     ------
@@ -191,15 +191,15 @@ def workload_named(name: str) -> Workload:
 
 
 def load_networks(path: str | Path) -> tuple[Network, ...]:
-    """Read networks from a TOML file: a table ``[[networks]]`` for each.
+    """Read networks from a TOML file with a table ``[[networks]]`` for each.
 
-    Its keys are ``name`` (left out: made of the numbers), ``rtt_ms``, ``noise`` (a table) and those
-    of a scenario's bottleneck.
+    The keys are ``name`` (default: a description of the settings), ``rtt_ms``, ``noise`` (a table)
+    and those of a scenario's bottleneck.
 
     Raises
     ------
     InputError
-        If the file cannot be read or a table is no network; the message says where.
+        If the file is unreadable or a table is not a valid network. The message names the setting.
 
     Examples
     --------
@@ -222,14 +222,14 @@ def load_networks(path: str | Path) -> tuple[Network, ...]:
 
 
 def load_workloads(path: str | Path) -> tuple[Workload, ...]:
-    """Read workloads from a TOML file: a table ``[[workloads]]`` for each.
+    """Read workloads from a TOML file with a table ``[[workloads]]`` for each.
 
-    Its keys are ``name``, ``metrics`` and those of a scenario's flow, without ``cca``.
+    The keys are ``name``, ``metrics`` and those of a scenario's flow except ``cca``.
 
     Raises
     ------
     InputError
-        If the file cannot be read or a table is no workload; the message says where.
+        If the file is unreadable or a table is not a valid workload. The message names the setting.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def _check_keys(
     rest: type[Bottleneck | Flow],
     hidden: Collection[str] = (),
 ) -> None:
-    """Refuse what is no setting of a table, and name all that are: those of two classes."""
+    """Check that all keys of a table are `own_keys` or settings of the class `rest`."""
     allowed = (own_keys | {field.name for field in fields(rest)}).difference(hidden)
     for key in table:
         if key not in allowed:
@@ -280,8 +280,8 @@ def _load(
             with validation.within(f"{kind}[{i}]."):
                 item = read(table, path.parent)
                 if any(item.name == other.name for other in items):
-                    allowed = f"unlike the names of the other {kind}"
-                    raise validation.bad("name", item.name, allowed, "choose another one")
+                    allowed = f"different from the names of the other {kind}"
+                    raise validation.bad("name", item.name, allowed, "choose another name")
                 items.append(item)
     return tuple(items)
 

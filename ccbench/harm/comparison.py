@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Harm by any metric: what beta's flows achieve alone and beside alpha's (Ware section 4.3)."""
+"""Harm by any metric: performance of beta's flows alone and in competition (Ware section 4.3)."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class MetricHarm:
     ----------
     metric, unit : str
     solo, competing : float
-        The flows' value alone and in competition: the sum of the throughputs of flows that are
-        there together, the mean of anything else. NaN where one of the flows has none (it did not
-        complete, had no packets).
+        Value of the group alone and in competition: the sum of the throughputs of concurrent flows,
+        or the mean of other metrics. NaN if a flow has no value (because it did not complete or had
+        no packets).
     absolute : float
-        The harm, 1 at most; below 0 where competition made it better. NaN where a value is.
+        The harm, at most 1; negative if competition improves the value, NaN if a value is.
     expected, relative : float
-        What equal sharing by number of flows would cost the group, and `absolute` minus that. NaN
-        of a metric that is no part of the link's capacity, and where not all flows always have
-        data: a fair share of more than they ask for says nothing.
+        Harm under equal sharing by number of flows, and `absolute` minus that. NaN for a metric
+        that is not a share of the link's capacity, and if not all flows always have data, since
+        flows do not use a fair share that exceeds their demand.
     """
 
     metric: str
@@ -51,7 +51,7 @@ class MetricHarm:
     relative: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the parts as a dictionary of plain values."""
+        """Return the attributes as a dictionary of plain values."""
         return asdict(self)
 
 
@@ -61,27 +61,22 @@ def compare(
     metrics: Iterable[Metric] | None = None,
     window: Window | None = None,
 ) -> tuple[MetricHarm, ...]:
-    """Compute the harm to the flows of `solo` by those that `competing` has in addition.
+    """Compute the harm to the flows of `solo` by the additional flows of `competing`.
 
     Parameters
     ----------
     solo, competing : Run
-        Runs of an :class:`~ccbench.harm.Experiment`'s two scenarios.
+        Runs of the two scenarios of an :class:`~ccbench.harm.Experiment`.
     metrics : iterable of Metric, optional
-        Left out: all of `METRICS` that the runs have records for.
+        Default: all `METRICS` for which the runs have records.
     window : (float, float), optional
-        The part of both runs to look at, in seconds; left out, all of them.
-
-    Returns
-    -------
-    tuple of MetricHarm
-        One for each metric.
+        Part of both runs in seconds. Default: the whole runs.
 
     Raises
     ------
     InputError
-        If the runs do not belong together, a flow has no samples, a metric needs a queue log that a
-        run lacks, or the flows achieved nothing alone.
+        If the runs are not those of an experiment, a flow has no samples, a metric needs a queue
+        log that a run lacks, or the flows achieved nothing alone.
 
     Examples
     --------
@@ -102,15 +97,15 @@ def compare_flows(
     metrics: Iterable[Metric] | None = None,
     window: Window | None = None,
 ) -> pd.DataFrame:
-    """Compute the harm to each flow of `solo` on its own.
+    """Compute the harm to each single flow of `solo`.
 
     Parameters and errors are those of :func:`compare`.
 
     Returns
     -------
     DataFrame
-        Index ``flow``; columns in two levels: ``solo``, ``competing`` and ``harm`` (NaN where a
-        value is missing, and of a flow that achieved nothing alone), each by metric.
+        Index ``flow``; columns in two levels: ``solo``, ``competing`` and ``harm`` (NaN if a value
+        is missing or the flow achieved nothing alone), each by metric.
 
     Examples
     --------
@@ -133,7 +128,7 @@ def compare_flows(
 def _achieved(
     solo: Run, competing: Run, metrics: Iterable[Metric] | None, window: Window | None
 ) -> tuple[tuple[Metric, ...], pd.DataFrame, pd.DataFrame]:
-    """Return the metrics, and what the beta flows achieved alone and in competition."""
+    """Return the metrics, and the beta flows' performance alone and in competition."""
     n_beta, _ = flow_counts(solo.scenario, competing.scenario)
     check_samples(solo, "solo run")
     check_samples(competing, "competing run")
@@ -149,10 +144,10 @@ def _recorded(solo: Run, competing: Run) -> tuple[Metric, ...]:
 
 
 def _of_all(solo: Run, metric: Metric, values: pd.DataFrame) -> float:
-    """Return a metric of all beta flows; if some of them come and go, they all have the mean."""
+    """Return a metric of all beta flows; with flows of a given size among them, it is the mean."""
     flows = solo.scenario.flows
-    coming_and_going = (flow for flow in flows if flow.kind == "bytes")
-    return metric.of_group(next(coming_and_going, flows[0]), values[metric.name])
+    limited = (flow for flow in flows if flow.kind == "bytes")
+    return metric.of_group(next(limited, flows[0]), values[metric.name])
 
 
 def _of_metric(metric: Metric, solo: float, competing: float, expected: float) -> MetricHarm:
@@ -171,7 +166,7 @@ def _of_metric(metric: Metric, solo: float, competing: float, expected: float) -
 
 
 def harm_or_nan(metric: Metric, solo: float, competing: float) -> float:
-    """Return the harm by a metric, NaN where one of the values is."""
+    """Return the harm by a metric, or NaN if a value is NaN."""
     if math.isnan(solo) or math.isnan(competing):
         return math.nan
     return harm(solo, competing, less_is_better=metric.less_is_better)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a new CCA may be deployed beside another: the measurements that the thresholds judge.
+"""Measurement of the deployment thresholds of a new CCA.
 
-In every network beta's flows of every workload run alone, beside beta's and beside alpha's of every
-workload. One run of two beta workloads tells the harm in both directions. What is measured is the
-whole run, slow start included, as most workloads are not about a steady state; each network's noise
-keeps flows from locking in step.
+In every network, beta's flows of every workload run alone, with beta's flows and with alpha's flows
+of every workload. One run of two beta workloads measures the harm in both directions. Harm is
+computed over the whole run, including slow start, because most workloads have no steady state. The
+noise of each network prevents synchronisation of flows.
 
-A flow that alpha starves so that it does not complete does not escape: its completion time is at
-least the time until the end, and so is the harm that follows from it.
+If alpha starves a flow so that it does not complete, its completion time is at least the time until
+the end of the run, which gives a lower bound of the harm.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Assessment", "Deployability", "assess"]
 
-#: A harm below this counts as this: no losses where there were some are better without bounds, and
-#: have no mean with others.
+#: Lower bound of harm. Without it, the harm of a run without any losses would be infinitely
+#: negative and have no mean with others.
 _BEST = -1.0
 
 
@@ -53,19 +53,20 @@ class Assessment:
     Parameters
     ----------
     alpha, beta : str
-        The new CCA and the deployed one, by their Linux names.
+        Linux names of the new and the deployed CCA.
     networks : tuple of Network
     workloads : tuple of Workload
-        Those of UDP flows can only be harmed.
+        Workloads of UDP flows can only be harmed.
     metrics : tuple of str, optional
-        Judge every workload by these, as far as its flows have them. Left out: each by its own.
+        Metrics to judge every workload by, if they exist for its flows. Default: each workload's
+        own.
     duration_s : float
         Length of each run in seconds.
     repetitions : int
         Runs of each scenario, with the seeds of
         :func:`~ccbench.base.random_streams.repetition_seeds`.
     leeway : float
-        By how much harm may exceed a bound, 0 to 1.
+        Amount by which harm may exceed a bound, 0 to 1.
     seed : int
 
     Raises
@@ -99,11 +100,12 @@ class Assessment:
             allowed = "at least one of TCP flows"
             raise validation.bad("workloads", [w.name for w in self.workloads], allowed, "add one")
         if not any(self.metrics_of(workload) for workload in self.workloads):
-            message = f"metric: no workload has {', '.join(self.metrics or ())}: choose another one"
+            names = ", ".join(self.metrics or ())
+            message = f"metric: no workload has {names}: choose another metric"
             raise InputError(message)
         for workload in self.workloads:
             workload.check_duration(self.duration_s)
-        self.scenarios()  # a mistake shows here and not when it is run
+        self.scenarios()  # report errors before a run
 
     @property
     def _attackers(self) -> tuple[Workload, ...]:
@@ -117,7 +119,7 @@ class Assessment:
         return tuple(metric.name for metric in chosen if metric.exists_for(workload.flow))
 
     def scenarios(self) -> dict[_Key, Scenario]:
-        """Return every scenario to run, by what it is."""
+        """Return all scenarios to run, by key."""
         seeds = repetition_seeds(self.seed, self.repetitions)
         return {
             key: self._scenario(key, seeds[key.repetition])
@@ -131,7 +133,7 @@ class Assessment:
             yield _Key(network, victim, None, "", repetition)
             for attacker in self._attackers:
                 yield _Key(network, victim, attacker, "alpha", repetition)
-                # Of two beta workloads one run tells the harm in both directions.
+                # One run of two beta workloads measures the harm in both directions.
                 if attacker not in self.workloads[:i] or victim.flow.is_udp:
                     yield _Key(network, victim, attacker, "beta", repetition)
 
@@ -156,7 +158,7 @@ class Assessment:
 
 
 class _Key(NamedTuple):
-    """Key of a scenario: the victim's flows alone, or beside an attacker's of alpha or beta."""
+    """Key of a scenario: the victim's flows alone, or with an attacker's flows of alpha or beta."""
 
     network: Network
     victim: Workload
@@ -167,19 +169,19 @@ class _Key(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Deployability:
-    """The measured harms, and the verdicts of the thresholds.
+    """The measured harms and the verdicts of the thresholds.
 
     Attributes
     ----------
     assessment : Assessment
     cases : DataFrame
-        See :func:`~ccbench.harm.thresholds.judge`.
+        Verdicts of :func:`~ccbench.harm.thresholds.judge`.
     harms : DataFrame
-        Every harm that was measured; see :func:`~ccbench.harm.thresholds.bounds`. With ``solo`` and
-        ``competing``, the values it was computed from, and ``judged``, whether the metric is one of
-        the victim's.
+        All measured harms, with the columns of :func:`~ccbench.harm.thresholds.bounds`, ``solo``
+        and ``competing``, the values from which harm was computed, and ``judged``, whether the
+        metric is one of the victim's.
     provenance : mapping
-        What made the runs.
+        Origin of the runs.
     """
 
     assessment: Assessment
@@ -189,19 +191,19 @@ class Deployability:
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """The verdict of each threshold over all cases."""
+        """Verdict of each threshold over all cases."""
         return {
             threshold: overall(self.cases.loc[self.cases["threshold"] == threshold, "verdict"])
             for threshold in THRESHOLDS
         }
 
     def counterexamples(self, threshold: str) -> pd.DataFrame:
-        """Return the cases that break a threshold, the worst first."""
+        """Return the cases that break a threshold, worst first."""
         of_threshold = self.cases["threshold"] == threshold
         return self.cases[of_threshold & (self.cases["verdict"] == "broken")]
 
 
-def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
+def assess(  # noqa: PLR0913 - independent choices, all by keyword
     assessment: Assessment,
     *,
     engine: str | Engine = "kernel",
@@ -212,7 +214,7 @@ def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
 ) -> Deployability:
     """Measure all harms and judge them.
 
-    What is finished is in the store: asked again, it goes on where it was interrupted.
+    An interrupted assessment resumes, because finished runs are in the store.
 
     Parameters
     ----------
@@ -220,7 +222,7 @@ def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
     engine, executor, jobs, store
         As in :func:`ccbench.emulate.run_many`.
     on_progress : callable, optional
-        Called with the number of runs that are done, and of all.
+        Called with the number of finished runs and of all runs.
 
     Raises
     ------
@@ -254,7 +256,7 @@ def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
             if on_progress is not None:
                 on_progress(len(by_key), len(keys))
     harms = pd.DataFrame(_harms(assessment, by_key))
-    # Beta's own harms are bounds by whatever metric; alpha's are judged by those of the victim.
+    # Beta's harms are bounds by any metric; alpha's harms are judged by the victim's metrics.
     relevant = harms[harms["judged"] | (harms["side"] == "beta")]
     cases = judge(bounds(relevant), assessment.leeway)
     return Deployability(
@@ -265,7 +267,7 @@ def assess(  # noqa: PLR0913 - choices that are independent, all by keyword
     )
 
 
-#: Of a group of flows: each metric's value, and what that is at least.
+#: Value and lower bound of each metric of a group of flows.
 _Achieved: TypeAlias = "dict[str, tuple[float, float]]"
 
 
@@ -273,7 +275,7 @@ def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
     """Return the performance of each group of flows."""
     try:
         check_samples(run, run.scenario.name)
-    except InputError as error:  # the run is to blame, not what the user wrote
+    except InputError as error:  # caused by the run, not by the user's input
         raise EngineError(str(error)) from error
     exact = achieved(run, metrics)
     bounded = [replace(m, of=m.at_least) for m in metrics if m.at_least is not None]
@@ -295,14 +297,14 @@ def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
 def _harms(
     assessment: Assessment, by_key: Mapping[_Key, tuple[_Achieved, ...]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield every harm that is judged or bounds one, with what it was computed from."""
+    """Yield every harm that is judged or a bound, with the values from which it was computed."""
     for key, groups in by_key.items():
         if key.attacker is None:
             continue
         sides = [(key.victim, key.attacker, groups[0])]
-        # Only a beta flow can be a victim; if the two are alike, either is. UDP bounds nothing.
-        back = key.side == "beta" and key.victim is not key.attacker
-        if back and not key.victim.flow.is_udp:
+        # A beta attacker is a victim, too, of the other workload. UDP does not give a bound.
+        is_mutual = key.side == "beta" and key.victim is not key.attacker
+        if is_mutual and not key.victim.flow.is_udp:
             sides.append((key.attacker, key.victim, groups[1]))
         for victim, attacker, together in sides:
             (alone,) = by_key[_Key(key.network, victim, None, "", key.repetition)]

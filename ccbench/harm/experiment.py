@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One measurement of harm: its scenarios, and the result of the two runs (Ware section 5.3)."""
+"""One measurement of harm: its two scenarios and the result of their runs (Ware section 5.3)."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ if TYPE_CHECKING:
 
 __all__ = ["INTERVAL_S", "Experiment", "HarmResult", "flow_names", "long_flows", "measure"]
 
-#: Throughput is taken over windows of this many seconds (section 5.3.3.1).
+#: Interval of throughput in seconds (section 5.3.3.1).
 INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """The same network twice: with the beta flows alone, and with the alpha flows added.
+    """A network with the beta flows alone, and with the alpha flows added.
 
     Parameters
     ----------
     alpha, beta : tuple of Flow
-        The new flows and those that they may harm.
+        The new flows, and the flows that they may harm.
     bottlenecks : tuple of Bottleneck
         As in :class:`~ccbench.experiment.scenario.Scenario`.
     rtt_ms : float
         Base round-trip time in milliseconds.
     duration_s : float
-        Length of each of the two runs in seconds, 1 or more; the thesis runs 180.
+        Length of each of the two runs in seconds, 1 or more; 180 in the thesis.
     seed : int
-        For everything random in both runs.
+        Seed of all random numbers of both runs.
     noise : Noise
         As in :class:`~ccbench.experiment.scenario.Scenario`.
     queue_log : bool
-        Whether the runs record every packet event. Harm does not need it.
+        Whether the runs record all events of packets. Harm does not need them.
     measured_s : (float, float), optional
-        The part of both runs over which harm is measured, in whole seconds from, to. Left out: from
-        convergence on, see :func:`measure`.
+        Start and end of the part of both runs over which harm is measured, in whole seconds.
+        Default: from convergence, see :func:`measure`.
 
     Raises
     ------
     InputError
-        If one of the two scenarios is not valid, or shorter than 1 s.
+        If one of the two scenarios is invalid or shorter than 1 s.
 
     Examples
     --------
@@ -81,27 +81,24 @@ class Experiment:
             raise validation.bad(
                 "alpha", self.alpha, "one or more Flows", "add the flows that may harm"
             )
-        _ = self.solo, self.competing  # a mistake shows here and not when the experiment is run
+        _ = self.solo, self.competing  # report errors before a run
         if self.duration_s < INTERVAL_S:
-            allowed = f"at least {INTERVAL_S:g}, as throughput is taken over such windows"
+            allowed = f"at least {INTERVAL_S:g}, the interval of throughput"
             raise validation.bad("duration_s", self.duration_s, allowed, "run for longer")
 
     @cached_property
     def solo(self) -> Scenario:
-        """The beta flows alone.
-
-        Nothing in it depends on alpha, so that experiments share their solo runs.
-        """
+        """The beta flows alone; independent of alpha, so that experiments share solo runs."""
         return self._scenario(self.beta, f"{flow_names(self.beta)} alone")
 
     @cached_property
     def competing(self) -> Scenario:
-        """The beta flows and after them the alpha flows, so that beta keeps its flow numbers."""
+        """The beta flows followed by the alpha flows; beta's flow numbers are those of `solo`."""
         name = f"{flow_names(self.alpha)} against {flow_names(self.beta)}"
         return self._scenario(self.beta + self.alpha, name)
 
     def describe(self) -> str:
-        """Return the experiment in one line for people; round-trip time and BDP are beta's."""
+        """Return a description in one line, with beta's round-trip time and BDP."""
         alpha_ms, beta_ms = (self.rtt_ms + s[0].extra_rtt_ms for s in (self.alpha, self.beta))
         scale = self.rtt_ms / beta_ms
         links = " and ".join(
@@ -125,7 +122,7 @@ class Experiment:
         )
 
 
-def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are named
+def long_flows(  # noqa: PLR0913 - settings of a network, all by keyword
     *,
     alpha: str,
     beta: str,
@@ -141,36 +138,36 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
     qdisc_options: Iterable[tuple[str, int | float | str | bool]] = (),
     noise: Noise | None = None,
 ) -> Experiment:
-    """Return the thesis's experiment: endless flows of two CCAs through a queue (5.4).
+    """Return the thesis's experiment: unlimited flows of two CCAs share a queue (5.4).
 
-    In the thesis the queue is drop-tail.
+    The queue of the thesis is drop-tail.
 
     Parameters
     ----------
     alpha, beta : str
-        The new CCA and the one that it may harm, by their Linux names.
+        Linux names of the new CCA and of the CCA that it may harm.
     bandwidth_mbps : float
         Rate of the link in Mbit/s.
     rtt_ms : float
         Base round-trip time in milliseconds.
     queue_bdp, queue_packets : float, int
-        Room in the queue; exactly one of the two.
+        Limit of the queue; exactly one of the two.
     alpha_flows, beta_flows : int
         Number of flows of each CCA. All start at 0 s.
     duration_s : float
         Length of each run in seconds.
     seed : int
-        For everything random in both runs.
+        Seed of all random numbers of both runs.
     qdisc, qdisc_options
         The queue, as in :class:`~ccbench.experiment.scenario.Bottleneck`.
     noise : Noise, optional
-        Left out, the typical one of this link (:func:`ccbench.experiment.noise.typical`);
+        Default: :func:`ccbench.experiment.noise.typical`. Use
         :data:`ccbench.experiment.noise.NO_NOISE` for exact runs.
 
     Raises
     ------
     InputError
-        If a setting is out of range; the message names it.
+        If a setting is out of range.
 
     Examples
     --------
@@ -203,12 +200,12 @@ def long_flows(  # noqa: PLR0913 - a network has this many numbers; all are name
 
 
 def check_named(**ccas: str) -> None:
-    """Refuse empty names, which a Flow would take for its default.
+    """Check that names of CCAs are not empty, which would be a Flow's default.
 
     Raises
     ------
     InputError
-        If one is empty; the message names the side.
+        If a name is empty.
     """
     for side, cca in ccas.items():
         if cca == "":
@@ -219,7 +216,7 @@ def check_named(**ccas: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class HarmResult:
-    """Harm and the parts that it is made of.
+    """Harm and the values from which it is computed.
 
     Attributes
     ----------
@@ -228,19 +225,19 @@ class HarmResult:
     absolute : float
         Fraction of its solo throughput that beta loses.
     expected : float
-        The fraction that it would lose if all flows shared equally.
+        Fraction that beta would lose if all flows shared equally.
     solo_mbps, competing_mbps : float
-        Throughput of all beta flows together in Mbit/s, alone and in competition.
+        Total throughput of the beta flows in Mbit/s, alone and in competition.
     alpha_mbps : float
-        Throughput of all alpha flows together in Mbit/s.
+        Total throughput of the alpha flows in Mbit/s.
     jain : float
         Jain's index of all single flows in competition.
     n_alpha, n_beta : int
         Number of flows.
     from_s, to_s : float
-        The part of both runs that was measured, in seconds.
+        Start and end of the measured part of both runs, in seconds.
     converged_at_s : float or None
-        When the competition had converged; None if it did not.
+        Time of convergence of the competing run; None without convergence.
     """
 
     relative: float
@@ -257,30 +254,29 @@ class HarmResult:
     converged_at_s: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the parts as a dictionary of plain values (JSON-able)."""
+        """Return the attributes as a dictionary of JSON-able values."""
         return asdict(self)
 
 
 def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = None) -> HarmResult:
-    """Compute the harm done to the flows of `solo` by those that `competing` has in addition.
+    """Compute the harm to the flows of `solo` by the additional flows of `competing`.
 
-    Both runs are measured over the same part: from the point at which the competition has converged
-    to the end, or, if it does not converge, without the first minute (of a run of less than two
-    minutes: without its first half). In any case all flows have started.
+    The measured part of both runs starts at the convergence of the competing run. Without
+    convergence, it starts after a minute or, if that is shorter, half of the run. It never starts
+    before all flows have started.
 
     Parameters
     ----------
     solo, competing : Run
-        Runs of an :class:`Experiment`'s two scenarios.
+        Runs of the two scenarios of an :class:`Experiment`.
     measured_s : (float, float), optional
-        The experiment's: the part to measure instead.
+        Part to measure instead, from the experiment.
 
     Raises
     ------
     InputError
-        If the runs differ in more than the alpha flows (and the seed), if a flow has no samples, if
-        the solo run moved no data, or if nobody moved any in competition: a failed measurement is
-        never a harm.
+        If the runs differ in more than the alpha flows and the seed, a flow has no samples, or the
+        flows of a run transferred no data. A failed measurement is never a harm.
 
     Examples
     --------
@@ -301,7 +297,7 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
         to_s = float(together.index[-1])
         measured_s = max(settled_s, started_s), to_s
         if started_s >= to_s:
-            allowed = f"above {started_s + INTERVAL_S:g}, so that all flows send for a second"
+            allowed = f"above {started_s + INTERVAL_S:g}, a second after the last start of a flow"
             raise validation.bad(
                 "duration_s", competing.scenario.duration_s, allowed, "run for longer"
             )
@@ -331,5 +327,5 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
 
 
 def flow_names(flows: tuple[Flow, ...]) -> str:
-    """Return groups of flows for people, such as ``"2 bbr"``."""
+    """Return a description of groups of flows, such as ``"2 bbr"``."""
     return " + ".join(f"{flow.flow_count} {flow.label or flow.cca or flow.kind}" for flow in flows)

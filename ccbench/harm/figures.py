@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of harm.
-
-Every function returns a matplotlib ``Figure`` that belongs to no window and no global state;
-:func:`ccbench.run.plots.save` writes it to a file.
-"""
+"""Figures of harm; :func:`ccbench.run.plots.save` writes them to files."""
 
 from __future__ import annotations
 
@@ -16,21 +12,14 @@ if TYPE_CHECKING:
 
 __all__ = ["sensitivity_figure"]
 
-#: Single repetitions are drawn so far to the right of their mean, where the interval hides none.
-_ASIDE = 0.12
+#: Horizontal distance of single repetitions from their mean, to avoid overlap with the interval.
+_OFFSET = 0.12
 
 
 def sensitivity_figure(result: Sensitivity) -> Figure:
-    """Draw harm over the level of noise: means with intervals, and single repetitions.
+    """Plot harm over the level of noise: means with intervals, and single repetitions.
 
-    Parameters
-    ----------
-    result : Sensitivity
-
-    Returns
-    -------
-    Figure
-        Levels are evenly spaced, as 0 has no place on a logarithmic scale.
+    Levels are evenly spaced, because a logarithmic scale does not include 0.
 
     Examples
     --------
@@ -42,7 +31,7 @@ def sensitivity_figure(result: Sensitivity) -> Figure:
     axes = figure.subplots()
     for position, harm in enumerate(result.harms):
         values = harm.headline[1].values
-        axes.plot([position + _ASIDE] * len(values), values, "o", color="0.6", markersize=3)
+        axes.plot([position + _OFFSET] * len(values), values, "o", color="0.6", markersize=3)
     table = result.table()
     half_widths = (table["high"] - table["harm"]).fillna(0.0)
     axes.errorbar(

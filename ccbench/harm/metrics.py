@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Harm, relative harm and Jain's fairness index as numbers in, number out.
+"""Harm, relative harm and Jain's fairness index.
 
-A failed measurement is never a harm: a value that is missing, negative or not finite, or a solo run
-that achieved nothing, is an error and not a harm of 1.
+A failed measurement is never a harm: a missing, negative or infinite value, or a solo run that
+achieved nothing, is an error and not a harm of 1.
 
 References
 ----------
@@ -33,20 +33,20 @@ def harm(solo: float, competing: float, *, less_is_better: bool = False) -> floa
     solo, competing : float
         The metric without and with the competitor, in the same unit, at least 0.
     less_is_better : bool
-        False for throughput and the like, ``(solo - competing) / solo``; True for delay and the
-        like, ``(competing - solo) / competing``.
+        False for metrics such as throughput, ``(solo - competing) / solo``; True for metrics such
+        as delay, ``(competing - solo) / competing``.
 
     Returns
     -------
     float
-        0 for no harm, 1 for the greatest harm; negative where competition made the metric better,
-        without bounds where less is better. If less is better and `solo` is 0 (no queueing, no
-        losses), any competitor who changes that does a harm of 1, and the number compares nobody.
+        0 for no harm, 1 for the greatest harm; negative if competition improves the metric, without
+        a lower bound if less is better. If less is better and `solo` is 0 (no queueing, no losses),
+        every competitor with a larger value has a harm of 1, which does not distinguish them.
 
     Raises
     ------
     InputError
-        A value is not finite or negative, or more is better and `solo` is 0.
+        If a value is negative or not finite, or more is better and `solo` is 0.
 
     Examples
     --------
@@ -61,16 +61,16 @@ def harm(solo: float, competing: float, *, less_is_better: bool = False) -> floa
     if less_is_better:
         if solo == competing:  # also 0 and 0, such as no losses in either run
             return 0.0
-        # No losses where there were some alone: better without bounds, as 0 is the best there is.
+        # Competition improves the metric to 0, its optimum: without a lower bound.
         return (competing - solo) / competing if competing > 0 else -math.inf
     if solo == 0:
         step = "check why nothing was achieved alone"
-        raise validation.bad("solo", solo, "above 0 where more is better", step)
+        raise validation.bad("solo", solo, "above 0 if more is better", step)
     return (solo - competing) / solo
 
 
 def expected_harm(*, n_alpha: int, n_beta: int) -> float:
-    """Return the harm that equal sharing would do to beta, ``1 - n_beta / (n_alpha + n_beta)``.
+    """Return beta's harm under equal sharing, ``1 - n_beta / (n_alpha + n_beta)``.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def expected_harm(*, n_alpha: int, n_beta: int) -> float:
     Raises
     ------
     InputError
-        There is no flow on one of the sides.
+        If one side has no flow.
 
     Examples
     --------
@@ -94,11 +94,10 @@ def expected_harm(*, n_alpha: int, n_beta: int) -> float:
 
 
 def relative_harm(solo: float, competing: float, *, n_alpha: int, n_beta: int) -> float:
-    """Return harm minus the harm that equal sharing would have done (Ware section 5.3.1).
+    """Return harm minus the harm under equal sharing (Ware section 5.3.1).
 
-    It can be compared between scenarios with different numbers of flows. The thesis says that
-    "anything above 1" is harm; its formula says anything above 0, which is what its figures show
-    and what is meant here.
+    It is comparable between scenarios with different numbers of flows. The thesis calls "anything
+    above 1" harm; according to its formula and figures, and here, it is anything above 0.
 
     Parameters
     ----------
@@ -111,8 +110,8 @@ def relative_harm(solo: float, competing: float, *, n_alpha: int, n_beta: int) -
     Returns
     -------
     float
-        0: shared equally. Above 0: alpha takes more than its share; ``n_beta / (n_alpha + n_beta)``
-        is the most. Below 0: beta takes more than its share.
+        0 for equal sharing; above 0 if alpha takes more than its share, at most
+        ``n_beta / (n_alpha + n_beta)``; below 0 if beta takes more than its share.
 
     Raises
     ------
@@ -121,7 +120,7 @@ def relative_harm(solo: float, competing: float, *, n_alpha: int, n_beta: int) -
 
     Examples
     --------
-    Halved by one competitor is equal sharing; left a sixth by two is not:
+    A half left by one competitor is equal sharing; a sixth left by two competitors is not:
 
     >>> relative_harm(30.0, 15.0, n_alpha=1, n_beta=1)
     0.0
@@ -142,7 +141,7 @@ def jain_index(x: Sequence[float] | npt.NDArray[np.float64]) -> float:
     Raises
     ------
     InputError
-        `x` is empty, is all zero, or has a value that is missing, negative or infinite.
+        If `x` is empty, is all zero, or contains a missing, negative or infinite value.
 
     Examples
     --------
@@ -155,5 +154,5 @@ def jain_index(x: Sequence[float] | npt.NDArray[np.float64]) -> float:
     peak = values.max()
     if peak == 0:
         raise validation.bad("x", x, "above 0 somewhere", "check why no flow achieved anything")
-    scaled = values / peak  # so that squaring neither overflows nor underflows
+    scaled = values / peak  # avoids overflow and underflow of the squares
     return float(scaled.sum() ** 2 / (scaled.size * np.square(scaled).sum()))

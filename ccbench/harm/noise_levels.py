@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Harm over levels of noise.
 
-Between loss-based congestion controls harm depends on how much noise there is, and its sign may,
-too: without noise, one flow may meet nearly all losses (phase effects, Floyd and Jacobson 1992).
+Harm between loss-based congestion controls depends on the level of noise, possibly including its
+sign: without noise, one flow may take nearly all losses (phase effects, Floyd and Jacobson 1992).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEVELS", "Sensitivity", "sensitivity"]
 
-#: Levels of noise, as multiples of an experiment's.
+#: Default levels, as multiples of an experiment's noise.
 LEVELS = (0.0, 0.01, 0.1, 1.0, 10.0)
 
 _LEVEL = validation.Range(0, 1e6)
@@ -35,11 +35,11 @@ class Sensitivity:
     Attributes
     ----------
     experiment : Experiment
-        With the noise that the levels are multiples of.
+        The experiment with noise of level 1.
     levels : tuple of float
-        In ascending order.
+        Multiples of this noise in ascending order.
     harms : tuple of RepeatedHarm
-        One for each level.
+        Harm at each level.
     """
 
     experiment: Experiment
@@ -48,18 +48,18 @@ class Sensitivity:
 
     @property
     def sign_depends_on_noise(self) -> bool:
-        """Whether harm is above 0 at one level and below 0 at another, by their intervals."""
+        """Whether the interval of harm is above 0 at one level and below 0 at another."""
         return {1, -1} <= {harm.sign for harm in self.harms}
 
     def table(self) -> pd.DataFrame:
-        """Return a row for each level.
+        """Return a table with a row per level.
 
         Returns
         -------
         DataFrame
-            Columns ``level``; ``noise`` in words; ``repetitions``; ``exact``; and ``harm``, ``low``
-            and ``high``: the mean of :attr:`RepeatedHarm.headline` and its interval, NaN where
-            there is none.
+            Columns ``level``; ``noise``, a description; ``repetitions``; ``exact``; and ``harm``,
+            ``low`` and ``high``, the mean of :attr:`RepeatedHarm.headline` and its interval (NaN if
+            there is none).
         """
         rows = zip(self.levels, self.harms, strict=True)
         return pd.DataFrame(
@@ -78,7 +78,7 @@ class Sensitivity:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers as a dictionary (JSON-able but for NaN)."""
+        """Return all values as a dictionary (JSON-able except for NaN)."""
         rows = zip(self.levels, self.harms, strict=True)
         return {
             "levels": [{"level": level, **harm.to_dict()} for level, harm in rows],
@@ -99,18 +99,18 @@ def sensitivity(
     Parameters
     ----------
     experiment : Experiment
-        With noise.
+        An experiment with noise.
     levels : iterable of float
         Multiples of the experiment's noise, 0 or more.
     repetitions, **settings
-        As in :func:`~ccbench.harm.repeat`, of each level.
+        As in :func:`~ccbench.harm.repeat`, for each level.
     on_progress : callable, optional
-        Called with the number of runs that are done, and of all that are planned so far.
+        Called with the number of finished runs and of all runs planned so far.
 
     Raises
     ------
     InputError
-        If the experiment has no noise, there is no level, or one is out of range.
+        If the experiment has no noise, or there are no levels or one is out of range.
     EngineError
         If a run fails.
 
@@ -120,14 +120,14 @@ def sensitivity(
     """
     if not experiment.noise:
         step = "leave out --no-noise (in Python, give the experiment noise)"
-        raise validation.bad("noise", "none", "some, as levels are multiples of it", step)
+        raise validation.bad("noise", "none", "some, because levels are multiples of it", step)
     chosen = sorted(
         {validation.number("levels", level, _LEVEL, example=10) for level in tuple(levels)}
     )
     if not chosen:
         raise validation.bad("levels", (), "one or more", "write for example levels=(0, 1, 10)")
     scaled = [replace(experiment, noise=experiment.noise.scaled(level)) for level in chosen]
-    harms: list[RepeatedHarm] = []  # grows as the generator below yields
+    harms: list[RepeatedHarm] = []  # extended while the generator below runs
 
     def done(runs: int, planned: int) -> None:
         if on_progress is not None:
@@ -136,6 +136,6 @@ def sensitivity(
             on_progress(before + runs, before + planned + later)
 
     harms.extend(
-        repeat(one, repetitions=repetitions, on_progress=done, **settings) for one in scaled
+        repeat(level, repetitions=repetitions, on_progress=done, **settings) for level in scaled
     )
     return Sensitivity(experiment=experiment, levels=tuple(chosen), harms=tuple(harms))

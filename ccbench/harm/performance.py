@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance of flows: the metrics of which harm can be computed (Ware section 4.3).
+"""Performance metrics of flows, from which harm is computed (Ware section 4.3).
 
-A metric is data: its unit, whether less of it is better, and a function from a run to one value for
-each flow. A value that cannot be had, such as the completion time of a flow that did not complete,
-is NaN and never a number that looks like one.
+A metric consists of a unit, whether less is better, and a function from a run to one value for each
+flow. A missing value, such as the completion time of a flow that did not complete, is NaN.
 """
 
 from __future__ import annotations
@@ -38,18 +37,18 @@ __all__ = [
     "recovery_s",
 ]
 
-#: Part of a run in seconds: from, to.
+#: Start and end of a part of a run in seconds.
 Window: TypeAlias = tuple[float, float]
 
-#: What the quotient of two times may be off a whole number for being computed in binary.
+#: Tolerance of quotients that should be whole numbers.
 _ROUNDING = 1e-6
 
-#: How long HarmGen, which follows the thesis, lets a short flow download (ACM SIGCOMM 2026).
+#: Download time of a short flow in seconds, as in HarmGen (ACM SIGCOMM 2026).
 DOWNLOAD_S = 10.0
 
 
 class Part:
-    """A part of a run, with what several metrics need of it computed once.
+    """A part of a run, with cached values for several metrics.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ class Part:
 
     @cached_property
     def active_s(self) -> pd.DataFrame:
-        """Active time of each flow in the window, ``from`` and ``to``; none where they cross."""
+        """Active time ``from`` and ``to`` of each flow in the window; none if ``to`` is earlier."""
         table, done = self.run.scenario.flow_table(), self.run.completions
         to_s = (done["end_ns"] / 1e9).where(done["end_ns"] >= 0, table["stop_s"])
         from_s, end_s = self.window
@@ -74,15 +73,15 @@ class Part:
 
     @cached_property
     def delivered(self) -> pd.DataFrame:
-        """The packets that came to the first queue in the window; see `packets.delivered`."""
-        everything = packets.delivered(self.run)
-        within: pd.DataFrame = everything[everything["arrival_s"].between(*self.window)]
+        """Packets that arrived at their first queue in the window, as `packets.delivered`."""
+        all_packets = packets.delivered(self.run)
+        within: pd.DataFrame = all_packets[all_packets["arrival_s"].between(*self.window)]
         return within
 
     def total_at(self, column: str, time_s: pd.Series[float]) -> pd.Series[float]:
-        """Return a running total of each flow at a time of its own: its last sample's by then."""
+        """Return the latest sample of a running total at a time given for each flow."""
         samples = self.run.flows[["flow", "time_ns", column]]
-        # A sample may be taken a little after the multiple of the interval that it stands for.
+        # A sample may be slightly later than its nominal multiple of the interval.
         late_ns = self.run.scenario.sample_interval_ms * 1e5
         limit_ns = (time_s * 1e9 + late_ns).to_numpy()[samples["flow"].to_numpy()]
         by_then = samples[samples["time_ns"].to_numpy() <= limit_ns]
@@ -92,26 +91,26 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A measure of how well flows do.
+    """A performance metric of flows.
 
     Attributes
     ----------
     name : str
     unit : str
-        Empty for a share.
+        Unit; empty for a share.
     less_is_better : bool
-        As of delays, not as of throughput.
+        Whether less is better, as for delay.
     needs_queue_log : bool
-        Whether the run must have recorded every packet.
+        Whether the metric requires a record of every packet.
     shared : bool
-        Whether it is a part of the link's capacity, so that flows that are there together have the
-        sum and equal sharing has a meaning; else a group of flows has the mean.
+        Whether the metric is a share of the link's capacity: the value of concurrent flows is then
+        their sum, and equal sharing is defined. Otherwise the value of a group is the mean.
     kinds : tuple of str
-        The kinds of flows that have it; empty: all of them.
+        Kinds of flows for which the metric exists; empty: all kinds.
     of : callable
-        From a :class:`Part` of a run to a Series with one value for each flow.
+        Returns a Series with one value for each flow of a :class:`Part` of a run.
     at_least : callable, optional
-        The same, with a lower bound where a flow has no value because the run has ended.
+        Like `of`, with a lower bound if a flow has no value because the run has ended.
     """
 
     name: str
@@ -124,16 +123,16 @@ class Metric:
     at_least: Callable[[Part], pd.Series[float]] | None = None
 
     def of_group(self, flow: Flow, values: pd.Series[float]) -> float:
-        """Return the value of the flows that a `Flow` stands for: NaN if one of them has none.
+        """Return the value of a group of flows: NaN if one of them has none.
 
-        Flows of a given size come and go: the sum of what each has while it is there would be more
-        than the link has at any time, so of them it is the mean.
+        Flows of a given size have the mean of a shared metric, because they are not concurrent: the
+        sum of their rates would exceed the rate of the link.
         """
-        together = self.shared and flow.kind != "bytes"
-        return float(values.sum(skipna=False) if together else values.mean(skipna=False))
+        are_concurrent = self.shared and flow.kind != "bytes"
+        return float(values.sum(skipna=False) if are_concurrent else values.mean(skipna=False))
 
     def exists_for(self, flow: Flow) -> bool:
-        """Whether flows of this kind have such a metric."""
+        """Return whether the metric exists for a kind of flows."""
         return not self.kinds or flow.kind in self.kinds
 
 
@@ -144,22 +143,21 @@ def achieved(run: Run, metrics: Iterable[Metric], window: Window | None = None) 
     ----------
     run : Run
     metrics : iterable of Metric
-        Of `METRICS`, or others.
     window : (float, float), optional
-        The part of the run to look at, in seconds; left out, all of it. Each flow counts while it
-        is active, from its start to its completion or stop. Its borders are multiples of the
-        scenario's `sample_interval_ms`. Completion times and downloads heed no window.
+        Part of the run in seconds, with multiples of the scenario's `sample_interval_ms`. Default:
+        the whole run. Each flow counts while it is active, from its start to its completion or
+        stop. Completion times and downloads ignore the window.
 
     Returns
     -------
     DataFrame
-        Index ``flow``; a column for each metric. NaN where a flow has no value: it was not active
-        in the window, had no packets there, or did not complete.
+        Index ``flow``; a column for each metric. NaN if a flow has no value, because it was not
+        active in the window, had no packets in it, or did not complete.
 
     Raises
     ------
     InputError
-        If the window is not one, or a metric needs a queue log that the run lacks.
+        If the window is invalid, or a metric needs a queue log that the run lacks.
 
     Examples
     --------
@@ -183,31 +181,31 @@ def achieved(run: Run, metrics: Iterable[Metric], window: Window | None = None) 
 def recovery_s(
     solo: Run, competing: Run, *, since_s: float, share: float = 0.9, interval_s: float = 1.0
 ) -> float:
-    """Return the time in which the flows of `solo` regain their throughput alone.
+    """Return the time in which the flows of `solo` recover from a disturbance.
 
     Parameters
     ----------
     solo, competing : Run
-        The same network without and with other flows, which come or go at `since_s`.
+        The same network without and with other flows, which start or stop at `since_s`.
     since_s : float
-        When the disturbance begins, in seconds.
+        Start of the disturbance in seconds.
     share : float
-        The part of the solo throughput that counts as recovered, above 0 and up to 1.
+        Fraction of the solo throughput that counts as recovered, above 0 and at most 1.
     interval_s : float
-        Length in seconds of the intervals in which throughput is taken.
+        Interval of throughput in seconds.
 
     Returns
     -------
     float
-        Seconds from `since_s` to the end of the first interval in which the flows together have
-        `share` of what they have alone in that interval. Infinite if there is none: a bound for
-        those who know how long the run was, and not a harm.
+        Seconds from `since_s` to the end of the first interval in which the flows' total throughput
+        is at least `share` of that alone in the same interval. Infinite if there is none within the
+        run.
 
     Raises
     ------
     InputError
-        If the runs do not belong together, a flow has no samples, `share` or `since_s` is out of
-        range, or the flows have nothing alone after `since_s`.
+        If the runs are not those of an experiment, a flow has no samples, `share` or `since_s` is
+        out of range, or the flows transfer nothing alone after `since_s`.
 
     Examples
     --------
@@ -223,7 +221,7 @@ def recovery_s(
     together = competing.throughput(interval_s).iloc[:, :flows].sum(axis=1)
     later = alone.index > since_s + interval_s / 2
     if not (alone[later] > 0).any():
-        allowed = "a time after which the flows send when they are alone"
+        allowed = "a time after which the flows send in the solo run"
         raise validation.bad("since_s", since_s, allowed, "choose an earlier time")
     recovered = together[later] >= share * alone[later].where(alone[later] > 0, np.inf)
     if not recovered.any():
@@ -232,12 +230,12 @@ def recovery_s(
 
 
 def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
-    """Return the metrics of these names; ``all`` stands for all of them.
+    """Return the metrics of some names; ``all`` stands for all metrics.
 
     Raises
     ------
     InputError
-        If there is none of a name; the message lists those that there are.
+        If a name is unknown. The message lists all names.
 
     Examples
     --------
@@ -246,7 +244,7 @@ def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
     """
     chosen: dict[str, Metric] = {}
     for name in names:
-        if name not in ("all", *METRICS):  # a tuple is asked, as the name may be anything
+        if name not in ("all", *METRICS):  # a tuple, because the name may be unhashable
             hint = validation.choice_hint(str(name), METRICS)
             raise InputError(f"metric = {name!r}: there are {', '.join(METRICS)}: {hint}")
         chosen.update(METRICS if name == "all" else {name: METRICS[name]})
@@ -254,9 +252,9 @@ def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
 
 
 def downloaded(seconds: float) -> Metric:
-    """Return the metric of what a flow's receiver has so long after the flow's start, in MB.
+    """Return the metric of the MB that a receiver has a given time after the start of its flow.
 
-    NaN for a flow that the run does not follow for so long, unless it has completed.
+    NaN for a flow that neither runs for this time nor completes.
 
     Examples
     --------
@@ -267,8 +265,8 @@ def downloaded(seconds: float) -> Metric:
     def of(part: Part) -> pd.Series[float]:
         done = part.run.completions
         until_s = done["start_ns"] / 1e9 + seconds
-        followed = (until_s <= part.run.scenario.duration_s) | (done["end_ns"] >= 0)
-        return (part.total_at("delivered_bytes", until_s) / 1e6).where(followed)
+        is_recorded = (until_s <= part.run.scenario.duration_s) | (done["end_ns"] >= 0)
+        return (part.total_at("delivered_bytes", until_s) / 1e6).where(is_recorded)
 
     return Metric(name="downloaded", unit="MB", of=of, less_is_better=False, needs_queue_log=False)
 
@@ -276,11 +274,11 @@ def downloaded(seconds: float) -> Metric:
 def _rate(column: str) -> Callable[[Part], pd.Series[float]]:
     def of(part: Part) -> pd.Series[float]:
         from_s, to_s = part.active_s["from"], part.active_s["to"]
-        # What a flow has completed does not grow: a sample after its end has it all.
+        # The total of a completed flow is constant, and only a sample after its end is final.
         completed = part.run.completions["end_ns"].between(0, part.window[1] * 1e9)
         end_s = to_s.mask(completed, part.window[1])
-        grown = part.total_at(column, end_s) - part.total_at(column, from_s)
-        rate: pd.Series[float] = grown * 8e-6 / (to_s - from_s)
+        growth = part.total_at(column, end_s) - part.total_at(column, from_s)
+        rate: pd.Series[float] = growth * 8e-6 / (to_s - from_s)
         return rate.where(to_s > from_s)
 
     return of
@@ -327,11 +325,11 @@ def _delays(prefix: str, column: str) -> list[Metric]:
     ]
 
 
-#: The metrics that there are. Delays are means over packets, or quantiles; ``delay`` is one way and
-#: ``queueing`` what of it is spent in queues. ``jitter`` is the mean absolute difference between
-#: the one-way delays of a flow's consecutive packets (RFC 3393's variation). ``loss_rate`` is the
-#: share of a flow's packets that queues dropped or that were lost at random. ``fct`` is the flow
-#: completion time.
+#: Metrics by name. Delays are means over packets, or quantiles; ``delay`` is the one-way delay and
+#: ``queueing`` its part in queues. ``jitter`` is the mean absolute difference between the one-way
+#: delays of a flow's consecutive packets (delay variation of RFC 3393). ``loss_rate`` is the share
+#: of a flow's packets that were dropped by queues or lost at random. ``fct`` is the flow completion
+#: time.
 METRICS: Mapping[str, Metric] = _table(
     Metric(
         name="throughput",

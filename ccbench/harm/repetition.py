@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated measurements of harm: one experiment with many seeds, and the mean with its interval.
+"""Repeated measurements of harm with several seeds, and their mean with its interval.
 
-Which flow loses packets at a full queue depends on details of their timing, so a single run is one
-draw of a chaotic system. With noise, every seed gives another draw; harm is their mean.
+Losses at a full queue depend on details of the packets' timing, so a single run is one sample of a
+chaotic system. With noise, every seed gives another sample, and harm is their mean.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ __all__ = [
     "repeat",
 ]
 
-#: Repetitions unless told otherwise.
+#: Default number of repetitions.
 REPETITIONS = 6
 
-#: No experiment is repeated more often than this for its precision unless told otherwise.
+#: Default maximum number of repetitions to reach a precision.
 MAX_REPETITIONS = 100
 
-#: Parts of a HarmResult that have a mean.
+#: Attributes of a HarmResult that have a mean.
 _HARM_PARTS = (
     "relative",
     "absolute",
@@ -62,7 +62,7 @@ _HARM_PARTS = (
     "to_s",
 )
 
-#: Parts of a MetricHarm that are numbers, and those of them that have an interval in documents.
+#: Attributes of a MetricHarm that have a mean, and those that have an interval in documents.
 _METRIC_PARTS = ("solo", "competing", "absolute", "expected", "relative")
 _METRIC_INTERVALS = ("solo", "competing", "absolute", "relative")
 
@@ -74,18 +74,18 @@ class Repetition:
     Attributes
     ----------
     seed : int
-        Of its two runs.
+        Seed of the two runs.
     harm : HarmResult or None
         None if the beta flows do not always have data.
     metrics : tuple of MetricHarm
         Harm by further metrics.
     flows : DataFrame
-        Harm to each beta flow by all metrics that the runs have records for; index ``flow``.
+        Harm to each beta flow by all metrics for which the runs have records; index ``flow``.
     digest : str
-        Digest of the two runs: equal for repetitions that are the same. Empty where a scenario
-        draws at random, so that no two are.
+        Digest of the two runs, equal for identical repetitions; empty for a random scenario, whose
+        runs differ.
     provenance : mapping
-        What made the competing run.
+        Origin of the competing run.
     """
 
     seed: int
@@ -103,14 +103,14 @@ class RepeatedHarm:
     Attributes
     ----------
     experiment : Experiment
-        What was repeated, with the first repetition's seed.
+        The experiment with the seed of the first repetition.
     repetitions : tuple of Repetition
         In the order of their seeds (:func:`~ccbench.base.random_streams.repetition_seeds`).
     is_exact : bool
-        Whether nothing in the experiment is random: every seed gives the same two runs. Then there
-        is one repetition, and no interval.
+        Whether the experiment is deterministic: every seed gives the same two runs. There is then
+        one repetition and no interval.
     precision : float or None
-        Half width of the interval that was asked for.
+        Requested half width of the interval.
     """
 
     experiment: Experiment
@@ -120,7 +120,7 @@ class RepeatedHarm:
 
     @property
     def noise(self) -> Noise:
-        """The noise of all runs."""
+        """Noise of all runs."""
         return self.experiment.noise
 
     @cached_property
@@ -136,9 +136,10 @@ class RepeatedHarm:
 
     @property
     def headline(self) -> tuple[str, Estimate]:
-        """The number that `precision` is about: its name and its estimate.
+        """Name and estimate of the quantity to which `precision` applies.
 
-        Relative harm; if the beta flows do not always have data, absolute harm by the first metric.
+        This is relative harm or, if the beta flows do not always have data, absolute harm by the
+        first metric.
         """
         if self.repetitions[0].harm is not None:
             return "relative harm", self.relative
@@ -147,7 +148,7 @@ class RepeatedHarm:
 
     @property
     def sign(self) -> int:
-        """1 if harm (the headline) is above 0, -1 if it is below, 0 if its interval contains 0."""
+        """1 if the interval of the headline is above 0, -1 if below, 0 if it contains 0."""
         estimate = self.headline[1]
         low, high = estimate.low, estimate.high
         if self.is_exact:
@@ -156,23 +157,23 @@ class RepeatedHarm:
 
     @property
     def is_precise(self) -> bool:
-        """Whether the interval is as narrow as was asked for; true if nothing was."""
+        """Whether the interval has the requested precision; true without a request."""
         if self.precision is None or self.is_exact:
             return True
         return self.headline[1].half_width <= self.precision
 
     def estimate(self, part: str) -> Estimate:
-        """Return a part of :class:`~ccbench.harm.HarmResult` over all repetitions.
+        """Return an attribute of :class:`~ccbench.harm.HarmResult` over all repetitions.
 
         Parameters
         ----------
         part : str
-            For example ``"relative"``, ``"solo_mbps"`` or ``"jain"``.
+            Name of the attribute, such as ``"relative"``, ``"solo_mbps"`` or ``"jain"``.
 
         Raises
         ------
         InputError
-            If the beta flows do not always have data, or there is no such part.
+            If the beta flows do not always have data, or the attribute does not exist.
 
         Examples
         --------
@@ -183,21 +184,21 @@ class RepeatedHarm:
         return Estimate(getattr(harm, part) for harm in self._harms())
 
     def metric_estimate(self, metric: str, part: str) -> Estimate:
-        """Return a part of :class:`~ccbench.harm.MetricHarm` over all repetitions.
+        """Return an attribute of :class:`~ccbench.harm.MetricHarm` over all repetitions.
 
-        NaN if one repetition has no value.
+        It is NaN if one repetition has no value.
 
         Parameters
         ----------
         metric : str
-            One of those that were measured.
+            Name of a measured metric.
         part : str
             ``"solo"``, ``"competing"``, ``"absolute"``, ``"expected"`` or ``"relative"``.
 
         Raises
         ------
         InputError
-            If there is no such metric or part.
+            If the metric was not measured, or the attribute does not exist.
         """
         names = [harm.metric for harm in self.repetitions[0].metrics]
         validation.one_of("metric", metric, names)
@@ -206,7 +207,7 @@ class RepeatedHarm:
         return Estimate(getattr(r.metrics[position], part) for r in self.repetitions)
 
     def values(self) -> pd.DataFrame:
-        """Return a row for each repetition: its seed and the parts of its harm.
+        """Return a table with the seed and the harm of each repetition.
 
         Raises
         ------
@@ -219,10 +220,10 @@ class RepeatedHarm:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers, means and single values, as a dictionary (JSON-able but for NaN)."""
+        """Return means and single values as a dictionary (JSON-able except for NaN)."""
         return {
             "harm": None if self.repetitions[0].harm is None else self._harm_document(),
-            "metrics": [self._metric_document(one) for one in self.repetitions[0].metrics],
+            "metrics": [self._metric_document(metric) for metric in self.repetitions[0].metrics],
             "flows": self._mean_of_flows().reset_index().to_dict("records"),
             "noise": self.noise.to_dict(),
             "exact": self.is_exact,
@@ -237,7 +238,7 @@ class RepeatedHarm:
         harms = [repetition.harm for repetition in self.repetitions if repetition.harm is not None]
         if not harms:
             allowed = "flows that always have data for a harm by throughput"
-            raise validation.bad("beta", self.experiment.beta, allowed, "take metric_estimate")
+            raise validation.bad("beta", self.experiment.beta, allowed, "use metric_estimate")
         return harms
 
     def _harm_document(self) -> dict[str, Any]:
@@ -275,7 +276,7 @@ class RepeatedHarm:
         return pd.DataFrame(mean, index=first.index, columns=first.columns)
 
 
-def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
+def repeat(  # noqa: PLR0913 - independent choices, all by keyword
     experiment: Experiment,
     *,
     repetitions: int = REPETITIONS,
@@ -290,41 +291,43 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
 ) -> RepeatedHarm:
     """Measure harm with several seeds.
 
-    Finished runs are in the store: asked again, or for more repetitions, it runs what is missing.
-    Where nothing in the experiment is random, it finds that out by two repetitions that are equal
-    byte for byte, and returns one.
+    Finished runs are in the store, so that a further call runs only missing repetitions. If the
+    experiment is not random by its settings and the first two repetitions are identical, only one
+    is returned.
 
-    With `precision`, repetitions are added in rounds, half as many as there are, until the interval
-    is narrow enough. Stopping when it looks narrow prefers samples that vary little by chance. So
-    the interval contains the true mean a little less often than 95 % say: for normally distributed
-    values at least 92 % of the time from 6 repetitions on, 88 % from 2 on. Without `precision` it
-    is 95 %.
+    With `precision`, rounds of half as many further repetitions follow until the interval is narrow
+    enough. This stopping rule favours samples with a small variance by chance, so the interval
+    contains the true mean slightly less often than in 95 % of cases: for normally distributed
+    values in at least 92 % with 6 initial repetitions and 88 % with 2. Without `precision`, it is
+    95 %.
 
     Parameters
     ----------
     experiment : Experiment
-        What to measure; its seed is that of the first repetition.
+        The experiment, with the seed of the first repetition.
     repetitions : int
-        Number of repetitions; with `precision`, the fewest, 2 or more.
+        Number of repetitions; with `precision`, the minimum, 2 or more.
     precision : float, optional
-        Half width of the interval of relative harm to reach. If the beta flows do not always have
-        data, that of absolute harm by the first metric.
+        Half width to reach of the interval of relative harm or, if the beta flows do not always
+        have data, of absolute harm by the first metric.
     max_repetitions : int
-        With `precision`: the most; :attr:`RepeatedHarm.is_precise` says whether they were enough.
+        Maximum number of repetitions with `precision`. :attr:`RepeatedHarm.is_precise` states
+        whether they were enough.
     metrics : iterable of Metric
-        Harm by these as well.
+        Further metrics of harm.
     engine, executor, jobs, store
         As in :func:`ccbench.emulate.run_many`.
     on_progress : callable, optional
-        Called with the number of runs that are done, and of all that are planned so far.
+        Called with the number of finished runs and of all runs planned so far.
 
     Raises
     ------
     InputError
-        If a setting is out of range, the engine cannot run the experiment, or nothing is to be
-        measured.
+        If a setting is out of range, the engine cannot run the experiment, or there is nothing to
+        measure.
     EngineError
-        If a run fails, or a harm cannot be computed from it: no repetition is left out.
+        If a run fails, or harm cannot be computed from it. The other runs of the round finish, and
+        the error is that of the first failed repetition.
 
     Examples
     --------
@@ -350,9 +353,9 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
         completed.extend(_run_all(part, run_many, done, chosen))
 
     def result(*, is_exact: bool) -> RepeatedHarm:
-        counted = tuple(completed[:1] if is_exact else completed)
+        distinct = tuple(completed[:1] if is_exact else completed)
         return RepeatedHarm(
-            experiment=experiment, repetitions=counted, is_exact=is_exact, precision=precision
+            experiment=experiment, repetitions=distinct, is_exact=is_exact, precision=precision
         )
 
     if planned > 1 and not experiment.competing.draws_at_random:
@@ -370,18 +373,18 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
 
 
 def next_count(count: int, half_width: float, precision: float, most: int) -> int:
-    """Return the next number of repetitions after `count`: `count` if they are enough.
+    """Return the next number of repetitions; equal to `count` to stop.
 
     Parameters
     ----------
     count : int
-        Repetitions so far.
+        Number of repetitions so far.
     half_width : float
-        Half width of their interval; NaN, as of a metric that a flow lacks, stays NaN.
+        Half width of their interval. NaN, as of a metric that a flow lacks, stops.
     precision : float
         Half width to reach.
     most : int
-        Most repetitions.
+        Maximum number of repetitions.
 
     Examples
     --------
@@ -409,12 +412,12 @@ def _check(
         allowed = validation.Range(repetitions, 10_000)
         validation.whole("max_repetitions", max_repetitions, allowed, example=MAX_REPETITIONS)
     if not (metrics or _always_have_data(experiment)):
-        there = "one or more where the beta flows do not always have data"
-        raise validation.bad("metrics", (), there, 'name one of METRICS, such as "fct"')
+        required = "one or more if the beta flows do not always have data"
+        raise validation.bad("metrics", (), required, 'name one of METRICS, such as "fct"')
 
 
 def _always_have_data(experiment: Experiment) -> bool:
-    """Whether the beta flows have a fair share of the link that they could use."""
+    """Return whether the beta flows can use their fair share of the link."""
     return all(flow.kind == "bulk" for flow in experiment.beta)
 
 
@@ -424,14 +427,25 @@ def _run_all(
     done: Callable[[int], None],
     metrics: Sequence[Metric],
 ) -> list[Repetition]:
-    """Run and measure experiments; `done` is called with the number of runs after each."""
-    needs = {i: (one.solo, one.competing) for i, one in enumerate(experiments)}
-    runs, measured = itertools.count(1), {}
-    for one in emulate.gather(needs, run_many, on_run=lambda _: done(next(runs))):
-        if one.error is not None:
-            raise one.error
-        solo, competing = one.runs
-        measured[one.key] = _measured(experiments[one.key], solo, competing, metrics)
+    """Run and measure experiments; `done` is called with the number of runs after each.
+
+    The error is that of the first failed experiment, independent of the order in which runs finish.
+    """
+    needs = {i: (pair.solo, pair.competing) for i, pair in enumerate(experiments)}
+    runs = itertools.count(1)
+    measured: dict[int, Repetition] = {}
+    failed: dict[int, EngineError] = {}
+    for gathered in emulate.gather(needs, run_many, on_run=lambda _: done(next(runs))):
+        i = gathered.key
+        try:
+            if gathered.error is not None:
+                raise gathered.error
+            solo, competing = gathered.runs
+            measured[i] = _measured(experiments[i], solo, competing, metrics)
+        except EngineError as error:
+            failed[i] = error
+    if failed:
+        raise failed[min(failed)]
     return [measured[i] for i in needs]
 
 
@@ -445,7 +459,7 @@ def _measured(
             window = harm.from_s, harm.to_s
         parts = compare(solo, competing, metrics, window)
         flows = compare_flows(solo, competing, window=window)
-    except InputError as error:  # the runs are to blame, not what the user wrote
+    except InputError as error:  # caused by the runs, not by the user's input
         message = f"{experiment.describe()}, seed {experiment.seed}: {error}"
         raise EngineError(message) from error
     return Repetition(

@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three deployment thresholds (Ware section 4.4), over harms that were measured.
+"""The three deployment thresholds (Ware section 4.4), applied to measured harms.
 
-A threshold bounds the harm that a new CCA (alpha) with some workload may do to flows of the
-deployed one (beta) with some workload, by harms that beta flows do to beta flows in the same
-network and by the same metric:
+A threshold bounds the harm of a new CCA (alpha) with some workload to flows of the deployed CCA
+(beta), the victim, by harms between beta flows in the same network and by the same metric:
 
 worst-case
-    by the most that beta flows of *any* workload do to them (4.4.1);
+    the largest harm of beta flows of *any* workload to the victim (4.4.1);
 equivalent
-    by what beta flows do with the workload that alpha has (4.4.2);
+    the harm of beta flows of alpha's workload to the victim (4.4.2);
 symmetric
-    by that, or by what they do to beta flows with the workload that alpha has (4.4.3).
+    the larger of the equivalent bound and the victim's harm to beta flows of alpha's workload
+    (4.4.3).
 
-The thesis asks whether there should be leeway, since outcomes are distributed (4.5). Here a harm is
-measured several times, what counts is the mean of harm minus bound, and there is leeway. A case is
-*broken* if the mean is above the leeway with confidence, *respected* if it is not above it with
-confidence, and else *undecided*; with one repetition there is no confidence and the number decides.
-A threshold is broken by a single case, so intervals that show a case broken hold together for all
-cases (Bonferroni): alpha is blamed wrongly with a probability of 5 % at most, however many cases
-there are. It is respected in all cases or not at all, so there single intervals do. The worst-case
-and the symmetric bound are the most of several noisy harms, each repetition's own, and so a little
-lenient.
+The thesis discusses leeway, since outcomes are distributed (4.5). Here each harm is measured
+several times, the mean of harm minus bound decides, and a leeway is allowed. A case is *broken* if
+the confidence interval of the mean lies above the leeway, *respected* if it does not exceed the
+leeway, and otherwise *undecided*; with one repetition, the value itself decides. A single broken
+case breaks a threshold, so the intervals for broken cases hold jointly (Bonferroni): the
+probability of wrongly blaming alpha is at most 5 %, independent of the number of cases. A threshold
+is respected only if all cases are, for which single intervals suffice. The worst-case and symmetric
+bounds are slightly lenient, because they are maxima of noisy harms within each repetition.
 """
 
 from __future__ import annotations
@@ -45,28 +44,28 @@ _CASE = ["network", "victim", "attacker", "metric"]
 
 
 def bounds(harms: pd.DataFrame) -> pd.DataFrame:
-    """Return alpha's harm in every case and repetition, beside what each threshold allows.
+    """Return alpha's harm and the bound of each threshold in every case and repetition.
 
     Parameters
     ----------
     harms : DataFrame
-        One row per harm that was measured. Columns: ``network``; ``victim``, the workload of the
-        beta flows that are harmed; ``attacker``, that of the flows that harm them; ``side``,
-        whether those are ``"alpha"`` or ``"beta"``; ``metric``; ``repetition``; ``harm``; and
-        optionally ``censored``, whether the harm is at least that.
+        One row per measured harm. Columns: ``network``; ``victim``, the workload of the harmed beta
+        flows; ``attacker``, the workload of the harming flows; ``side``, ``"alpha"`` or ``"beta"``,
+        the CCA of the harming flows; ``metric``; ``repetition``; ``harm``; and optionally
+        ``censored``, whether ``harm`` is a lower bound.
 
     Returns
     -------
     DataFrame
         A row for each of alpha's harms: ``network``, ``victim``, ``attacker``, ``metric``,
-        ``repetition``, ``harm``, ``censored`` and a bound for each of `THRESHOLDS`. NaN where one
-        of the harms it follows from is NaN; but where there is no row for the harm in return, as
-        a workload may not have the metric, that bounds nothing.
+        ``repetition``, ``harm``, ``censored`` and a bound for each of `THRESHOLDS`. A bound is NaN
+        if one of its harms is NaN. A missing row for the harm in the opposite direction, because
+        the workload does not have the metric, is ignored.
 
     Examples
     --------
-    >>> one = {"network": "n", "victim": "w", "attacker": "w", "metric": "m", "repetition": 0}
-    >>> rows = [{**one, "side": "alpha", "harm": 0.6}, {**one, "side": "beta", "harm": 0.5}]
+    >>> case = {"network": "n", "victim": "w", "attacker": "w", "metric": "m", "repetition": 0}
+    >>> rows = [{**case, "side": "alpha", "harm": 0.6}, {**case, "side": "beta", "harm": 0.5}]
     >>> bounds(pd.DataFrame(rows))["worst-case"].tolist()
     [0.5]
     """
@@ -74,17 +73,17 @@ def bounds(harms: pd.DataFrame) -> pd.DataFrame:
     harms = harms.assign(censored=harms.get("censored", False))
     by_side = {str(side): rows for side, rows in harms.groupby("side")}
     beta = by_side["beta"][[*key, "harm"]]
-    done_back = {"victim": "attacker", "attacker": "victim", "harm": "back"}
+    opposite = {"victim": "attacker", "attacker": "victim", "harm": "opposite"}
     to_victim = [column for column in key if column != "attacker"]
-    worst = beta.groupby(to_victim)["harm"].agg(lambda done: done.max(skipna=False))
+    worst = beta.groupby(to_victim)["harm"].agg(lambda values: values.max(skipna=False))
     table = (
         by_side["alpha"][[*key, "harm", "censored"]]
         .merge(beta.rename(columns={"harm": "equivalent"}), on=key, how="left")
-        .merge(beta.rename(columns=done_back), on=key, how="left", indicator="returned")
+        .merge(beta.rename(columns=opposite), on=key, how="left", indicator="has_opposite")
         .merge(worst.rename("worst-case").reset_index(), on=to_victim, how="left")
     )
-    both = table[["equivalent", "back"]].max(axis=1, skipna=False)
-    table["symmetric"] = both.where(table["returned"] == "both", table["equivalent"])
+    larger = table[["equivalent", "opposite"]].max(axis=1, skipna=False)
+    table["symmetric"] = larger.where(table["has_opposite"] == "both", table["equivalent"])
     return table[[*key, "harm", "censored", *THRESHOLDS]]
 
 
@@ -94,9 +93,9 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
     Parameters
     ----------
     table : DataFrame
-        As :func:`bounds` returns it.
+        Result of :func:`bounds`.
     leeway : float
-        By how much harm may exceed a bound.
+        Amount by which harm may exceed a bound.
 
     Returns
     -------
@@ -104,12 +103,12 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
         One row per threshold and case: ``threshold``, ``network``, ``victim``, ``attacker``,
         ``metric``; ``harm`` and ``bound``, means over the repetitions; ``excess``, the mean of harm
         minus bound, and ``excess_ci``, half the width of its 95 % interval (NaN with one
-        repetition); ``verdict``. The worst excess comes first.
+        repetition); ``verdict``. Sorted by ``excess`` in descending order.
 
     Examples
     --------
-    >>> one = {"network": "n", "victim": "w", "attacker": "w", "metric": "m", "repetition": 0}
-    >>> rows = [{**one, "side": "alpha", "harm": 0.6}, {**one, "side": "beta", "harm": 0.5}]
+    >>> case = {"network": "n", "victim": "w", "attacker": "w", "metric": "m", "repetition": 0}
+    >>> rows = [{**case, "side": "alpha", "harm": 0.6}, {**case, "side": "beta", "harm": 0.5}]
     >>> judge(bounds(pd.DataFrame(rows)), leeway=0.05)["verdict"].unique().tolist()
     ['broken']
     """
@@ -120,7 +119,7 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
         verdicts = _consistent(
             {name: _verdict(e, leeway, len(cases)) for name, e in excesses.items()}
         )
-        if group["censored"].any():  # a harm of at least so much respects nothing
+        if group["censored"].any():  # a lower bound of harm cannot show that a case is respected
             verdicts = {n: "undecided" if v == "respected" else v for n, v in verdicts.items()}
         rows += [
             {
@@ -138,7 +137,7 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
 
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of a threshold from those of its cases, all of which it must hold in.
+    """Return the verdict of a threshold, which must be respected in all its cases.
 
     Examples
     --------
@@ -163,9 +162,10 @@ def _verdict(excess: Estimate, leeway: float, cases: int) -> Verdict:
 
 
 def _consistent(verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
-    """Let no case respect the strictest threshold and leave another undecided, nor the other way.
+    """Return consistent verdicts of a case, although the thresholds' intervals differ.
 
-    The other two bounds are nowhere below the equivalent one, whatever their intervals say.
+    The other two bounds are never below the equivalent bound. If that is respected, undecided
+    bounds are respected, too; if another bound is broken, so is the equivalent one.
     """
     if verdicts["equivalent"] == "respected":
         return {name: "respected" if v == "undecided" else v for name, v in verdicts.items()}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convergence of competing flows: the detector of Ware section 5.3.3.
 
-:mod:`.algorithm` is its Algorithm 1, on one flow, with all that the paper leaves open;
-:mod:`.times` applies it to the flows of an experiment, and says from when on harm is measured. How
-good it is: :mod:`.labels` says when flows have converged without it, :mod:`.rivals` are other
-rules, :mod:`.evaluation` compares them. :mod:`.plot` draws what it does.
+:mod:`.algorithm` implements Algorithm 1 on one flow, and :mod:`.times` applies it to the flows of
+an experiment to find the start of the measurement. For its evaluation, :mod:`.labels` determines
+times of convergence by an independent rule, :mod:`.rivals` contains other detectors, and
+:mod:`.evaluation` compares them. :mod:`.plot` plots the iterations.
 """
 
 from ccbench.harm.convergence.algorithm import (

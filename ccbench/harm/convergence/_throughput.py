@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks and times of throughput tables, as ``Run.throughput()`` returns them."""
+"""Checks and times of the throughput tables that ``Run.throughput()`` returns."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["by_flow", "check", "entries_s", "interval_s"]
 
 
 def check(throughput: pd.DataFrame) -> None:
-    """Check that a table holds measurements of flows over equally long intervals.
+    """Check that a table contains measurements of flows over intervals of equal length.
 
     Raises
     ------
     InputError
-        It is no DataFrame, there are no flows or no intervals, the intervals differ, or a value is
-        not finite.
+        If `throughput` is not a DataFrame, has no flows or no intervals, or its intervals differ,
+        or a value is not finite.
     """
-    table: object = throughput  # an array of somebody's own, perhaps
+    table: object = throughput  # users may pass an array
     if not isinstance(table, pd.DataFrame):
         allowed = "a DataFrame: Mbit/s, a column for each flow, indexed by seconds"
-        step = "take Run.throughput(), or pandas.DataFrame({'flow': mbps}, index=time_s)"
+        step = "use Run.throughput(), or pandas.DataFrame({'flow': mbps}, index=time_s)"
         raise validation.bad("throughput", table, allowed, step)
     if 0 in throughput.shape:
         allowed = "at least 1 interval of at least 1 flow"
@@ -39,9 +39,9 @@ def check(throughput: pd.DataFrame) -> None:
     uneven = ~np.isclose(np.diff(throughput.index.to_numpy(dtype=np.float64)), length_s)
     if length_s <= 0 or uneven.any():
         row = int(np.argmax(uneven)) + 1 if uneven.any() else 0
-        allowed = "a row for each of equally long intervals, indexed by its end in seconds"
+        allowed = "the end in seconds of one of several intervals of equal length"
         field = f"throughput.index[{row}]"
-        raise validation.bad(field, float(throughput.index[row]), allowed, "take Run.throughput()")
+        raise validation.bad(field, float(throughput.index[row]), allowed, "use Run.throughput()")
     for flow in throughput.columns:
         finite = np.isfinite(throughput[flow].to_numpy(dtype=np.float64))
         if not finite.all():
@@ -65,17 +65,17 @@ def interval_s(throughput: pd.DataFrame) -> float:
 
 
 def entries_s(throughput: pd.DataFrame) -> pd.Series[float]:
-    """Return the time of each flow's first throughput, in seconds; NaN without any.
+    """Return the time of each flow's first throughput in seconds; NaN without throughput.
 
     Examples
     --------
     >>> entries_s(pd.DataFrame({0: [7.0, 8.0], 1: [0.0, 8.0]}, index=[1.0, 2.0])).tolist()
     [0.0, 1.0]
     """
-    moving = throughput.to_numpy(dtype=np.float64) > 0
-    begins_s = throughput.index.to_numpy(dtype=np.float64) - interval_s(throughput)
-    first_s = begins_s[moving.argmax(axis=0)]
-    return by_flow(throughput, np.where(moving.any(axis=0), first_s, np.nan))
+    sends = throughput.to_numpy(dtype=np.float64) > 0
+    starts_s = throughput.index.to_numpy(dtype=np.float64) - interval_s(throughput)
+    first_s = starts_s[sends.argmax(axis=0)]
+    return by_flow(throughput, np.where(sends.any(axis=0), first_s, np.nan))
 
 
 def by_flow(

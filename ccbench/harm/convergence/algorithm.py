@@ -1,51 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithm 1 on one flow: the time after which its deviation stays alike (Ware, 5.3.3).
+"""Algorithm 1 on one flow: the time from which its deviation is stable (Ware, section 5.3.3).
 
-Flows in competition often swing widely for as long as they run, so neither "stays near its fair
-share" nor "varies by less than X %" tells when they have settled. The detector asks instead whether
-the *size* of the swings is stable: it follows the standard deviation of each flow's throughput over
-a rolling window, cuts that trace in two where its mean changes most (one breakpoint, least
-squares), and, while the two parts differ, goes on with the later one.
+Competing flows often oscillate widely for as long as they run, so neither "stays near its fair
+share" nor "varies by less than X %" indicates convergence. The detector tests instead whether the
+*size* of the oscillations is stable: it computes the standard deviation of each flow's throughput
+over a rolling window, splits this trace where its mean changes most (one breakpoint, least
+squares), and continues with the later part while the two parts differ.
 
-Where the paper leaves room
----------------------------
-Numbers are from 72 real runs with 264 flows, labelled by a rule that knows nothing of the detector
-(:mod:`ccbench.harm.convergence.labels`). "Near" are flows whose mean throughput after the returned
-time is within 10 % of that after the label. The study ``ware-5.9`` prints them anew.
+Ambiguities of the paper
+------------------------
+The study ``ware-5.9`` compares these choices with their alternatives on 144 runs with typical
+noise, which are labelled by an independent rule (:mod:`ccbench.harm.convergence.labels`).
 
-Both thresholds or one (`thresholds`)
-    Algorithm 1 loops while *either* difference is too large; its explanation in the text stops when
+One or both thresholds (`thresholds`)
+    Algorithm 1 loops while *either* difference is too large. Its explanation in the text stops when
     *at least one* is small enough, and so does the authors' later public artifact. We follow the
-    text: a flow near 0 has a huge percentage, and a fast one many Mbit/s, however stable it is. It
-    finds 97 % of the flows that have converged, of which 89 % are near; with both it is 87 % and
-    87 %.
-The axis of the returned time (`window_named_by`)
-    A rolling window over the seconds t to t + 60 may be called t or t + 60. We call it t, its
-    start: if all windows from the one that starts at t on look alike, then so does all throughput
-    from t on, which is what the caller measures. Figure 5.8 does the same (its deviations end at
-    120 s of 180 s). It also leaves a whole window to be measured after any time that is returned.
-    89 % are near; with t + 60 it is 67 %, as too little is left to measure.
-What the percentage is of (`percent_of`)
+    text: with both thresholds, a slow flow could fail by its large percentage and a fast flow by
+    its difference in Mbit/s, however stable they are.
+Time of a window (`window_named_by`)
+    The time of a rolling window over the seconds t to t + 60 may be t or t + 60. We use its start
+    t: if all windows from the one that starts at t are similar, so is all throughput from t on,
+    which the caller measures. Figure 5.8 does the same (its deviations end at 120 s of 180 s). A
+    whole window is then left to measure after any returned time; with t + 60, there may be too
+    little.
+Reference of the percentage (`percent_of`)
     Algorithm 1 divides by the right mean, which may be near 0. The example in its explanation, 0.42
-    for 11.26 and 6.51, divides by the left one, and so does the artifact: that is what the authors
-    ran, and what we do. A right mean of 0 then needs no rule of its own; a left mean of 0 leaves
-    the difference in Mbit/s to decide. It matters little: 5 of the 72 times differ, and 89 % are
-    near with the left, the right or the larger of the two.
-Which time is returned
-    The last breakpoint, where the second of two similar parts begins, as in the listing and in
-    Figure 5.7 (70 s), and not the beginning of the first (55 s), as one sentence of the text says.
+    for 11.26 and 6.51, divides by the left mean, as do the artifact and therefore this code. A
+    right mean of 0 then needs no special rule; with a left mean of 0, the difference in Mbit/s
+    decides.
+Returned time
+    The last breakpoint, at which the second of two similar parts starts, as in the listing and in
+    Figure 5.7 (70 s), and not the start of the first part (55 s), as in one sentence of the text.
     It is a time after convergence, not the time of convergence.
-The shortest part
-    5 samples, as in the artifact; what cannot be cut in two of them "can no longer be segmented".
+Shortest part
+    5 samples, as in the artifact; a shorter trace than two such parts "can no longer be segmented".
 
-What it cannot do
------------------
-It says where to begin measuring, and is better at that than ignoring the first minute (89 % against
-78 % near). It is no proof of convergence. Of the 51 flows that had not converged by their label it
-turned none away, not even when a competitor arrived 50 s before the end: the windows that hold its
-arrival have much the same deviation. Nor does it see a rate that drifts evenly. And it is not a
-speed: of a flow that never changes it returns any time, depending on noise, and so a late one for
-the latest of many flows.
+Limitations
+-----------
+The result is a time from which to measure, not a proof of convergence. The detector accepts flows
+even if a competitor arrives 50 s before the end, because all windows that contain its arrival have
+similar deviations. It does not detect a rate that drifts evenly. Nor does it measure the speed of
+convergence: for a flow that never changes, it returns a random time, and thus a late time for the
+latest of many flows.
 """
 
 from __future__ import annotations
@@ -72,7 +68,7 @@ __all__ = [
     "rolling_deviation",
 ]
 
-#: Fewest samples of a part.
+#: Minimum number of samples of a part.
 MIN_SEGMENT = 5
 
 FloatArray = npt.NDArray[np.float64]
@@ -93,24 +89,24 @@ class Detector:
     window_s : float
         Length of the rolling window in seconds, above 0.
     abs_threshold_mbps : float
-        Two parts are alike if their mean deviations differ by at most this many Mbit/s ...
+        Largest difference in Mbit/s between the mean deviations of similar parts.
     pct_threshold : float
-        ... or by at most this fraction of one of them.
+        Largest difference as a fraction of one of the mean deviations.
     min_segment : int
-        Fewest windows of a part, 1 or more.
+        Minimum number of windows of a part, 1 or more.
     thresholds : {"either", "both"}
-        Whether one of the two is enough.
+        Whether similar parts must meet one or both of the two thresholds.
     window_named_by : {"start", "end"}
-        Which end of a window is its time. The later one leaves as little as `min_segment` seconds
-        to measure.
+        The end of a window that is its time. The later end leaves as little as `min_segment`
+        seconds to measure.
     percent_of : {"left", "right", "larger"}
-        The mean deviation that `pct_threshold` is a fraction of: that of the earlier part, of the
-        later part, or of the part with the wider swings.
+        The mean deviation to which `pct_threshold` refers: that of the earlier part, that of the
+        later part, or the larger of the two.
 
     Raises
     ------
     InputError
-        A parameter is out of range.
+        If a parameter is out of range.
 
     Examples
     --------
@@ -139,7 +135,7 @@ class Detector:
                 raise validation.bad(name, value, f"one of {', '.join(choices)}", step)
 
     def alike(self, left_mean: float, right_mean: float) -> bool:
-        """Say whether two parts with these mean deviations in Mbit/s count as alike.
+        """Return whether two parts with given mean deviations in Mbit/s are similar.
 
         Examples
         --------
@@ -148,13 +144,13 @@ class Detector:
         """
         difference = abs(left_mean - right_mean)
         base = {"left": left_mean, "right": right_mean, "larger": max(left_mean, right_mean)}
-        # Multiplied, not divided: a mean of 0 has no percentage.
+        # A product, because a mean of 0 has no percentage.
         near = difference <= self.abs_threshold_mbps
         similar = difference <= self.pct_threshold * base[self.percent_of]
         return (near and similar) if self.thresholds == "both" else (near or similar)
 
 
-#: The thesis's parameters, read as the top of this file says.
+#: The parameters of the thesis, with the choices of this module's docstring.
 DEFAULT_DETECTOR = Detector()
 
 
@@ -165,13 +161,13 @@ class Step:
     Attributes
     ----------
     start : int
-        Index at which the part under study begins (the possible convergence point).
+        Index of the start of the remaining part (the possible convergence point).
     breakpoint : int
         Index at which its mean changes most (the validation breakpoint).
     left_mean, right_mean : float
         Mean deviation before and after the breakpoint, in the unit of the throughput.
     converged : bool
-        Whether the two are alike, which ends the algorithm.
+        Whether the two parts are similar, which ends the algorithm.
     """
 
     start: int
@@ -187,14 +183,14 @@ def rolling_deviation(throughput: FloatArray, window: int) -> FloatArray:
     Parameters
     ----------
     throughput : ndarray, shape (n,)
-        One flow's throughput.
+        Throughput of one flow.
     window : int
         Number of samples of a window.
 
     Returns
     -------
     ndarray, shape (n - window + 1,)
-        Element i is that of the window that *starts* at sample i; empty if n < window.
+        Element i belongs to the window that *starts* at sample i; empty if n < window.
 
     Examples
     --------
@@ -209,25 +205,23 @@ def rolling_deviation(throughput: FloatArray, window: int) -> FloatArray:
 
 
 def best_breakpoint(signal: FloatArray, min_segment: int = MIN_SEGMENT) -> int | None:
-    """Return the index that splits `signal` into the two constants that fit it best.
+    """Return the index that splits `signal` into two constant parts with the least squared error.
 
-    Best means least squares. The squared error of n values around their mean is
-    ``sum(x^2) - sum(x)^2 / n``, so cumulative sums give the error of every split at once.
-    ``ruptures.Dynp(model="l2", jump=1)`` finds the same breakpoint by dynamic programming; the
-    tests hold one against the other.
+    The squared error of n values around their mean is ``sum(x^2) - sum(x)^2 / n``, so cumulative
+    sums give the errors of all splits at once. ``ruptures.Dynp(model="l2", jump=1)`` finds the same
+    breakpoint by dynamic programming, as the tests verify.
 
     Parameters
     ----------
     signal : ndarray, shape (n,)
-        The values to split.
     min_segment : int
-        Fewest values of a part.
+        Minimum number of values of a part.
 
     Returns
     -------
     int or None
-        First index of the second part, the earliest of equally good ones; None if `signal` is too
-        short for two parts.
+        First index of the second part, the earliest of several equally good; None if `signal` is
+        too short for two parts.
 
     Examples
     --------
@@ -237,8 +231,8 @@ def best_breakpoint(signal: FloatArray, min_segment: int = MIN_SEGMENT) -> int |
     n = signal.size
     if n < 2 * min_segment:
         return None
-    # Centred on 0, the later part sums to minus what the earlier part sums to. The total sum of
-    # squares is fixed, so the best split is the one whose two means explain most of it.
+    # With a mean of 0, the sums of the two parts differ only in sign. The total sum of squares is
+    # constant, so the means of the best split explain most of it.
     left = np.cumsum(signal - signal.mean())
     splits = np.arange(min_segment, n - min_segment + 1)
     explained = np.square(left[splits - 1]) * (1 / splits + 1 / (n - splits))
@@ -255,18 +249,18 @@ def convergence_steps(
     deviation : ndarray, shape (n,)
         Rolling standard deviation in Mbit/s.
     detector : Detector
-        When two parts are alike, and how short a part may be.
+        Parameters of the algorithm.
 
     Returns
     -------
     tuple of Step
-        The iterations in order. The flow has converged if there is a last step and it says so; the
-        time is that step's ``breakpoint``.
+        The iterations in order. The flow has converged if the last step has; the time of
+        convergence is its ``breakpoint``.
 
     Examples
     --------
-    Swings of 5 Mbit/s that calm down to 1 after 20 s: after a first cut there, what is left cannot
-    be told apart.
+    Oscillations of 5 Mbit/s that decrease to 1 Mbit/s after 20 s. After a first split at 20, the
+    remaining parts are similar:
 
     >>> [step.breakpoint for step in convergence_steps(np.repeat([5.0, 1.0], [20, 40]))]
     [20, 25]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agreement of convergence detectors with the labels (Ware section 5.3.3.2, Figure 5.9)."""
+"""Comparison of convergence detectors with labels (Ware section 5.3.3.2, Figure 5.9)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["METHODS", "Method", "algorithm_1", "evaluate", "summarise"]
 
-#: Takes a table of throughput, returns a time of convergence for each flow, NaN for none.
+#: Function from a table of throughput to each flow's time of convergence, NaN without convergence.
 Method: TypeAlias = Callable[[pd.DataFrame], "pd.Series[float]"]
 
-#: A difference in throughput that the thesis counts as small.
+#: Small difference in throughput in the thesis, in percent.
 SMALL_PERCENT = 10.0
 
 
@@ -39,7 +39,7 @@ def algorithm_1(
     return Convergence.of(throughput, detector).times_s
 
 
-#: Algorithm 1, each of its ambiguous choices made the other way, and its rivals.
+#: Algorithm 1, the alternatives of its ambiguous choices, and its rivals.
 METHODS: Mapping[str, Method] = {
     "Algorithm 1": algorithm_1,
     "both thresholds": partial(algorithm_1, detector=Detector(thresholds="both")),
@@ -55,32 +55,31 @@ METHODS: Mapping[str, Method] = {
 
 
 def evaluate(run: LabelledRun, methods: Mapping[str, Method] = METHODS) -> pd.DataFrame:
-    """Ask each method about a labelled run.
+    """Apply each method to a labelled run.
 
-    What is measured of a run begins where its last flow has converged or, if one has not, after a
-    minute (section 5.3.3.2), for all its flows alike.
+    For all flows of a run, the measurement starts when the last flow has converged or, if a flow
+    has not, after a minute (section 5.3.3.2).
 
     Parameters
     ----------
     run : LabelledRun
-        What the methods see, and what they should say.
     methods : mapping
-        By their names.
+        Methods by name.
 
     Returns
     -------
     DataFrame
-        One row per method and flow. Columns: ``method``; ``flow``; ``label_s`` and ``time_s``, when
-        the flow has converged (NaN: it has not); ``from_s``, where measuring begins;
+        One row per method and flow. Columns: ``method``; ``flow``; ``label_s`` and ``time_s``, the
+        times of convergence (NaN without convergence); ``from_s``, the start of the measurement;
         ``label_mbps``, ``mean_mbps`` and ``steady_mbps``, the mean throughput after the label,
-        after the method's time, and in the last 300 s of 600 s; and ``label_difference_percent``
-        and ``steady_difference_percent``, how far the method's mean lies from those two (NaN where
+        after the method's time, and in the last 300 s of 600 s; ``label_difference_percent`` and
+        ``steady_difference_percent``, the differences of the method's mean from these two (NaN if
         they are 0, the former also if a flow of the run has not converged by its label).
 
     Raises
     ------
     InputError
-        The throughput is not what a run measures.
+        If the throughput is not a valid table.
 
     Examples
     --------
@@ -118,7 +117,7 @@ def evaluate(run: LabelledRun, methods: Mapping[str, Method] = METHODS) -> pd.Da
 
 
 def summarise(evaluation: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per method: how often it agrees with the labels, and how nearly.
+    """Return the agreement of each method with the labels.
 
     Parameters
     ----------
@@ -128,25 +127,24 @@ def summarise(evaluation: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index ``method``, in the order of `evaluation`. Columns, in percent of the flows:
-        ``agreement``, those of which method and label say the same, converged or not;
-        ``found``, of those that have converged by their label, those of which the method says so;
-        ``refused``, of those that have not, those of which it says so; ``within_10``, those whose
-        mean throughput lies within 10 % of that after the label, and ``steady_within_10``, within
-        10 % of that of the last 300 s of 600 s, each of the flows that have one.
-        ``median_difference`` is the median of ``label_difference_percent``.
+        Index ``method``, in the order of `evaluation`. Columns in percent of the flows:
+        ``agreement``, flows with the same verdict by method and label; ``found``, the share of
+        converged flows (by label) that the method accepts; ``refused``, the share of other flows
+        that it rejects; ``within_10`` and ``steady_within_10``, flows with a mean throughput within
+        10 % of that after the label and of that in the last 300 s of 600 s, among the flows that
+        have such a mean. ``median_difference`` is the median of ``label_difference_percent``.
 
     See :func:`evaluate` for an example.
     """
     rows = {}
     for name, table in evaluation.groupby("method", sort=False):
-        label, answered = table["label_s"].notna(), table["time_s"].notna()
+        label, accepted = table["label_s"].notna(), table["time_s"].notna()
         to_label = table["label_difference_percent"].dropna()
         to_steady = table["steady_difference_percent"].dropna()
         rows[name] = {
-            "agreement": 100 * (label == answered).mean(),
-            "found": 100 * answered[label].mean(),
-            "refused": 100 * (~answered[~label]).mean(),
+            "agreement": 100 * (label == accepted).mean(),
+            "found": 100 * accepted[label].mean(),
+            "refused": 100 * (~accepted[~label]).mean(),
             "within_10": 100 * (to_label < SMALL_PERCENT).mean(),
             "steady_within_10": 100 * (to_steady < SMALL_PERCENT).mean(),
             "median_difference": to_label.median(),
@@ -155,7 +153,7 @@ def summarise(evaluation: pd.DataFrame) -> pd.DataFrame:
 
 
 def _mean_from(throughput: pd.DataFrame, from_s: float) -> pd.Series[float]:
-    """Return each flow's mean from a time on; NaN if nothing follows it."""
+    """Return each flow's mean after a given time; NaN at the end."""
     return throughput[throughput.index > from_s].mean()
 
 

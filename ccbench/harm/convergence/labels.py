@@ -1,42 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real runs with known times of convergence, to judge convergence detectors.
+"""Labels of runs with their times of convergence, for the evaluation of convergence detectors.
 
-The thesis labelled 100 experiments by hand (section 5.3.3.2). Here a rule does it, so that everyone
-who applies it gets the same labels. It does not know any of the methods that it judges, and it sees
-what they cannot see: how the competition goes on. Each scenario is run for 600 s. Methods are given
-the first 180 s, which are to the byte those of a run of 180 s, as a scenario's length changes
-nothing before its end.
+The thesis labelled 100 experiments by hand (section 5.3.3.2). Here a reproducible rule labels runs.
+It is independent of the detectors and has more information: each scenario runs for 600 s, and
+detectors receive the first 180 s. These are byte-identical to a run of 180 s, since the length of a
+scenario affects nothing before its end.
 
-The rule
---------
-The last 300 s show a flow's steady state: its mean, and how far the means of blocks of 30 s lie
-from it. Within the first 180 s, the flow has converged at the earliest time from which on every
-block of 30 s has a mean that the steady state itself could show.
+Rule
+----
+The last 300 s give a flow's steady state: its mean, and the spread of the means of blocks of 30 s.
+Within the first 180 s, the flow has converged at the earliest time from which the mean of every
+block of 30 s is consistent with the steady state.
 
-30 s
-    Longer than most periods of the CCAs here at these rates (BBR probes for bandwidth every 8 round
-    trips and for the round-trip time every 10 s; CUBIC's epochs last up to some 20 s), so that
-    swings are averaged out however wide they are; short against the two minutes to be judged.
-    Blocks overlap, one begins with every interval, so that no period can hide between them.
-4 standard deviations
-    "Could show" is within 4 standard deviations of the steady state's block means. The number comes
-    from series that are known not to change (white noise, noise with a memory of 5 s, and sawteeth
-    of random periods, 1000 of each): with 4 at most 2 % of them are said not to have converged
-    and 5 % to have converged late; with 3 these were 11 % and 19 %. There are but 10 independent
-    blocks to estimate a standard deviation from and 5 to be judged.
-1 % of the link
-    A deviation of less than 1 % of what all flows got together counts as none. It changes harm by
-    about 0.01, and no eye would see it, however calm the steady state is.
-Not before everybody is there
-    A competition cannot have settled before its last flow enters, even if the means allow it.
-120 s
-    What settles later has not converged: less than 60 s would be left to measure.
-Is there a steady state?
+Blocks of 30 s
+    This is longer than most periods of the CCAs at these rates (BBR probes for bandwidth every 8
+    round trips and for the round-trip time every 10 s; CUBIC's epochs last up to some 20 s), so
+    that even wide oscillations average out, and short compared with the two minutes to be judged.
+    Overlapping blocks start at every interval, so that no period can hide between them.
+Consistency within 4 standard deviations
+    A mean is consistent within 4 standard deviations of the steady state's block means. The number
+    was chosen with stationary series (white noise, noise with a memory of 5 s, and sawteeth of
+    random periods, 1000 of each): with 4, at most 2 % of them are labelled as not converged and 5 %
+    as converged late; with 3, these were 11 % and 19 %. Only 10 independent blocks determine the
+    standard deviation, and 5 are judged.
+Negligible differences of 1 %
+    A deviation below 1 % of the throughput of all flows is ignored. It changes harm by about 0.01
+    and is invisible in a trace, even if the steady state is very stable.
+No convergence before the last entry
+    The competition cannot converge before its last flow enters, even if the means are consistent.
+Latest convergence at 120 s
+    A flow that settles later has not converged, because less than 60 s would be left to measure.
+Drift
     A flow whose means in the two halves of the last 300 s differ by more than 4 standard errors
-    (and 1 % of the link) still drifts after 300 s, so it has not converged before 120 s.
+    (and 1 %) still drifts after 300 s and thus has not converged before 120 s.
 
-The rule looks at means, since a mean is what is measured after convergence. It says nothing about
-the size of the swings within a block, which is what Algorithm 1 looks at.
+The rule uses means, because the mean is measured after convergence. It ignores the size of
+oscillations within a block, on which Algorithm 1 is based.
 """
 
 from __future__ import annotations
@@ -60,22 +59,22 @@ if TYPE_CHECKING:
 
 __all__ = ["LABELLED_S", "SHOWN_S", "LabelledRun", "label", "labelled_run", "labelled_scenarios"]
 
-#: Length of a run to be labelled, in seconds.
+#: Length of a labelled run in seconds.
 LABELLED_S = 600.0
-#: What a method is shown of it: a run as long as the thesis's (section 5.3.3.2).
+#: Length of the part given to the methods in seconds, that of runs in the thesis (section 5.3.3.2).
 SHOWN_S = 180.0
-#: The steady state is what the last part of this length shows, in seconds.
+#: Length of the final part that gives the steady state, in seconds.
 REFERENCE_S = 300.0
 #: Latest time of convergence, in seconds.
 LATEST_S = 120.0
 #: Length of a block in seconds.
 BLOCK_S = 30.0
-#: How many standard deviations of the steady state's block means a block may lie from their mean.
+#: Maximum distance of a block's mean from that of the steady state, in standard deviations.
 DEVIATIONS = 4.0
-#: A difference of this fraction of what all flows get together is none.
+#: Negligible difference as a fraction of the throughput of all flows.
 NEGLIGIBLE = 0.01
 
-#: The CCA that comes later (if one does) and the one that is there.
+#: The CCAs of the later flows (possibly also at 0 s) and of the earlier flows.
 PAIRS = (
     ("bbr", "cubic"),
     ("bbr", "reno"),
@@ -87,7 +86,7 @@ PAIRS = (
     ("bbr", "bbr"),
     ("cubic", "cubic"),
 )
-#: Rate in Mbit/s, round-trip time in ms, room in the queue in bandwidth-delay products.
+#: Rate in Mbit/s, round-trip time in ms, limit of the queue in bandwidth-delay products.
 NETWORKS = (
     (10, 40, 1),
     (10, 40, 16),
@@ -98,7 +97,7 @@ NETWORKS = (
     (100, 10, 3),
     (100, 100, 1),
 )
-#: When the later flows start, in seconds; after 120 there is no convergence in time.
+#: Start of the later flows in seconds; after 120 s, there is no convergence in time.
 STARTS_S = (0, 30, 0, 60, 0, 90, 130)
 #: Numbers of later and of earlier flows.
 COUNTS = ((1, 1), (2, 2), (1, 4))
@@ -108,18 +107,17 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledRun:
-    """A run as a method sees it, and what the method does not see.
+    """The part of a run given to methods, and its labels.
 
     Attributes
     ----------
     scenario : Scenario
-        What was run.
     throughput : DataFrame
-        The first 180 s in Mbit/s, as ``Run.throughput(1.0)`` returns them.
+        The first 180 s of ``Run.throughput(1.0)`` in Mbit/s.
     labels_s : Series
-        When each flow had converged, in seconds; NaN where it had not.
+        Time of convergence of each flow in seconds; NaN without convergence.
     steady_mbps : Series
-        Each flow's mean throughput in the last 300 s of 600 s.
+        Mean throughput of each flow in the last 300 s of 600 s.
     """
 
     scenario: Scenario
@@ -131,8 +129,7 @@ class LabelledRun:
 def labelled_scenarios() -> tuple[Scenario, ...]:
     """Return the scenarios of the labelled set: every pair of CCAs in every network.
 
-    The starts and the numbers of flows take turns. There are 7 and 3 of them for 8 networks, so
-    that none of these always comes with the same other.
+    The 7 starts and 3 numbers of flows alternate independently of the 8 networks.
 
     Examples
     --------
@@ -168,27 +165,27 @@ def labelled_scenarios() -> tuple[Scenario, ...]:
 
 
 def label(throughput: pd.DataFrame) -> pd.Series[float]:
-    """Return each flow's time of convergence in the first 180 s, by the rule above.
+    """Return each flow's time of convergence in the first 180 s, by the rule of this module.
 
     Parameters
     ----------
     throughput : DataFrame
         Mbit/s, one column per flow, indexed by the end of each interval in seconds. At least 480 s,
-        so that the steady state is seen in a part of its own.
+        so that the steady state does not overlap with the first 180 s.
 
     Returns
     -------
     Series
-        Seconds, 0 to 120; NaN where a flow has not converged. Index ``flow``.
+        Seconds, 0 to 120; NaN without convergence. Index ``flow``.
 
     Raises
     ------
     InputError
-        `throughput` is too short, or as in :meth:`Convergence.of`.
+        If `throughput` is too short, or as in :meth:`Convergence.of`.
 
     Examples
     --------
-    A flow that has its rate from 20 s on: the first block that has is the one from there.
+    A flow with a constant rate from 20 s on:
 
     >>> import pandas as pd
     >>> times_s = pd.Index(np.arange(1.0, 601.0), name="time_s")
@@ -206,18 +203,18 @@ def label(throughput: pd.DataFrame) -> pd.Series[float]:
         _settled_s(throughput[flow].to_numpy(dtype=np.float64), interval_s, NEGLIGIBLE * total_mbps)
         for flow in throughput.columns
     ]
-    everybody_s = float(_throughput.entries_s(throughput).max())
-    labels_s = _throughput.by_flow(throughput, settled_s).clip(lower=everybody_s)
+    last_entry_s = float(_throughput.entries_s(throughput).max())
+    labels_s = _throughput.by_flow(throughput, settled_s).clip(lower=last_entry_s)
     return labels_s.where(labels_s <= LATEST_S)
 
 
 def labelled_run(run: Run) -> LabelledRun:
-    """Return the first 180 s of a run, with the labels that the whole of it gives.
+    """Return the first 180 s of a run with labels from the whole run.
 
     Raises
     ------
     InputError
-        The run is shorter than 480 s, or a value in it is not finite.
+        If the run is shorter than 480 s, or a value is not finite.
 
     Examples
     --------
@@ -235,21 +232,21 @@ def labelled_run(run: Run) -> LabelledRun:
 
 
 def _settled_s(throughput: FloatArray, interval_s: float, negligible_mbps: float) -> float:
-    """Return the start of a flow's steady state, in seconds; NaN: it has none."""
+    """Return the start of a flow's steady state in seconds; NaN if it has none."""
     block = round(BLOCK_S / interval_s)
     reference = throughput[-round(REFERENCE_S / interval_s) :]
     if _drifts(reference, block, negligible_mbps):
         return math.nan
     allowed_mbps = max(DEVIATIONS * float(_block_means(reference, block).std()), negligible_mbps)
     means = _block_means(throughput[: round(SHOWN_S / interval_s)], block)
-    unlike = np.flatnonzero(np.abs(means - reference.mean()) > allowed_mbps)
-    return (int(unlike[-1]) + 1) * interval_s if unlike.size else 0.0
+    inconsistent = np.flatnonzero(np.abs(means - reference.mean()) > allowed_mbps)
+    return (int(inconsistent[-1]) + 1) * interval_s if inconsistent.size else 0.0
 
 
 def _drifts(reference: FloatArray, block: int, negligible_mbps: float) -> bool:
-    """Say whether the mean of the first half is not that of the second."""
+    """Return whether the means of the two halves differ."""
     first, second = np.array_split(reference, 2)
-    # Within the halves: the drift itself must not count as what is natural.
+    # The variance within each half excludes the drift itself.
     variance = np.mean([np.var(_block_means(half, block)) for half in (first, second)])
     standard_error = math.sqrt(2 * float(variance) * block / first.size)
     difference = abs(float(first.mean() - second.mean()))
@@ -257,6 +254,6 @@ def _drifts(reference: FloatArray, block: int, negligible_mbps: float) -> bool:
 
 
 def _block_means(throughput: FloatArray, block: int) -> FloatArray:
-    """Return the mean of every block; element i is that of the one that begins at sample i."""
+    """Return the mean of every block; element i belongs to the block that starts at sample i."""
     means: FloatArray = np.lib.stride_tricks.sliding_window_view(throughput, block).mean(axis=1)
     return means

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A figure of the steps of Algorithm 1, as Figure 5.8 of Ware's thesis."""
+"""Figure of the iterations of Algorithm 1, as Figure 5.8 of Ware's thesis."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ __all__ = ["convergence_figure"]
 
 
 def convergence_figure(flow: FlowConvergence) -> Figure:
-    """Draw the iterations of Algorithm 1 on one flow, side by side.
+    """Plot the iterations of Algorithm 1 on one flow, side by side.
 
     Parameters
     ----------
     flow : FlowConvergence
-        One of the flows of a :class:`~ccbench.harm.convergence.Convergence`.
+        A flow of a :class:`~ccbench.harm.convergence.Convergence`.
 
     Returns
     -------
     Figure
-        One panel for each iteration: the rolling deviation in Mbit/s over the windows' times in
+        One panel per iteration: the rolling deviation in Mbit/s over the time of the windows in
         seconds, the possible convergence point, the validation breakpoint, and the mean deviation
-        on either side of it.
+        on each side of it.
 
     Raises
     ------
     InputError
-        The flow's trace was too short for a single iteration.
+        If the flow's trace is too short for an iteration.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def convergence_figure(flow: FlowConvergence) -> Figure:
     panels = figure.subplots(1, count, sharex=True, sharey=True, squeeze=False)[0]
     for number, (axes, step_) in enumerate(zip(panels, flow.steps, strict=True), start=1):
         _draw(axes, flow, step_)
-        verdict = "converged" if step_.converged else "goes on"
+        verdict = "converged" if step_.converged else "continues"
         axes.set_title(f"iteration {number}: {verdict}", fontsize="medium")
     panels[0].set_ylabel("deviation over a window (Mbit/s)")
     figure.legend(

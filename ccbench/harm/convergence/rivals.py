@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other convergence detectors, to compare Algorithm 1 with (Ware section 5.3.3).
+"""Other convergence detectors, for comparison with Algorithm 1 (Ware section 5.3.3).
 
-Each is a function of the throughput alone, ``Run.throughput(1.0)``, and returns a time in seconds
-for each flow, NaN for one that has not converged. :func:`~ccbench.harm.convergence.latest` makes
-one time of them.
+Each is a function of the throughput, ``Run.throughput(1.0)``, and returns a time in seconds for
+each flow, NaN without convergence. :func:`~ccbench.harm.convergence.latest` combines these times.
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def skipping(throughput: pd.DataFrame, seconds: float = 60.0) -> pd.Series[float]:
-    """Take it that all flows have converged after a fixed time.
+    """Assume convergence of all flows after a fixed time.
 
     Parameters
     ----------
     throughput : DataFrame
         Mbit/s, one column per flow, indexed by the end of each interval in seconds.
     seconds : float
-        What is ignored.
+        The time.
 
     Returns
     -------
     Series
-        `seconds` for each flow; NaN if the trace ends by then.
+        `seconds` for each flow; NaN if the trace is not longer.
 
     Raises
     ------
     InputError
-        `seconds` is negative, or as in :meth:`~ccbench.harm.convergence.Convergence.of`.
+        If `seconds` is negative, or as in :meth:`~ccbench.harm.convergence.Convergence.of`.
 
     Examples
     --------
@@ -67,31 +66,30 @@ def skipping(throughput: pd.DataFrame, seconds: float = 60.0) -> pd.Series[float
 def near_fair_share(
     throughput: pd.DataFrame, *, tolerance: float = 0.25, hold_s: float = 5.0
 ) -> pd.Series[float]:
-    """Apply the rule of PCC Vivace: near the fair share for a while (Dong et al., NSDI 2018, 4.1).
+    """Apply PCC Vivace's rule of staying near the fair share (Dong et al., NSDI 2018, 4.1).
 
-    A flow has converged at the earliest time from which on its rate stays within `tolerance` of its
-    ideal fair share for `hold_s`. The rule looks no further: what comes later does not matter. The
-    ideal share is an equal part of what all flows get together, on average from the entry of the
-    last flow on; before that no flow can have converged.
+    A flow has converged at the earliest time from which its rate stays within `tolerance` of its
+    ideal fair share for `hold_s`, regardless of later rates. The ideal share is an equal share of
+    the mean total throughput from the entry of the last flow, before which no flow can converge.
 
     Parameters
     ----------
     throughput : DataFrame
         Mbit/s, one column per flow, indexed by the end of each interval in seconds.
     tolerance : float
-        As a fraction of the fair share, 0 to 1.
+        Maximum deviation as a fraction of the fair share, 0 to 1.
     hold_s : float
-        Seconds, above 0.
+        Required time in seconds, above 0.
 
     Returns
     -------
     Series
-        Seconds; NaN for a flow that is never near its share for so long.
+        Seconds; NaN for a flow that never stays near its share for `hold_s`.
 
     Raises
     ------
     InputError
-        A setting is out of range, or as in :meth:`~ccbench.harm.convergence.Convergence.of`.
+        If a setting is out of range, or as in :meth:`~ccbench.harm.convergence.Convergence.of`.
 
     Examples
     --------
@@ -106,14 +104,14 @@ def near_fair_share(
     validation.number("hold_s", hold_s, Range(0, low_open=True), example=5)
     interval_s = _throughput.interval_s(throughput)
     rows = max(1, round(hold_s / interval_s))
-    everybody_s = float(_throughput.entries_s(throughput).max(skipna=False))
-    together = throughput[throughput.index > everybody_s]
-    # NaN if a flow never enters: then nothing is near it.
+    last_entry_s = float(_throughput.entries_s(throughput).max(skipna=False))
+    together = throughput[throughput.index > last_entry_s]
+    # NaN if a flow never enters; then no flow converges.
     share_mbps = float(together.mean().mean())
     near = (together - share_mbps).abs() <= tolerance * share_mbps
     held = near.rolling(rows).sum() == rows
-    begins_s = held.apply(lambda flow: held.index[flow.argmax()] if flow.any() else math.nan)
-    return _throughput.by_flow(throughput, begins_s.to_numpy() - rows * interval_s)
+    held_s = held.apply(lambda flow: held.index[flow.argmax()] if flow.any() else math.nan)
+    return _throughput.by_flow(throughput, held_s.to_numpy() - rows * interval_s)
 
 
 def near_fixed_point(
@@ -121,24 +119,23 @@ def near_fixed_point(
 ) -> pd.Series[float]:
     """Apply Axiomatizing's alpha-convergence to throughput (Zarchy et al., Metric IV).
 
-    A flow has converged at the earliest time T for which there is a fixed point x with
-    ``alpha x <= throughput <= (2 - alpha) x`` ever after. No x is chosen: there is one just when
-    the largest value after T is at most ``(2 - alpha) / alpha`` times the smallest. That is as
-    generous as the definition allows; an x fixed beforehand, such as the mean, could only fail more
+    A flow has converged at the earliest time T for which there is a fixed point x such that
+    ``alpha x <= throughput <= (2 - alpha) x`` at all later times. Such an x exists if and only if
+    the largest value after T is at most ``(2 - alpha) / alpha`` times the smallest. This is the
+    most generous interpretation of the definition: a fixed x, such as the mean, can only fail more
     often.
 
-    The definition is about endless flows. In a trace that ends, its last values always lie near
-    some point, hence `remaining_s`.
+    The definition applies to unlimited flows. In a finite trace, the last values are always near
+    some point; `remaining_s` excludes this.
 
     Parameters
     ----------
     throughput : DataFrame
         Mbit/s, one column per flow, indexed by the end of each interval in seconds.
     alpha : float
-        0 to 1, not included. 0.9, within 10 %, is the authors' own example.
+        Above 0 and below 1. The authors' example is 0.9 (within 10 %).
     remaining_s : float
-        Shortest rest of the trace that counts as "ever after", in seconds. 60 is what Algorithm 1
-        leaves.
+        Minimum length of the trace after convergence, in seconds. 60 is that of Algorithm 1.
 
     Returns
     -------
@@ -148,7 +145,7 @@ def near_fixed_point(
     Raises
     ------
     InputError
-        A setting is out of range, or as in :meth:`~ccbench.harm.convergence.Convergence.of`.
+        If a setting is out of range, or as in :meth:`~ccbench.harm.convergence.Convergence.of`.
 
     Examples
     --------
@@ -165,9 +162,9 @@ def near_fixed_point(
     interval_s = _throughput.interval_s(throughput)
     later = throughput[::-1]
     near = later.cummax() <= (2 - alpha) / alpha * later.cummin()  # true from the end back to T
-    begins_s = throughput.index[-1] - near.sum() * interval_s
+    starts_s = throughput.index[-1] - near.sum() * interval_s
     latest_s = throughput.index[-1] - remaining_s
-    return _throughput.by_flow(throughput, begins_s.where(begins_s <= latest_s).to_numpy())
+    return _throughput.by_flow(throughput, starts_s.where(starts_s <= latest_s).to_numpy())
 
 
 def distance_from_later_mean(throughput: pd.DataFrame) -> pd.DataFrame:
@@ -181,8 +178,8 @@ def distance_from_later_mean(throughput: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Fractions of that mean, 0 or more, for all intervals but the last, which none follows. NaN
-        where the mean is 0.
+        Distances as fractions of that mean, for all intervals except the last. NaN if the mean is
+        0.
 
     Raises
     ------

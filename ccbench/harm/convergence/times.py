@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of convergence of an experiment's flows, and the start of its measurement."""
+"""Times of convergence of an experiment's flows, and the start of the measurement."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Convergence", "FlowConvergence", "converged_at", "latest", "measured_from"]
 
-#: What is ignored of a run that does not converge, in seconds (section 5.3.3.2).
+#: Ignored part of a run without convergence, in seconds (section 5.3.3.2).
 SKIPPED_S = 60.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlowConvergence:
-    """The steps of Algorithm 1 on one flow, as Figure 5.8 draws them.
+    """The steps of Algorithm 1 on one flow, as in Figure 5.8.
 
     Attributes
     ----------
     deviation : Series
-        Rolling standard deviation in Mbit/s, by the window's time in seconds.
+        Rolling standard deviation in Mbit/s, indexed by the time of the window in seconds.
     steps : tuple of Step
-        The iterations; they count in windows.
+        The iterations, whose indices are those of windows.
     converged_at_s : float or None
-        A time after the flow has converged, in seconds; None if it has not.
+        A time after the convergence of the flow in seconds; None without convergence.
     """
 
     deviation: pd.Series[float]
@@ -52,9 +52,8 @@ class Convergence:
     Attributes
     ----------
     detector : Detector
-        The parameters.
     flows : tuple of FlowConvergence
-        One per flow, in the order of the throughput's columns.
+        In the order of the columns of the throughput.
 
     Examples
     --------
@@ -73,21 +72,20 @@ class Convergence:
         ----------
         throughput : DataFrame
             Mbit/s, one column per flow, indexed by the end of each interval in seconds, as
-            ``Run.throughput(1.0)`` returns it. The thresholds were selected for intervals of 1 s.
+            ``Run.throughput(1.0)`` returns it. The thresholds are those for intervals of 1 s.
         detector : Detector
-            The parameters.
 
         Raises
         ------
         InputError
-            `throughput` has no flows or no intervals, its intervals are not equally long, or a
-            value in it is not finite.
+            If `throughput` has no flows or no intervals, its intervals differ in length, or a value
+            is not finite.
         """
         _throughput.check(throughput)
         interval_s = _throughput.interval_s(throughput)
         window = max(2, round(detector.window_s / interval_s))
-        named_by = 0 if detector.window_named_by == "start" else window
-        first_s = float(throughput.index[0]) + (named_by - 1) * interval_s
+        offset = 0 if detector.window_named_by == "start" else window
+        first_s = float(throughput.index[0]) + (offset - 1) * interval_s
         flows = []
         for flow in throughput.columns:
             values = throughput[flow].to_numpy(dtype=np.float64)
@@ -106,18 +104,18 @@ class Convergence:
 
     @property
     def times_s(self) -> pd.Series[float]:
-        """Time of each flow's convergence, in seconds; NaN without convergence."""
+        """A time after the convergence of each flow in seconds; NaN without convergence."""
         index = pd.Index([flow.deviation.name for flow in self.flows], name="flow")
         return pd.Series([flow.converged_at_s for flow in self.flows], index, dtype="float64")
 
     @property
     def converged_at_s(self) -> float | None:
-        """A time after which all flows have converged, in seconds; None if one has not."""
+        """A time after the convergence of all flows in seconds; None without convergence."""
         return latest(self.times_s)
 
 
 def latest(times_s: pd.Series[float]) -> float | None:
-    """Return the time when the last flow converged; None if any did not (NaN) (section 5.3.3.1).
+    """Return the latest of the flows' times of convergence; None if one is NaN (5.3.3.1).
 
     Examples
     --------
@@ -128,21 +126,19 @@ def latest(times_s: pd.Series[float]) -> float | None:
 
 
 def converged_at(throughput: pd.DataFrame, detector: Detector = DEFAULT_DETECTOR) -> float | None:
-    """Return a time after which all flows of an experiment have converged.
+    """Return a time after the convergence of all flows of an experiment.
 
     Parameters
     ----------
     throughput : DataFrame
         As in :meth:`Convergence.of`.
     detector : Detector
-        The parameters of Algorithm 1.
 
     Returns
     -------
     float or None
-        The latest flow's time, in seconds: by default at least a window (60 s) before the end of
-        the trace. None if one of the flows does not converge, as always in a trace that is hardly
-        longer than that.
+        The latest flow's time in seconds, by default at least a window (60 s) before the end of the
+        trace. None if a flow does not converge, as always in a trace little longer than a window.
 
     Raises
     ------
@@ -159,8 +155,8 @@ def converged_at(throughput: pd.DataFrame, detector: Detector = DEFAULT_DETECTOR
 def measured_from(converged_at_s: float | None, duration_s: float) -> float:
     """Return the start of the part of a run over which harm is computed, in seconds.
 
-    The point of convergence if there is one, else 60 s (section 5.3.3.2). A run of less than 120 s
-    has no minute to spare: its second half counts, from a whole second on.
+    It is the time of convergence or, without convergence, 60 s (section 5.3.3.2). For a run of less
+    than 120 s, it is half of the run, rounded down to a whole second.
 
     Examples
     --------
