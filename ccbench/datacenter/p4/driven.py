@@ -18,6 +18,7 @@ from ccbench.datacenter.p4.implementation import (
     DRIVER_PORT,
     HOLDING_PORT,
     Interpreted,
+    Tables,
     configure,
     data_packet,
     message_packet,
@@ -31,7 +32,7 @@ from ccbench.datacenter.switch import Bitmap, Packet, Settings, Signal
 from ccbench.datacenter.vectors import Answer, Departure, Refresh
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from ccbench.datacenter.p4.interpreter import Sent
 
@@ -43,23 +44,14 @@ _PATIENCE_S = 10.0
 _HELD = struct.Struct("!HBBHHIB")
 
 
-class Board(Protocol):
+class Board(Tables, Protocol):
     """The driver's interface to a switch that runs the program: tables, registers and wires.
 
     Tables, actions and registers are named by the last part of their full names.
     """
 
-    def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
-        """Insert an entry into a table."""
-
-    def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
-        """Set the action of a table for packets that match no entry."""
-
     def read(self, register: str, index: int) -> int:
         """Return the value of a register cell."""
-
-    def write(self, register: str, index: int, value: int) -> None:
-        """Set the value of a register cell."""
 
     def send(self, port: int, data: bytes) -> None:
         """Inject a packet at a port."""

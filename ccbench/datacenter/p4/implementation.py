@@ -26,6 +26,7 @@ __all__ = [
     "RECIRCULATION_SESSION",
     "Interpreted",
     "TableEntry",
+    "Tables",
     "configure",
     "data_packet",
     "message_packet",
@@ -146,7 +147,7 @@ class Interpreted:
         return sent, held
 
 
-class _Tables(Protocol):
+class Tables(Protocol):
     """The configurable part of an interpreter or a switch."""
 
     def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
@@ -159,7 +160,7 @@ class _Tables(Protocol):
         """Set the value of a register cell."""
 
 
-def configure(switch: _Tables, settings: Settings) -> None:
+def configure(switch: Tables, settings: Settings) -> None:
     """Write a switch's tables and its seed.
 
     Raises

@@ -38,7 +38,7 @@ SCHEMES = (
     replace(
         _BFC,
         name="bfc-ns3",
-        summary="BFC of the authors' simulator where that differs from the thesis",
+        summary="BFC as in the authors' simulator where it differs from the thesis",
         pause_packets=2,
         pause_threshold_hops=1.5,
         sticky_hops=3.0,
@@ -48,14 +48,14 @@ SCHEMES = (
     replace(
         _BFC,
         name="bfc-nic",
-        summary="network cards ignore pauses, but cap the window of a flow at one BDP (appendix E)",
+        summary="network cards ignore pauses; a flow's window is one BDP (appendix E)",
         control="window",
         nic_backpressure=False,
     ),
     replace(
         _BFC,
         name="bfc-sampling",
-        summary="bookkeeping of half of the packets (appendix E)",
+        summary="bookkeeping for half of the packets (appendix E)",
         sampling=0.5,
     ),
     replace(
@@ -67,13 +67,13 @@ SCHEMES = (
     replace(
         _BFC,
         name="bfc-srf",
-        summary="BFC with the shortest remaining flow first (appendix F.1)",
+        summary="BFC with shortest remaining flow first (appendix F.1)",
         shortest_first=True,
     ),
     replace(
         _BFC,
         name="bfc-incast-label",
-        summary="incast flows share one queue of a port (appendix F.3)",
+        summary="incast flows share one queue per port (appendix F.3)",
         incast_label=True,
     ),
     replace(
@@ -86,7 +86,7 @@ SCHEMES = (
     replace(
         _BFC,
         name="bfc-stochastic",
-        summary="BFC with queues chosen by a hash (section 3.6.6.5)",
+        summary="BFC with queue assignment by hash (section 3.6.6.5)",
         assignment="stochastic",
     ),
 )

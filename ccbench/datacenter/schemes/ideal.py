@@ -9,7 +9,7 @@ __all__ = ["SCHEMES"]
 
 _IDEAL = Scheme(
     name="ideal-fq",
-    summary="a queue per flow, endless buffers, windows of one BDP",
+    summary="a queue per flow, unlimited buffers, windows of one BDP",
     control="window",
     assignment="per-flow",
     endless_buffer=True,
@@ -20,7 +20,7 @@ SCHEMES = (
     replace(
         _IDEAL,
         name="ideal-srf",
-        summary="the same with the shortest remaining flow first",
+        summary="Ideal-FQ with shortest remaining flow first",
         shortest_first=True,
     ),
 )

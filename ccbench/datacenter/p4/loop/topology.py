@@ -15,22 +15,8 @@ from ccbench.datacenter.switch import Settings
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-    from typing import Protocol
 
-    class Tables(Protocol):
-        """A switch with configurable tables, in the interpreter or on BMv2."""
-
-        def insert(
-            self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()
-        ) -> None:
-            """Insert an entry into a table."""
-
-        def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
-            """Set the action of a table for packets that match no entry."""
-
-        def write(self, register: str, index: int, value: int) -> None:
-            """Set the value of a register cell."""
-
+    from ccbench.datacenter.p4.implementation import Tables
 
 __all__ = ["Entry", "Host", "Place", "SwitchSetup", "Topology", "load_topology"]
 
@@ -97,10 +83,6 @@ class Topology:
     links: Mapping[Place, Place]
     delay_s: float
     flows: tuple[tuple[str, str], ...]
-
-    def host_at(self, place: Place) -> Host | None:
-        """Return the host at a port, or None."""
-        return next((host for host in self.hosts.values() if host.place == place), None)
 
 
 def load_topology(folder: Path) -> Topology:
