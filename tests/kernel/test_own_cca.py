@@ -68,6 +68,37 @@ def test_parameters(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert greedy[0] / greedy[1] > 1.5 * usual[0] / usual[1]
 
 
+def test_state(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state that a CCA reports has the names, types and scales of its description."""
+    folder = checkout / "examples" / "own-cca" / "tcp_aimd"
+    monkeypatch.setenv("CCBENCH_MODULES", str(folder))
+    state = """
+#include <linux/inet_diag.h>
+#include "ccbench_describe.h"
+
+static size_t aimd_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+{
+	((u16 *)info)[0] = tcp_snd_cwnd(tcp_sk(sk));
+	((s16 *)info)[1] = -3;
+	*attr = INET_DIAG_VEGASINFO;
+	return 4;
+}
+
+CCBENCH_CCA(aimd, CCA_INFO("cwnd_packets:u16|half:s16:0.5"), "AIMD with state");
+"""
+    source = folder / "tcp_aimd.c"
+    before, operations, after = source.read_text().partition("static struct tcp_congestion_ops")
+    after = after.replace(".name", ".get_info = aimd_get_info,\n\t.name", 1)
+    source.write_text(before + state + operations + after)
+    text = re.search(r"```toml\n(.*?)```", _PAGE, re.DOTALL)
+    assert text is not None
+    (checkout / "scenario.toml").write_text(text[1])
+    run = emulate.run(Scenario.load(checkout / "scenario.toml"))
+    info = run.cca_info(0)
+    assert info["cwnd_packets"].tolist() == run.samples("cwnd_packets")[0].dropna().tolist()
+    assert set(info["half"]) == {-1.5}
+
+
 def test_does_not_compile(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error of a build contains the compiler's message."""
     folder = checkout / "examples" / "own-cca" / "tcp_aimd"

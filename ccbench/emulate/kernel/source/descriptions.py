@@ -61,31 +61,6 @@ class Cca:
     info: tuple[cca_info.Field, ...] = ()
 
 
-#: Linux's own congestion controls with such properties. BBR's rate is in bytes per second, and its
-#: gains are in units of 1/256.
-LINUX_CCAS: Mapping[str, Cca] = {
-    cca.name: cca
-    for cca in (
-        Cca(
-            name="bbr",
-            summary="BBR version 1",
-            info=tuple(
-                map(
-                    cca_info.Field,
-                    ("rate_low", "rate_high", "min_us", "pacing_gain", "cwnd_gain"),
-                )
-            ),
-        ),
-        Cca(name="dctcp", summary="Data Center TCP (RFC 8257)", needs_receiver=True),
-        Cca(
-            name="vegas",
-            summary="TCP Vegas",
-            info=tuple(map(cca_info.Field, ("enabled", "rtt_samples", "base_us", "round_us"))),
-        ),
-    )
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Descriptions:
     """The qdiscs and congestion controls described by modules, by name."""
@@ -236,3 +211,13 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
         "info": ("info", _info),
     },
 }
+
+#: Linux's own congestion controls with such properties. BBR's rate is in bytes per second, and its
+#: gains are in units of 1/256.
+LINUX_CCAS: Mapping[str, Cca] = described(
+    (
+        "ccbench_cca=bbr info=rate_low|rate_high|min_us|pacing_gain|cwnd_gain: BBR version 1",
+        "ccbench_cca=dctcp receiver: Data Center TCP (RFC 8257)",
+        "ccbench_cca=vegas info=enabled|rtt_samples|base_us|round_us: TCP Vegas",
+    )
+).ccas
