@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 MIXED = (Flow(cca="bbr"), Flow(cca="cubic"), Flow(kind="cbr", rate_mbps=1))
-#: With how far their mean waits may be off: CoDel drops packets that have waited, and those count.
+#: With the tolerance of their mean waits: CoDel drops packets that have waited, and those count.
 QDISCS = {
     "droptail": 0.01,
     "pfifo_head_drop": 0.02,

@@ -224,7 +224,7 @@ def test_study(here: Path) -> None:
 @pytest.mark.skipif(_KILLS < _MANY, reason="takes minutes: make soak")
 def test_training(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed training leaves its training set complete or absent."""
-    # All would be 690 runs, and a kill in the middle of them costs minutes and meets no other code.
+    # All variations would be 690 runs; a kill among them costs minutes and reaches no other code.
     monkeypatch.setattr(training, "CCAS", ("bbr", "cubic", "vegas"))
     for name, every in (("VARIATIONS", 7), ("TESTED_VARIATIONS", 5)):
         kinds = getattr(training, name)[::every]

@@ -16,7 +16,7 @@ from tests.kernel.conftest import dumbbell, run
 
 pytestmark = pytest.mark.kernel
 
-#: Packets at half the rate of the link never wait, so that times at the queue are those of noise.
+#: Packets at half the rate of the link never wait, so that times at the queue show only noise.
 _SPARSE = Flow(kind="cbr", rate_mbps=5)
 _GAP_NS = 2_400_000
 

@@ -139,8 +139,8 @@ class TestLink:
             duration_s=2,
         )
         departures = events(run(scenario), "dequeue")
-        # A full packet takes a whole opportunity: it is taken from the queue when the one before
-        # has been sent, so from the second on departures are at opportunities.
+        # A full packet takes a whole opportunity: it leaves the queue when the previous one has
+        # been sent, so departures are at opportunities, from the second on.
         actual_ms = departures["time_ns"].to_numpy()[1:] / 1e6
         period = opportunities[-1]
         rounds = np.arange(2000 // period + 1)[:, None] * period

@@ -234,8 +234,8 @@ class TestDelays:
         lasted_s = np.diff(np.append(time_ns, 10e9)) / 1e9
         mean_queue = (lasted_s * backlog).sum() / 10
         waited_s = delivered(result)["queueing_ms"] / 1e3
-        # Packets that were dropped after they had waited, and those that are left, are in the queue
-        # but not among the delivered: none has waited for longer than the longest.
+        # Packets dropped after a wait, and packets left at the end, are in the queue but not
+        # delivered: none has waited longer than the longest.
         follows = queue["event"].shift().eq("enqueue") & queue["time_ns"].diff().eq(0)
         at_arrival = follows & (kind.drops is not qdiscs.Drops.OLDEST)
         other = ((queue["event"] == "drop") & ~at_arrival).sum() + backlog[-1]

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.kernel
 RTT_MS = 60
 MBPS = 100
 
-#: A receiver's window starts at 64 KB and doubles in a round trip; RAPID does not wait for that.
+#: A receiver's window starts at 64 KB and doubles in a round trip; RAPID is faster than that.
 WINDOWS = tuple((f"net.ipv4.tcp_{name}", "4096 67108864 536870912") for name in ("rmem", "wmem"))
 
 #: The paper's algorithm, without the default tolerance of noise.
@@ -90,8 +90,8 @@ class TestStreams:
         result = rapid_run(bandwidth_mbps=bandwidth_mbps, duration_s=3)
         sent_ns = arrivals_ns(result, 1.5)
         starts = stream_starts(sent_ns)
-        # The gap before a stream is shorter than its first and longer than the last of the one
-        # before it: two rises in a row, of which the second is the stream's own.
+        # The gap before a stream is shorter than its first and longer than the last gap of the
+        # previous stream: two rises in a row, the second of which is the stream's own.
         starts = starts[1:][np.diff(starts) == 1]
         assert {PACKETS} == set(np.diff(starts))
         gaps = np.array([np.diff(sent_ns[i : i + PACKETS]) for i in starts[:-1]])

@@ -32,8 +32,8 @@ pytestmark = pytest.mark.kernel
 CONFIG = SearchConfig(
     alpha="bbr", beta="cubic", budget=6, population=4, duration_s=5, seed=7, confirm=2
 )
-#: Runs of a search in which no two chromosomes are equal: one network of each of two generations
-#: runs again, and those of the claims.
+#: Runs of a search without equal chromosomes: one network of each of two generations runs again,
+#: and so do the claims.
 RUNS = 2 * (CONFIG.budget + 2 + 5 * CONFIG.confirm)
 
 

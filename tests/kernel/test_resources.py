@@ -24,9 +24,9 @@ pytestmark = pytest.mark.kernel
 #: An estimate is at least the actual use, and at most this many times as much.
 FACTOR = 2.5
 
-#: Runs a scenario, makes the tables of ``ccbench run`` and prints the most that each part of it
-#: took: guest and reader in memory, the reader's part above what it had before, and the records on
-#: the disk. The guest's memory is an unlinked file that only its process still has.
+#: Runs a scenario, makes the tables of ``ccbench run`` and prints the peak use of each part: memory
+#: of guest and reader, the latter above its initial use, and records on the disk. The guest's
+#: memory is an unlinked file that only its process still has.
 MEASURE = """
 import gc, json, os, sys, tempfile
 from contextlib import suppress

@@ -147,8 +147,8 @@ class TestSizes:
         done = run(dumbbell(*flows)).completions
         assert tuple(done["delivered_bytes"]) == sizes
         took_s = (done["end_ns"] - done["start_ns"]) / 1e9
-        # The receiver has the data half a handshake after the sender's side of it: the path's delay
-        # is on the way back, so the data arrive with the second round trip's first half.
+        # The path's delay is on the way back, so the data arrive right after the handshake, with the
+        # first half of the second round trip.
         assert (took_s >= 0.040).all()
         assert took_s.iloc[0] == pytest.approx(0.040, abs=0.02)
         assert took_s.iloc[3] >= 1_000_000 * 8 / 10e6
@@ -309,8 +309,8 @@ class TestApplications:
         """A video whose highest bitrate exceeds the link's rate chooses a safe one at once."""
         flow = Flow(kind="video", bitrates_mbps=(0.5, 2, 6, 20), segment_s=2, buffer_s=1000)
         result = run(dumbbell(flow, duration_s=60))
-        # With a buffer that is never full it asks for the next segment at once, and for no
-        # bitrate above 90 % of the link's rate.
+        # Its buffer is never full, so it requests the next segment at once, and no bitrate above
+        # 90 % of the link's rate.
         assert result.utilisation() > 0.9
         delivered = result.completions["delivered_bytes"].iloc[0]
         rate = result.goodput(1.0)[0].iloc[5:]

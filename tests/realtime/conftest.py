@@ -149,7 +149,7 @@ _CERTIFICATE = (
 )
 
 #: Port 443 has the pages, and 80 without TLS; 8001 limits the rate, 8002 closes connections early,
-#: and so does 8005 without TLS; 8003 allows nothing.
+#: and so does 8005 without TLS; 8003 forbids everything.
 _NGINX = """
 daemon off; master_process off; error_log stderr; pid {folder}/nginx.pid;
 events {{}}

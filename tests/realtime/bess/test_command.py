@@ -30,8 +30,8 @@ _FILE_BYTES = 1_500_000
 _LINK: dict[str, Any] = {"bandwidth_mbps": 6, "queue_packets": 31}
 _RTT_MS = 40
 
-#: A machine of its own with a wire to a server, which knows nobody but the machine and, as to a
-#: network card, hands over many packets as one. $0 is the folder that is served.
+#: A machine with a wire to a server, whose only neighbour is the machine, and which sends
+#: super-packets as to a network card. $0 is the served folder.
 _MACHINE = """
 ip link set lo up && sysctl -qw net.ipv4.ip_forward={forwarding} && cd "$0" || exit 99
 {before}
@@ -56,8 +56,8 @@ kill $server $far
 exit $status
 """
 
-#: Records what is behind the link, with the status of the command; keeps it. How late a link may be
-#: is the business of another test: this machine may have other work.
+#: Records the command's link with its status, and saves it. The lateness of links is not tested
+#: here, as this machine may have other load.
 _RECORD = """
 import json, os, sys
 from pathlib import Path
@@ -78,7 +78,7 @@ recording.save(folder)
 sys.exit(recording.status)
 """
 
-#: Gets a file; says how long a round trip took at least, how many bytes came, and who it is.
+#: Downloads a file; prints the shortest round trip, the number of bytes, and the user.
 _DOWNLOAD = """
 import os, socket, sys, time, urllib.request
 trips_ms = []

@@ -41,7 +41,7 @@ _FILE_BYTES = 1_500_000
 
 _MAIN = "from ccbench.cli.main import main; main()"
 
-#: A machine of its own: forwarding is on, a web server serves the folder; $1 is ccbench's Python.
+#: A machine with forwarding on, and a web server for the folder; $1 is ccbench's Python.
 _MACHINE = """
 ip link set lo up && sysctl -qw net.ipv4.ip_forward={forwarding} && cd "$0" || exit 99
 "$1" -m http.server 8000 >server 2>&1 &

@@ -234,7 +234,7 @@ NATIVE = Path(__file__).parents[3] / "native"
 
 @pytest.mark.skipif(not NATIVE.is_dir(), reason="the sources of the compiled cores are not here")
 class TestCoreDigest:
-    #: Lexical cases: a comment, a literal that resembles one, a number with a separator.
+    #: A source with a comment, a literal that resembles one, and a number with a separator.
     SOURCE = "f(\"//\", /* two\nlines */ '\"', 1'000);  // one\ng();\n"
 
     def digest(self, folder: Path, sources: Iterable[Path]) -> str:

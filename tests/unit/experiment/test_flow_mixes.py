@@ -91,8 +91,8 @@ class TestFlowSizes:
         sizes = SIZES["caida"]
         points = [(1e4, 0.976), (1e5, 0.995), (1e6, 0.999), (5e6, 0.9998), (1e8, 1.0)]
         assert [sizes.share_up_to(size) for size, _ in points] == [share for _, share in points]
-        # A mean of 100,000 has the standard deviation of one draw by the root of that: 22 KB are
-        # within it.
+        # The mean of 100,000 draws has the deviation of one draw divided by the root of 100,000: 22
+        # KB are within it.
         quantiles = sizes.quantile((np.arange(1_000_000) + 0.5) / 1_000_000)
         error = quantiles.std() / math.sqrt(100_000)
         assert abs(sizes.mean_bytes - 22e3) < error

@@ -70,7 +70,7 @@ class TestAchieved:
         run.completions["start_ns"] = [10_000_000_000, 25_000_000_000]
         values = achieved(run, metrics_named(["downloaded"]))["downloaded"]
         assert 4e6 * 10 / 8 / 1e6 == values[0]
-        assert math.isnan(values[1])  # nobody knows: the run ends after five
+        assert math.isnan(values[1])  # unknown: the run ends after five
 
     def test_fct(self, make_run: MakeRun) -> None:
         """The completion time runs from the flow's start; an incomplete flow has none."""

@@ -55,7 +55,7 @@ def table(alpha: dict[str, Any], beta: dict[str, Any]) -> pd.DataFrame:
 
 class TestBounds:
     def test_bigflow(self) -> None:
-        """The thesis's BIGFLOW: a small flow of alpha may do to a large one what that does to it.
+        """The thesis's BIGFLOW: a small flow of alpha may harm a large flow as much as vice versa.
 
         Large flows get 75 % beside small ones (sections 4.4.2 and 4.4.3).
         """
