@@ -214,7 +214,7 @@ def live(
         yield switch
 
 
-def cable(one: str, other: str) -> None:
+def cable(end_a: str, end_b: str) -> None:
     """Create two interfaces connected by a cable.
 
     Raises
@@ -222,8 +222,8 @@ def cable(one: str, other: str) -> None:
     RuntimeError
         If they cannot be created.
     """
-    call("ip", "link", "add", one, "type", "veth", "peer", "name", other)
-    for end in (one, other):
+    call("ip", "link", "add", end_a, "type", "veth", "peer", "name", end_b)
+    for end in (end_a, end_b):
         call("ip", "link", "set", end, "mtu", _MTU, "up")
 
 

@@ -101,8 +101,8 @@ class Program:
         (parser,) = read["parsers"]
         (deparser,) = read["deparsers"]
         return cls(
-            widths={made["name"]: types[made["header_type"]] for made in read["headers"]},
-            metadata=frozenset(made["name"] for made in read["headers"] if made["metadata"]),
+            widths={header["name"]: types[header["header_type"]] for header in read["headers"]},
+            metadata=frozenset(h["name"] for h in read["headers"] if h["metadata"]),
             states={state["name"]: state for state in parser["parse_states"]},
             start=parser["init_state"],
             emitted=tuple(deparser["order"]),
@@ -119,10 +119,10 @@ class Program:
                 register["name"]: (register["size"], register["bitwidth"])
                 for register in read["register_arrays"]
             },
-            calculations={made["name"]: made for made in read["calculations"]},
+            calculations={hash_["name"]: hash_ for hash_ in read["calculations"]},
             field_lists={
-                made["id"]: tuple(tuple(element["value"]) for element in made["elements"])
-                for made in read["field_lists"]
+                fields["id"]: tuple(tuple(element["value"]) for element in fields["elements"])
+                for fields in read["field_lists"]
             },
         )
 

@@ -100,20 +100,20 @@ def compile_program(folder: Path, compiler: str | None = None) -> str:
         If the compiler refuses the program; the message is its first error.
     """
     compilers = (compiler,) if compiler else _COMPILERS
-    found = next((path for path in map(shutil.which, compilers) if path), None)
-    if found is None:
+    program = next((path for path in map(shutil.which, compilers) if path), None)
+    if program is None:
         raise MissingRequirement(
             f"{' or '.join(compilers)} is not installed: p4lang packages p4c for Ubuntu and Debian "
             "(https://p4.org); the compiled program in ccbench works without it"
         )
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "bfc.json")
-        if Path(found).name == "p4c":  # the driver names its output after the source
+        if Path(program).name == "p4c":  # the driver names its output after the source
             arguments = ["--target", "bmv2", "--arch", "v1model", "-o", scratch]
         else:
             arguments = ["-o", str(out)]
         done = subprocess.run(  # noqa: S603 - a compiler that the user has installed or named
-            [found, *arguments, "bfc.p4"],
+            [program, *arguments, "bfc.p4"],
             cwd=folder,
             capture_output=True,
             text=True,
@@ -122,7 +122,7 @@ def compile_program(folder: Path, compiler: str | None = None) -> str:
         if done.returncode or not out.is_file():
             lines = done.stderr.splitlines() or ["no message"]
             first = next((line for line in lines if "error" in line), lines[-1])
-            raise CcbenchError(f"{found} refuses bfc.p4: {first}")
+            raise CcbenchError(f"{program} refuses bfc.p4: {first}")
         compiled = json.loads(out.read_text(encoding="utf-8"))
     return json.dumps(_without_locations(compiled), separators=(",", ":")) + "\n"
 

@@ -80,19 +80,19 @@ def missing(compiler: str | None = None) -> str | None:
     compiler : str, optional
         The compiler; by default the installed ``p4c``.
     """
-    found = shutil.which(compiler or "p4c")
-    if found is None:
+    program = shutil.which(compiler or "p4c")
+    if program is None:
         return (
             f"{compiler or 'p4c'} is not installed: for Tofino 2 p4c has to be built with "
             "-DENABLE_TOFINO=ON (https://github.com/p4lang/p4c)"
         )
     # Listing targets without a source file, p4c exits with an error status.
     listed = subprocess.run(  # noqa: S603 - a compiler that the user has installed or named
-        [found, "--target-help"], capture_output=True, text=True, check=False
+        [program, "--target-help"], capture_output=True, text=True, check=False
     )
     if _TARGET not in listed.stdout.split():
         return (
-            f"{found} has no back end for Tofino 2: it has to be built with -DENABLE_TOFINO=ON "
+            f"{program} has no back end for Tofino 2: it has to be built with -DENABLE_TOFINO=ON "
             "(https://github.com/p4lang/p4c)"
         )
     return None

@@ -62,9 +62,8 @@ def scheme(name: str) -> Scheme:
     >>> scheme("hpcc").pfc
     True
     """
-    known = schemes()
-    validation.one_of("scheme", name, known)
-    return known[name]
+    validation.one_of("scheme", name, schemes())
+    return schemes()[name]
 
 
 def with_options(chosen: Scheme, options: Iterable[tuple[str, Any]]) -> Scheme:
@@ -80,9 +79,9 @@ def with_options(chosen: Scheme, options: Iterable[tuple[str, Any]]) -> Scheme:
     >>> with_options(scheme("bfc"), [("queues", 128)]) == replace(scheme("bfc"), queues=128)
     True
     """
-    known = {field.name for field in fields(chosen)} - {"name", "summary"}
+    settings = {field.name for field in fields(chosen)} - {"name", "summary"}
     values = dict(options)
     for name in values:
-        if name not in known:
-            raise validation.unknown_key(name, known)
+        if name not in settings:
+            raise validation.unknown_key(name, settings)
     return replace(chosen, **values)

@@ -97,8 +97,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
     on_cellular = table[~fixed]
     columns = ["utilisation_percent", "p95_ms"]
     means = on_cellular.groupby(["scheme", "flows"], sort=False)[columns].mean().reset_index()
-    ours = on_cellular[on_cellular["scheme"] == ABC.name]
-    most = int(ours["flows"].max())
+    abc = on_cellular[on_cellular["scheme"] == ABC.name]
+    most = int(abc["flows"].max())
     return Findings(
         table=table,
         figure=_figure(means),
@@ -112,7 +112,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             *(
                 Comparison(
                     what=f"ABC's {words} with {most} flows, as a share of that with one",
-                    ours=_by_one(ours, column, most),
+                    ours=_by_one(abc, column, most),
                     published=similar(100, _TEXT),
                     unit="%",
                 )
@@ -136,10 +136,10 @@ def _conclude(table: pd.DataFrame) -> Findings:
     )
 
 
-def _by_one(ours: pd.DataFrame, column: str, most: int) -> Estimate:
+def _by_one(abc: pd.DataFrame, column: str, most: int) -> Estimate:
     """Return ABC's value with most flows as a percentage of its single run with one flow."""
-    alone = float(ours.loc[ours["flows"] == 1, column].iloc[0])
-    return Estimate(100 * ours.loc[ours["flows"] == most, column] / alone)
+    alone = float(abc.loc[abc["flows"] == 1, column].iloc[0])
+    return Estimate(100 * abc.loc[abc["flows"] == most, column] / alone)
 
 
 def _rising(means: pd.DataFrame, most: int) -> float:
@@ -152,9 +152,9 @@ def _rising(means: pd.DataFrame, most: int) -> float:
 
 
 def _as_good(means: pd.DataFrame) -> int:
-    ours = means[means["scheme"] == ABC.name].set_index("flows")
+    abc = means[means["scheme"] == ABC.name].set_index("flows")
     others = means[means["scheme"] != ABC.name]
-    own = ours.loc[others["flows"]]
+    own = abc.loc[others["flows"]]
     return int(
         np.sum(
             (others["utilisation_percent"].to_numpy() >= own["utilisation_percent"].to_numpy())

@@ -113,11 +113,11 @@ def _conclude(table: pd.DataFrame) -> Findings:
     comparisons: list[Comparison] = []
     for (users, rows), axes in zip(table.groupby("users"), figure.subplots(1, 2), strict=True):
         means = rows.groupby("scheme", sort=False)[["throughput_mbps", "p95_ms"]].mean()
-        who = "one user" if users == 1 else "two users"
+        users_label = "one user" if users == 1 else "two users"
         draw_tradeoff(axes, means, "throughput_mbps", "throughput (Mbit/s)")
-        axes.set_title(who)
+        axes.set_title(users_label)
         comparisons += _of_one_user(rows) if users == 1 else _of_two_users(rows)
-        comparisons.append(_beaten(means, who))
+        comparisons.append(_beaten(means, users_label))
     return Findings(table=table, figure=figure, comparisons=tuple(comparisons))
 
 
@@ -173,7 +173,7 @@ def _of_two_users(rows: pd.DataFrame) -> list[Comparison]:
     ]
 
 
-def _beaten(means: pd.DataFrame, who: str) -> Comparison:
+def _beaten(means: pd.DataFrame, users_label: str) -> Comparison:
     """Count the schemes that are at least as good as one of the versions of ABC."""
     is_own = means.index.isin(_ABC_NAMES.values())
     own, others = means[is_own], means[~is_own]
@@ -183,7 +183,7 @@ def _beaten(means: pd.DataFrame, who: str) -> Comparison:
         if ((own["throughput_mbps"] <= mbps) & (own["p95_ms"] >= p95_ms)).any()
     ]
     return Comparison(
-        what=f"{who}: schemes that beat one of the three ABC in throughput and delay",
+        what=f"{users_label}: schemes that beat one of the three ABC in throughput and delay",
         ours=len(better),
         published=exactly(
             0, "caption of Figure 9", text="none: all versions are outside the Pareto frontier"

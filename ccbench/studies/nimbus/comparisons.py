@@ -47,8 +47,8 @@ def compared(
     >>> delay.value, delay.verdict
     (11.0, 'agrees')
     """
-    ours = Estimate(values.dropna())
-    return Comparison(what=what, ours=ours, published=published, unit=unit, note=note)
+    mean = Estimate(values.dropna())
+    return Comparison(what=what, ours=mean, published=published, unit=unit, note=note)
 
 
 def relative_to(change: float, where: str) -> Published:

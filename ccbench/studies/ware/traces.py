@@ -35,11 +35,11 @@ __all__ = [
     "CONDITIONS",
     "KNOWN",
     "SERVER",
-    "classified",
-    "clean",
-    "known",
+    "clean_test_scenarios",
     "labels",
     "measure",
+    "test_scenarios",
+    "training_scenarios",
     "votes",
 ]
 
@@ -103,37 +103,37 @@ class _Trace:
         )
 
 
-def known(*, quick: bool) -> tuple[Scenario, ...]:
+def training_scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     """Return the scenarios of the training set.
 
     Examples
     --------
-    >>> sorted({each.flows[0].cca for each in known(quick=True)})
+    >>> sorted({each.flows[0].cca for each in training_scenarios(quick=True)})
     ['bbr', 'cubic', 'reno', 'vegas']
     """
-    return tuple(plan.scenario for plan in _known(quick=quick))
+    return tuple(plan.scenario for plan in _training(quick=quick))
 
 
-def classified(*, quick: bool) -> tuple[Scenario, ...]:
+def test_scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     """Return the scenarios of the test set.
 
     Examples
     --------
-    >>> {each.bottlenecks[0].loss for each in classified(quick=True)} == {0.0, 0.005}
+    >>> {each.bottlenecks[0].loss for each in test_scenarios(quick=True)} == {0.0, 0.005}
     True
     """
-    return tuple(plan.scenario for plan in _classified(quick=quick))
+    return tuple(plan.scenario for plan in _test(quick=quick))
 
 
-def clean(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return the scenarios of :func:`classified` on clean paths.
+def clean_test_scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    """Return the scenarios of :func:`test_scenarios` on clean paths.
 
     Examples
     --------
-    >>> {each.bottlenecks[0].loss for each in clean(quick=True)}
+    >>> {each.bottlenecks[0].loss for each in clean_test_scenarios(quick=True)}
     {0.0}
     """
-    return tuple(plan.scenario for plan in _classified(quick=quick) if plan.condition == CLEAN)
+    return tuple(plan.scenario for plan in _test(quick=quick) if plan.condition == CLEAN)
 
 
 def measure(run: Run) -> Rows:
@@ -209,14 +209,14 @@ def votes(labelled: pd.DataFrame) -> pd.DataFrame:
 
 
 @cache
-def _known(*, quick: bool) -> tuple[_Trace, ...]:
+def _training(*, quick: bool) -> tuple[_Trace, ...]:
     if quick:
         return _all({KNOWN: VARIATIONS[:2]}, (1,), quick=True)
     return _all({KNOWN: VARIATIONS}, _KNOWN_SEEDS, quick=False)
 
 
 @cache
-def _classified(*, quick: bool) -> tuple[_Trace, ...]:
+def _test(*, quick: bool) -> tuple[_Trace, ...]:
     if quick:
         noisiest = list(CONDITIONS)[-1]
         conditions = {CLEAN: CONDITIONS[CLEAN][:1], noisiest: CONDITIONS[noisiest]}
@@ -248,5 +248,5 @@ def _plan() -> dict[Scenario, _Trace]:
     return {
         plan.scenario: plan
         for quick in (False, True)
-        for plan in (*_known(quick=quick), *_classified(quick=quick))
+        for plan in (*_training(quick=quick), *_test(quick=quick))
     }

@@ -22,7 +22,7 @@ from ccbench.classify.vote import UNKNOWN
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, fraction, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import SERVER, clean, labels, measure, votes
+from ccbench.studies.ware.traces import SERVER, clean_test_scenarios, labels, measure, votes
 
 if TYPE_CHECKING:
     from ccbench.classify.threshold import Threshold
@@ -145,7 +145,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
 
 STUDY = Study(
     info=info("ware-2.11"),
-    scenarios=clean,
+    scenarios=clean_test_scenarios,
     measure=measure,
     conclude=_conclude,
 )

@@ -19,7 +19,7 @@ from ccbench.classify.vote import UNKNOWN
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import SERVER, clean, labels, measure, votes
+from ccbench.studies.ware.traces import SERVER, clean_test_scenarios, labels, measure, votes
 
 #: The outcomes of a trace, and their colours.
 _OUTCOMES = {"right": "tab:green", UNKNOWN: "0.7", "wrong": "tab:red"}
@@ -103,7 +103,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
 
 STUDY = Study(
     info=info("ware-2.13"),
-    scenarios=clean,
+    scenarios=clean_test_scenarios,
     measure=measure,
     conclude=_conclude,
 )

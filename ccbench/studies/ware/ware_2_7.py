@@ -26,7 +26,15 @@ from ccbench.classify.vote import vote
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, percentage, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import CLEAN, KNOWN, SERVER, classified, known, labels, measure
+from ccbench.studies.ware.traces import (
+    CLEAN,
+    KNOWN,
+    SERVER,
+    labels,
+    measure,
+    test_scenarios,
+    training_scenarios,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +57,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
     is_known = table["condition"] == KNOWN
     trained, others = table[is_known], table[~is_known]
     limits = {
-        setting.name: one.limits for setting, one in TrainingSet.load(PACKAGED).thresholds.items()
+        setting.name: threshold.limits
+        for setting, threshold in TrainingSet.load(PACKAGED).thresholds.items()
     }
     points = len(table["trace"].iloc[0])
     lengths_s = [length for length in _LENGTHS_S if _points(length) <= points]
@@ -220,8 +229,8 @@ def _figure(labelled: pd.DataFrame) -> Figure:
 
 STUDY = Study(
     info=info("ware-2.7"),
-    scenarios=classified,
+    scenarios=test_scenarios,
     measure=measure,
     conclude=_conclude,
-    references=known,
+    references=training_scenarios,
 )

@@ -58,13 +58,14 @@ class Tables:
 
     def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
         """Insert an entry into a table; the last parts of names suffice."""
-        found = self._program.table(table)
-        self._entries[found["name"]][tuple(key)] = self._program.action(found, action), list(data)
+        described = self._program.table(table)
+        entry = self._program.action(described, action), list(data)
+        self._entries[described["name"]][tuple(key)] = entry
 
     def set_default(self, table: str, action: str, data: Sequence[int] = ()) -> None:
         """Set the action of a table for packets that match no entry."""
-        found = self._program.table(table)
-        self._defaults[found["name"]] = (self._program.action(found, action), list(data))
+        described = self._program.table(table)
+        self._defaults[described["name"]] = self._program.action(described, action), list(data)
 
     def run(self, name: str, state: PacketState) -> None:
         """Process a packet in "ingress" or "egress"."""
@@ -82,11 +83,11 @@ class Tables:
         name = table["name"]
         key = tuple(state.read(part["target"]) for part in table["key"])
         hit = bool(table["key"]) and key in self._entries[name]
-        found = self._entries[name][key] if hit else self._defaults.get(name)
+        entry = self._entries[name][key] if hit else self._defaults.get(name)
         following: Mapping[str, str | None] = table["next_tables"]
-        if found is None:
+        if entry is None:
             return following.get("__MISS__", table["base_default_next"])
-        number, data = found
+        number, data = entry
         action = self._program.actions[number]
         for primitive in action["primitives"]:
             self._primitives.execute(state, primitive, data)
