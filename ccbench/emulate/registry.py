@@ -28,6 +28,8 @@ def _described() -> dict[str, EngineInfo]:
 
 
 #: Descriptions of engines by name.
+#:
+#: :meta hide-value:
 ENGINES = _described()
 
 

@@ -204,6 +204,8 @@ def _table(*metrics: SweepMetric) -> Mapping[str, SweepMetric]:
 #: of a given size); ``share`` is a group's share of the throughput of all groups. ``jain`` is
 #: Jain's index of the throughputs of all single flows. ``harm`` is the relative harm of section
 #: 5.3.1 of Ware's thesis. ``delay`` is the mean waiting time of packets in a bottleneck's queue.
+#:
+#: :meta hide-value:
 METRICS: Mapping[str, SweepMetric] = _table(
     SweepMetric(
         name="share",

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["SIZES", "find"]
 
 #: Distributions by name.
+#:
+#: :meta hide-value:
 SIZES: Mapping[str, FlowSizes] = {
     "heavy-tailed": FlowSizes(
         (
