@@ -231,7 +231,7 @@ def compare_verdicts(rounds: int) -> Table:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--seconds", type=float, default=0.5, metavar="S", help="of each turn")
+    parser.add_argument("--seconds", type=float, default=0.5, metavar="S", help="time of each turn")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     options = parser.parse_args()
     if options.rounds < 1:

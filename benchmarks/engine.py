@@ -385,7 +385,7 @@ def main() -> int:
         type=float,
         default=CCBENCH_S,
         metavar="S",
-        help="virtual seconds of each run, for ns-3 at most (default: %(default)g)",
+        help="virtual seconds of each run, the maximum for ns-3 (default: %(default)g)",
     )
     parser.add_argument(
         "--repeats", type=int, default=3, metavar="N", help="runs to time (default: %(default)s)"

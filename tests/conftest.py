@@ -39,7 +39,7 @@ def on_small_disk(folder: Path, size: str) -> tuple[str, ...]:
     """Return the start of a command that mounts a small disk at a folder, as root."""
     before = ("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={size} none "$0" && "$@"')
     if subprocess.run([*before, str(folder), "true"], capture_output=True, check=False).returncode:
-        pytest.skip("mounting takes root")
+        pytest.skip("mounting requires root")
     return (*before, str(folder))
 
 

@@ -135,7 +135,7 @@ def statistics(
 
 class TestOneLink:
     def test_utilisation(self) -> None:
-        """One flow uses eta of a link, and its packet per RTT, and leaves the queue empty."""
+        """A lone flow uses eta of a link plus its packet per RTT, and leaves the queue empty."""
         result = run(path())
         used = departed(result, 5, 30) / 24
         packets_per_s = 24e6 / (8 * 1500)

@@ -125,7 +125,7 @@ def test_read_only_cache(scenario: Path) -> None:
     cache = cache_dir()
     before = ("unshare", "--mount", "sh", "-c", 'mount --bind -o ro "$0" "$0" && "$@"', str(cache))
     if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("mounting takes root")
+        pytest.skip("mounting requires root")
     output = ccbench(scenario, "run", "scenario.toml", before=before)
     assert output.startswith("1: ccbench:"), output
     assert "CCBENCH_CACHE" in output

@@ -88,7 +88,7 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """The scheduler's address, as soon as there is one."""
+        """The scheduler's address, once it is known."""
         file = self.folder / "scheduler.json"
         wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         return str(json.loads(file.read_text())["address"])
@@ -163,13 +163,13 @@ def machines(folder: Path, **environment: str) -> Iterator[Cluster]:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait long for workers, as the machine may be busy with other tests."""
-    monkeypatch.setattr("ccbench.emulate._cluster._PATIENCE_S", 60)
+    monkeypatch.setattr("ccbench.emulate._cluster._TIMEOUT_S", 60)
 
 
 @pytest.fixture
 def impatient(_patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait only briefly for absent workers."""
-    monkeypatch.setattr("ccbench.emulate._cluster._PATIENCE_S", 1)
+    monkeypatch.setattr("ccbench.emulate._cluster._TIMEOUT_S", 1)
 
 
 def seeds(scenario: Scenario, count: int) -> list[Scenario]:

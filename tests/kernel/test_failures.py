@@ -135,7 +135,7 @@ class TestRoom:
 
 
 class TestMemory:
-    #: It keeps 180 MB busy.
+    #: A scenario that uses 180 MB.
     HUNGRY = dumbbell(
         Flow(cca="scalable", count=5),
         Flow(cca="bic", count=5),

@@ -311,7 +311,7 @@ def test_kernel_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed kernel build leaves no partial tree in use, and the next build removes it."""
     source = next(iter((installed().path.parents[1] / "sources").glob("linux-source-*")), None)
     if source is None:
-        pytest.skip("the cache has no source of the kernel's")
+        pytest.skip("the cache has no kernel source")
     monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     trees = tmp_path / "cache" / "kernel" / "trees"

@@ -223,7 +223,7 @@ class TestModes:
         assert np.mean([(mode.loc[10:20] == DELAY).mean() for mode in modes]) > 0.8
         assert np.mean([(mode.loc[26:45] == COMPETITIVE).mean() for mode in modes]) > 0.9
         assert np.mean([(mode.loc[56:] == DELAY).mean() for mode in modes]) > 0.6
-        # It resumes with its rate from before the others took it.
+        # It resumes at its rate before the cross traffic.
         assert np.mean([mbps(result, 30, 45)[0] for result in results]) > 0.3 * MBPS
         assert np.median([queueing_ms(result, 56) for result in results]) < 20
 

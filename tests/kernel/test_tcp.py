@@ -80,7 +80,7 @@ class TestBbr:
         assert low.sum() * 0.01 / len(starts) == pytest.approx(0.25, abs=0.1)
 
     def test_bandwidth_estimate(self) -> None:
-        """Alone, BBR paces at about the link's rate and leaves a short queue."""
+        """A lone BBR flow paces at about the link's rate and leaves a short queue."""
         result = run(dumbbell(Flow(cca="bbr"), queue_packets=200, duration_s=30))
         late = result.flows[result.flows["time_ns"] > 5e9]
         # The pacing rate counts payload and headers as the kernel does, and probes by 25 %.

@@ -148,7 +148,7 @@ def test_host_clock() -> None:
     """On a host whose clock is 11 days ahead, a run is the same."""
     elsewhere = ["unshare", "--time", "--monotonic", "1000000", "--boottime", "1000000", "--fork"]
     if subprocess.run([*elsewhere, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("time namespaces take root")
+        pytest.skip("time namespaces require root")
     command = [sys.executable, "-c", SCRIPT]
     there, here = (
         subprocess.run(

@@ -350,7 +350,7 @@ def test_no_record(tmp_path: Path, size: int) -> None:
 @pytest.mark.parametrize("name", ["", "linux.tar", "linux.tar.xz"])
 def test_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A file that is no kernel source is refused before its gigabytes are read."""
-    monkeypatch.setattr("hashlib.sha256", lambda *_: pytest.fail("it is read"))
+    monkeypatch.setattr("hashlib.sha256", lambda *_: pytest.fail("the file is read"))
     with (tmp_path / "linux.tar").open("wb") as file:
         file.truncate(2**31)
     (tmp_path / "linux.tar.xz").symlink_to("linux.tar")

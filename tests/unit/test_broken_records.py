@@ -115,7 +115,7 @@ class TestCaptures:
         write_pcap: WritePcap,
         tcp_headers: Callable[..., bytes],
     ) -> None:
-        """The queue between two captures, one of them damaged, is refused or possible."""
+        """The queue between two captures, one of them damaged, is refused or plausible."""
         packets = [(i * 1_000_000, tcp_headers(i), 1500) for i in range(8)]
         before = write_pcap(tmp_path / "before.pcap", packets)
         later = [(at + 5_000_000, headers, length) for at, headers, length in packets]
@@ -414,7 +414,9 @@ class TestTables:
             text = file.read_text(encoding="utf-8-sig")
             assert len(pairs) == len(text.splitlines()) - 1
             assert all(0 <= start_s <= 1e6 and size >= 1 for start_s, size in pairs)
-            assert "_" not in text.partition("\n")[2]  # no number that only Python reads as one
+            assert (
+                "_" not in text.partition("\n")[2]
+            )  # no number in a syntax that only Python accepts
 
         refused_or_read(check, path)
 

@@ -57,7 +57,7 @@ def refusal(words: list[str]) -> str | None:
                 return None  # such as ccbench --version
             if not rest:
                 return None  # the name of a group alone
-            # With its settings: click keeps what it makes of them, and other tests ask with -h.
+            # With its settings: click caches them, and other tests use -h.
             settings = command.context_settings
             context = click.Context(command, parent=context, info_name=command.name, **settings)
             _, chosen, rest = command.resolve_command(context, rest)

@@ -30,7 +30,7 @@ HEADERS = sorted(
 
 pytestmark = pytest.mark.skipif(
     not HEADERS,
-    reason="there are no kernel headers: apt-get install linux-headers-amd64",
+    reason="kernel headers are not installed: apt-get install linux-headers-amd64",
 )
 
 

@@ -39,5 +39,5 @@ def bess(stand_in: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = stand_in(tmp_path_factory.mktemp("bess"))
     missing = [check.name for check in BessEngine(folder).doctor() if not check.ok]
     if missing:
-        pytest.skip(f"`ccbench doctor --engine bess` misses {', '.join(missing)}")
+        pytest.skip(f"`ccbench doctor --engine bess` reports as missing: {', '.join(missing)}")
     return folder

@@ -105,7 +105,7 @@ def _can(bess: Path) -> None:
         if not check.ok and check.name != "forwarding"
     ]
     if missing:
-        pytest.skip(f"this machine lacks {', '.join(missing)}")
+        pytest.skip(f"missing on this machine: {', '.join(missing)}")
 
 
 def start(

@@ -93,8 +93,8 @@ class TestBfc:
         two = replace(scheme("bfc"), queues=3, skip_paused=skip_paused)
         network = clos(racks=2, servers_per_rack=4, spines=1)
         busy = [(0.0, sender, 4, 0, "long") for sender in (5, 6, 7)]
-        # The first waits at the busy receiver's switch and pauses its upstream queue, which is empty
-        # then. No other flow may get that queue.
+        # The first waits at the busy receiver's switch and pauses its upstream queue, which is
+        # empty then. No other flow may get that queue.
         others = [(5.25e-5 + i * 4e-7, 1 + i % 3, 5 + i % 3, 500, "background") for i in range(6)]
         flows = flow_table([*busy, (5e-5, 0, 4, 1000, "background"), *others])
         result = simulate(network, flows, two, 1e-4, drain_s=1e-4)

@@ -252,7 +252,7 @@ class TestLostHeaders:
             assert form.answer(0, Refresh(0)) == Answer(bitmap=frozenset({5}))
 
     def test_next_congestion(self, program: Program) -> None:
-        """After the refresh the next congestion makes one pause and one resume."""
+        """After the refresh the next congestion causes one pause and one resume."""
         form = self.congested(program, lost=True)
         form.answer(0, Refresh(0))
         signals = [form.answer(0, PACKET).signals for _ in range(4)]

@@ -86,7 +86,7 @@ class TestClosedLoop:
         assert stopped.left_while_paused == 0
 
     def test_the_queue_before_the_slow_link_stays_short(self, result: LoopResult) -> None:
-        """It exceeds the threshold by the arrivals of one HRTT, until the pause takes effect."""
+        """The queue exceeds the threshold by the arrivals of one HRTT, until the pause takes effect."""
         (slow,) = queues(result, SLOW)
         overshoot = load_topology(FOLDER).switches["s2"].settings.hrtt_ns * SENDER_MBPS / 8000
         assert slow.threshold_bytes < slow.longest_bytes <= slow.threshold_bytes + overshoot
@@ -120,7 +120,7 @@ class TestClosedLoop:
 
 class TestTrafficManager:
     def test_queues_take_turns(self) -> None:
-        """A port sends one packet of each queue in turn."""
+        """A port serves its queues round robin, by packets."""
         manager = _manager([0, 0, 0, 1, 1, 2])
         assert _left(manager) == [0, 1, 2, 0, 1, 0]
         assert manager.is_empty()

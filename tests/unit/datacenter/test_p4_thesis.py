@@ -43,7 +43,7 @@ def _on_bmv2() -> dict[str, str | None]:
 
 @pytest.fixture(params=["interpreter", pytest.param("BMv2", marks=pytest.mark.alone)])
 def faults(request: pytest.FixtureRequest) -> Faults:
-    """Give both switches, one after the other."""
+    """Give each of the two switches in turn."""
 
     def in_interpreter(*names: str) -> list[str]:
         program: Program = request.getfixturevalue("program")
@@ -113,7 +113,7 @@ class TestPauseThreshold:
         assert faults("threshold") == []
 
     def test_active_queues_divide_it(self, faults: Faults) -> None:
-        """With two active queues the threshold is half of that for one."""
+        """Two active queues halve the threshold."""
         assert faults("threshold-shared") == []
 
     def test_paused_queues_are_not_active(self, faults: Faults) -> None:

@@ -232,7 +232,7 @@ def core_digest(flows: pd.DataFrame) -> str:
 NATIVE = Path(__file__).parents[3] / "native"
 
 
-@pytest.mark.skipif(not NATIVE.is_dir(), reason="the sources of the compiled cores are not here")
+@pytest.mark.skipif(not NATIVE.is_dir(), reason="the compiled cores have no sources here")
 class TestCoreDigest:
     #: A source with a comment, a literal that resembles one, and a number with a separator.
     SOURCE = "f(\"//\", /* two\nlines */ '\"', 1'000);  // one\ng();\n"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SOURCES = Path(__file__).parents[3] / "kernel_modules" / "tcp_nimbus"
 
-pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc")
+pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
 
 #: Kernel definitions used by those files.
 KERNEL = """

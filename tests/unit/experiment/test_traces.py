@@ -114,7 +114,7 @@ class TestFind:
         assert "link\ufffd.trace" in traces_list().stdout
 
     def test_own_before_package(self, tmp_path: Path) -> None:
-        """Of two traces of one name, the user's own counts."""
+        """Of two traces with the same name, the user's own counts."""
         (tmp_path / "package").mkdir()
         for name in ("slowing.down", "recorded.up"):
             Trace(name=name, opportunities_ms=(7,)).to_file(tmp_path / "package" / name)

@@ -90,7 +90,7 @@ class TestConvergenceSteps:
         steps = convergence_steps(np.repeat([8.0, 4.0, 2.0, 2.0], 30))
         assert [step.start for step in steps[1:]] == [step.breakpoint for step in steps[:-1]]
         assert [step.converged for step in steps] == [False] * (len(steps) - 1) + [True]
-        assert steps[-1].start == 60  # from where on nothing changes any more
+        assert steps[-1].start == 60  # nothing changes afterwards
 
     def test_one_threshold_is_enough(self) -> None:
         """A small difference in Mbit/s or in percent suffices, as in the thesis."""

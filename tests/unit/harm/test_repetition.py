@@ -66,7 +66,7 @@ class TestRepeat:
         assert len(result.repetitions) == 1
         assert len(noisy_engine.ran) == 4
         assert math.isnan(result.relative.half_width)
-        assert result.sign == 1  # of the one harm that there is
+        assert result.sign == 1  # of the single harm
 
     @pytest.mark.parametrize("count", [2, 5])
     def test_random_without_noise(self, noisy_engine: NoisyEngine, count: int) -> None:

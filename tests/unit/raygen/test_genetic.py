@@ -76,7 +76,7 @@ class TestGenerations:
         assert best == sorted(best)
 
     def test_beats_chance(self) -> None:
-        """With the same budget it comes nearer to the peak than random search, on average."""
+        """With the same budget the mean best is nearer to the peak than random search's."""
         genetic, chance = [], []
         for seed in range(10):
             actual = [c.chromosome for g in _generations(_search(seed=seed)) for c in g]

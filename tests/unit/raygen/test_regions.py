@@ -410,8 +410,8 @@ class TestImportance:
 
         actual = importance(DEFAULT_SPACE, _random(harm))
         assert ["queue_bdp", "rtt_ms"] == list(actual.genes.index[:2])
-        # Variances of sums add up, 4 : 1; shuffling a gene makes an error of twice its variance, less
-        # the smoothing at both ends by a forest of 300 experiments.
+        # Variances of sums add up, 4 : 1; shuffling a gene makes an error of twice its variance,
+        # less the smoothing at both ends by a forest of 300 experiments.
         assert [1.6, 0.4] == pytest.approx(actual.genes.iloc[:2].tolist(), rel=0.2)
         assert actual.genes.iloc[2:].abs().max() < 0.02
         assert actual.explained > 0.9

@@ -116,7 +116,7 @@ class _Reported:
 
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> _Reported:
-    """Give a search of 40 scenarios and its report, which takes seconds and is not changed."""
+    """Give a search of 40 scenarios and its report, shared because it takes seconds."""
     engine = ArithmeticEngine()
     folder = tmp_path_factory.mktemp("reported") / "it's found"
     result = _search(folder, engine, budget=40, seed=7)

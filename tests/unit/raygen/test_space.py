@@ -224,7 +224,7 @@ class TestChoice:
 @every_gene
 class TestEveryGene:
     def test_moved_is_a_value(self, gene: Gene) -> None:
-        """A neighbour of a value is a value, and near steps stay nearer than far ones."""
+        """A neighbour of a value is a valid value, and small steps stay nearer than large ones."""
         rng = random.Random(1)
         values = [gene.random(rng) for _ in range(300)]
         distances = []
@@ -355,8 +355,8 @@ class TestFile:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("", "genes are missing: head each"),
-            ("genes = 3", "genes are missing: head each"),
+            ("", "genes are missing: add a table"),
+            ("genes = 3", "genes are missing: add a table"),
             ("[[gene]]", "gene is not a setting; did you mean genes?"),
             (
                 GENE.format("rtt", "low=1\nhigh=2"),

@@ -82,7 +82,7 @@ def _global_state() -> tuple[object, str]:
 class TestEveryStrategy:
     @pytest.mark.parametrize(("budget", "population"), [(4, 4), (11, 4), (40, 20), (53, 24)])
     def test_keeps_to_the_budget(self, name: str, budget: int, population: int) -> None:
-        """It proposes the planned number, in as many generations, within the budget."""
+        """A strategy proposes the planned number, in as many generations, within the budget."""
         strategy = _config(name, budget=budget, population=population).new_strategy()
         generations = _generations(strategy)
         assert strategy.sizes == tuple(map(len, generations))
@@ -124,7 +124,7 @@ class TestEveryStrategy:
         assert informed.ask() == revised.ask()
 
     def test_global_random_numbers_are_left_alone(self, name: str) -> None:
-        """It neither draws from the global generators nor depends on them."""
+        """A strategy neither draws from the global generators nor depends on them."""
         state = _global_state()
         undisturbed = _generations(_config(name).new_strategy())
         assert state == _global_state()

@@ -41,7 +41,7 @@ def _best(strategy: Strategy) -> float:
 
 class TestSurrogate:
     def test_finds_more_with_less(self) -> None:
-        """It comes nearer to the peak with 48 experiments than random search with 320."""
+        """The surrogate comes nearer to the peak with 48 experiments than random search with 320."""
         measured, chance = [], []
         for seed in range(5):
             measured.append(_best(Surrogate(DEFAULT_SPACE, budget=48, population=16, seed=seed)))

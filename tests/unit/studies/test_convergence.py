@@ -282,7 +282,7 @@ class TestWare510:
         return [s for s in study.scenarios(quick=False) if s.flow_count <= 2 and s.seed == 1][:2]
 
     def test_nothing_converges(self) -> None:
-        """Without an experiment that converges there are no differences, and none agrees."""
+        """If no experiment converges there are no differences, and no statement agrees."""
         study = _study("ware-5.10")
         pair = self._pair(study)
         growing = 90 * np.exp((np.arange(300) - 299) / 25)

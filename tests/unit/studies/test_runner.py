@@ -111,7 +111,7 @@ class TestRunSearchStudy:
         pd.testing.assert_frame_equal(
             pd.concat([search.experiments for search in expected]), result.findings.table
         )
-        assert (1, 9) == result.seeds  # from which those of the networks are derived
+        assert (1, 9) == result.seeds  # the seeds of networks derive from these
         assert engine.provenance() == result.provenance
 
     @pytest.mark.parametrize(

@@ -266,7 +266,7 @@ class TestRunning:
         sweep_of({"rtt_ms": [1]}, metrics=["share", "harm", "utilisation"]).run(engine=engine)
         assert {False} == {scenario.queue_log for scenario in engine.ran}
         engine.ran.clear()
-        with pytest.raises(ValueError, match="queue_summary"):  # which arithmetic does not make
+        with pytest.raises(ValueError, match="queue_summary"):  # the arithmetic engine makes none
             sweep_of({"rtt_ms": [1]}, metrics=["delay"]).run(engine=engine)
         assert {"summary"} == {scenario.queue_log for scenario in engine.ran}
 

@@ -98,7 +98,7 @@ class TestSurvey:
             requests = len(seen)
             again = self.run(tmp_path, [url], record)
             assert len(seen) == requests
-        assert len(requested) == 3  # of which one was interrupted
+        assert len(requested) == 3  # one of which was interrupted
         assert rows == again
         own = tmp_path / Target.named(url).folder_name
         assert unsealed((own / "result.json").read_bytes()) == rows[0]
@@ -163,7 +163,7 @@ class TestSurvey:
         assert row["engine"] == "made up"
 
     def test_gives_up(self, tmp_path: Path) -> None:
-        """A server that does not answer through the link is not asked in other settings."""
+        """A server that does not answer through the link is not tried in other settings."""
         requested = []
 
         def record(_command: Any, _link: Any, _rtt_ms: float, **_: Any) -> Recording:
