@@ -197,5 +197,5 @@ class TestCommand:
         """Text output has four lines."""
         result = CliRunner().invoke(program, ["model", "bfc", "--load", "0.9"])
         assert result.exit_code == 0
-        assert "20.0% of the time at most" in result.output
+        assert "at most 20.0% of the time" in result.output
         assert "9 on average at 90% load" in result.output
