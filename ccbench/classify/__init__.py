@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classification of congestion control algorithms by traces of queue occupancy.
 
-A record of a queue comes in many forms (:mod:`.recording`; captures of packets: :mod:`.pcap_pair`);
-:mod:`.occupancy` makes a trace of it, :mod:`.filters` cleans that. :mod:`.dtw` is the distance of
-two traces, :mod:`.classifier` finds the nearest of a training set (:mod:`.training_set`, made of
-:mod:`.samples`), :mod:`.threshold` decides when that is too far, :mod:`.vote` combines several
-settings, and :mod:`.verdict` is all of that for one server. :mod:`ccbench.classify.web` asks
-servers; :mod:`.reclustering` labels the unknown ones among many.
+:mod:`.recording` reads recorded queues (pairs of packet captures: :mod:`.pcap_pair`),
+:mod:`.occupancy` converts them to traces, and :mod:`.filters` smooths these. :mod:`.dtw` is the
+distance of two traces, :mod:`.classifier` finds the nearest trace of a training set
+(:mod:`.training_set`, built from :mod:`.samples`), :mod:`.threshold` limits its distance,
+:mod:`.vote` combines the settings, and :mod:`.verdict` applies all of these to one server.
+:mod:`ccbench.classify.web` measures servers; :mod:`.reclustering` labels unknown servers by
+clustering.
 
 Start with :func:`judge_files` for recorded queues, and :class:`Survey` for servers.
 """
@@ -39,7 +40,7 @@ __all__ = [
     "read_targets",
 ]
 
-# Imported when they are first used: a setting's name needs nothing of what reads captures.
+# Imported on first use: parsing a setting's name must not import scikit-learn and pandas.
 _HOMES = {
     "Filters": "ccbench.classify.filters",
     "Manners": "ccbench.classify.web.manners",

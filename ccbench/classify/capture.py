@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures of packets: pcap files, and pcapng files as Wireshark writes them.
+"""Packet captures in pcap and pcapng files.
 
-Times are exact to the nanosecond where the file is. A file that was cut off, such as by stopping
-its writer, ends with its last whole packet.
+Times have the resolution of the file, at most 1 ns. A truncated file, for example of a stopped
+recorder, ends with its last complete packet.
 
 References
 ----------
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = ["IPV4_BYTES", "IPV6_BYTES", "IpPacket", "read_capture"]
 
-#: Least sizes of IP headers; no packet is shorter.
+#: Minimum sizes of IP headers, and thus of packets, in bytes.
 IPV4_BYTES, IPV6_BYTES = 20, 40
 
-#: More of a packet is not looked at: link header, IPv6 and TCP headers.
-_LOOKED_AT_BYTES = 128
+#: Bytes read of each packet: enough for the link, IPv6 and TCP headers.
+_READ_BYTES = 128
 
-#: Later times, beyond the year 2262, are no times.
+#: Latest valid time, in the year 2262.
 _LATEST_NS = 2**63 - 1
 
-#: The first four bytes of a pcap file: byte order, and nanoseconds in the unit of time.
+#: Byte order and unit of time in nanoseconds, by the first four bytes of a pcap file.
 _PCAP_MAGIC = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
     b"\xa1\xb2\xc3\xd4": (">", 1000),
@@ -49,19 +49,19 @@ _BYTE_ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 1, 2, 3, 6
 _SMALLEST_BLOCK = 12
 _RESOLUTION_OPTION, _OFFSET_OPTION = 9, 14
-_BINARY = 0x80  # of a resolution: a power of 2, not of 10
+_BINARY = 0x80  # flag of a resolution: a power of 2 instead of 10
 
 _NULL, _ETHERNET, _RAW, _COOKED, _LOOP, _IPV4_LINK, _IPV6_LINK, _COOKED_2 = (
     *(0, 1, 101, 113, 108),
     *(228, 229, 276),
 )
-#: Bytes of the link's header, and where in it the protocol is, if it is.
+#: Size of the link header and offset of the protocol field in it, if present, in bytes.
 _LINK_HEADERS: dict[int, tuple[int, int | None]] = {
     _NULL: (4, None),
     _LOOP: (4, None),
     _ETHERNET: (14, 12),
     _RAW: (0, None),
-    12: (0, None),  # raw too, on some systems
+    12: (0, None),  # raw IP on some systems
     14: (0, None),
     _IPV4_LINK: (0, None),
     _IPV6_LINK: (0, None),
@@ -74,16 +74,16 @@ _VLAN_TAG_BYTES = 4
 
 
 class IpPacket(NamedTuple):
-    """An IP packet, as far as it was captured.
+    """The captured part of an IP packet.
 
     Attributes
     ----------
     time_ns : int
-        When, in nanoseconds since 1970.
+        Time in nanoseconds since 1970.
     headers : bytes
-        Its first bytes.
+        The first bytes of the packet.
     length : int
-        Its length on the wire in bytes, without padding as far as it says so.
+        Length on the wire in bytes, without padding if the IP header states the length.
     """
 
     time_ns: int
@@ -109,7 +109,7 @@ def read_capture(path: Path) -> Iterator[IpPacket]:
     Raises
     ------
     InputError
-        If it is none, has packets of a kind of link that is not known, or packets without times.
+        If the file is not a capture, has an unsupported link type, or has packets without times.
 
     Examples
     --------
@@ -130,14 +130,14 @@ def read_capture(path: Path) -> Iterator[IpPacket]:
                 packet = _ip(frame)
                 if packet is not None:
                     yield packet
-    except (OSError, ValueError) as error:  # a ValueError is that of an empty file
+    except (OSError, ValueError) as error:  # mmap raises ValueError for an empty file
         raise _bad(path, str(error)) from error
     except (_DamagedError, struct.error, IndexError) as error:
         raise _bad(path, str(error)) from error
 
 
 class _DamagedError(Exception):
-    """What is wrong with a file, in words."""
+    """A damaged file; the message gives the reason."""
 
 
 def _bad(path: Path, reason: str) -> InputError:
@@ -147,7 +147,7 @@ def _bad(path: Path, reason: str) -> InputError:
 
 def _pcap(data: mmap.mmap) -> Iterator[_Frame]:
     if data[:4] not in _PCAP_MAGIC or len(data) < _PCAP_HEADER_BYTES:
-        raise _DamagedError("it begins with something else")
+        raise _DamagedError("its header is invalid")
     order, unit_ns = _PCAP_MAGIC[data[:4]]
     (link,) = struct.unpack_from(f"{order}I", data, _PCAP_HEADER_BYTES - 4)
     header = struct.Struct(f"{order}IIII")
@@ -158,19 +158,19 @@ def _pcap(data: mmap.mmap) -> Iterator[_Frame]:
         if at > len(data):
             return
         time_ns = seconds * 1_000_000_000 + parts * unit_ns
-        # The upper bits tell of checksums after the packet.
-        seen = data[start : min(at, start + _LOOKED_AT_BYTES)]
-        yield _Frame(time_ns, link & 0xFFFF, seen, length)
+        # The upper bits of the link type describe checksums after the packet.
+        first_bytes = data[start : min(at, start + _READ_BYTES)]
+        yield _Frame(time_ns, link & 0xFFFF, first_bytes, length)
 
 
 class _Interface(NamedTuple):
     link: int
-    unit: tuple[int, int]  # seconds, as a fraction
+    unit: tuple[int, int]  # seconds, as numerator and denominator
     offset_s: int
 
     def time_ns(self, units: int) -> int:
-        over, under = self.unit
-        time_ns = units * over * 1_000_000_000 // under + self.offset_s * 1_000_000_000
+        numerator, denominator = self.unit
+        time_ns = units * numerator * 1_000_000_000 // denominator + self.offset_s * 1_000_000_000
         if not 0 <= time_ns <= _LATEST_NS:
             raise _DamagedError(f"a packet has the time {time_ns} ns")
         return time_ns
@@ -181,14 +181,14 @@ def _pcapng(data: mmap.mmap) -> Iterator[_Frame]:
     interfaces: list[_Interface] = []
     at = 0
     while at + _SMALLEST_BLOCK <= len(data):
-        if data[at : at + 4] == _SECTION:  # the same in both orders
+        if data[at : at + 4] == _SECTION:  # a palindrome, equal in both byte orders
             order = _BYTE_ORDERS.get(data[at + 8 : at + 12], "")
             interfaces = []
             if not order:
-                raise _DamagedError(f"byte {at + 8} begins no section")
+                raise _DamagedError(f"the section at byte {at + 8} is invalid")
         kind, size = struct.unpack_from(f"{order}II", data, at)
         if size < _SMALLEST_BLOCK or size % 4:
-            raise _DamagedError(f"byte {at} begins no block")
+            raise _DamagedError(f"the block at byte {at} is invalid")
         start, at = at, at + size
         if at > len(data):
             return
@@ -197,13 +197,14 @@ def _pcapng(data: mmap.mmap) -> Iterator[_Frame]:
         elif kind == _PACKET:
             number, high, low, captured, length = struct.unpack_from(f"{order}5I", data, start + 8)
             if number >= len(interfaces):
-                raise _DamagedError(f"the packet at byte {start} is of no interface")
-            one = interfaces[number]
+                raise _DamagedError(f"the packet at byte {start} has no interface")
+            interface = interfaces[number]
             first = start + 28
-            seen = data[first : first + min(captured, _LOOKED_AT_BYTES)]
-            yield _Frame(one.time_ns((high << 32) + low), one.link, seen, length)
+            first_bytes = data[first : first + min(captured, _READ_BYTES)]
+            time_ns = interface.time_ns((high << 32) + low)
+            yield _Frame(time_ns, interface.link, first_bytes, length)
         elif kind in {_OLD_PACKET, _SIMPLE_PACKET}:
-            raise _DamagedError("its packets are of a kind that has no times, or is obsolete")
+            raise _DamagedError("its packet blocks are obsolete or have no times")
 
 
 def _interface(body: bytes, order: str) -> _Interface:
@@ -227,7 +228,7 @@ def _interface(body: bytes, order: str) -> _Interface:
 def _ip(frame: _Frame) -> IpPacket | None:
     """Return the IP packet in a frame, if there is one."""
     if frame.link not in _LINK_HEADERS:
-        message = f"its links are of type {frame.link}, not Ethernet, Linux cooked or raw IP"
+        message = f"its link type is {frame.link}, not Ethernet, Linux cooked or raw IP"
         raise _DamagedError(message)
     size, protocol_at = _LINK_HEADERS[frame.link]
     data = frame.data
@@ -247,6 +248,6 @@ def _ip(frame: _Frame) -> IpPacket | None:
         stated += IPV6_BYTES if stated else 0
     else:
         return None
-    # Packets that a network card has yet to divide may say 0.
+    # The stated length may be 0 before segmentation offload.
     length = stated or frame.length - size
     return IpPacket(frame.time_ns, headers, length) if length >= least else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CCAnalyzer's classifier as an estimator of scikit-learn (Ware, section 2.3)."""
+"""CCAnalyzer's classifier as a scikit-learn estimator (Ware, section 2.3)."""
 
 from __future__ import annotations
 
@@ -25,39 +25,38 @@ __all__ = ["CCAClassifier"]
 
 
 class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # sklearn is untyped
-    """Gives a trace of queue occupancy the label of the nearest ones that it knows (1NN-DTW, TNN).
+    """Nearest-neighbour classifier of queue occupancy traces by DTW distance (1NN-DTW, TNN).
 
-    Traces of one network setting are like each other, so each setting has a classifier of its own;
-    :func:`~ccbench.classify.vote.vote` makes one label of theirs.
+    Each network setting has its own classifier; :func:`~ccbench.classify.vote.vote` combines their
+    labels.
 
     Parameters
     ----------
     n_neighbors : int
-        How many of the nearest decide: the label that most of them have, of several such the one
-        that is nearest.
+        Number of nearest neighbours that vote. The most frequent label wins, in a tie that of the
+        nearest trace.
     thresholds : float or mapping of str to float, optional
-        A trace whose nearest one is farther is :data:`~ccbench.classify.vote.UNKNOWN`, in packets
-        per point; a mapping has one for each label, and that of the nearest trace counts. Left out:
-        none is.
+        Maximum distance to the nearest trace, in packets per point; a trace farther away is
+        :data:`~ccbench.classify.vote.UNKNOWN`. A mapping has a threshold for each label, of which
+        that of the nearest trace applies. By default no trace is unknown.
     window : int, optional
-        How many points apart two matched points may be; as for
-        :func:`ccbench.classify.dtw.distance`.
+        Maximum distance of two matched points, see :func:`ccbench.classify.dtw.distance`.
     n_jobs : int, optional
-        How many threads compute; by default one for each core. The results do not depend on it.
+        Number of threads; by default one per core. The results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of str
-        The labels that it knows, in order of the alphabet.
+        The labels of the training traces, in alphabetical order.
     traces_ : list of ndarray
-        The traces that it knows.
+        The training traces.
     labels_ : ndarray of str
-        Theirs.
+        The label of each training trace.
 
     Notes
     -----
-    Distances are those of :mod:`ccbench.classify.dtw` for each point of the trace that is
-    classified, so that a threshold means the same for short and for long ones.
+    Distances are those of :mod:`ccbench.classify.dtw` divided by the number of points of the
+    classified trace, so that thresholds apply to traces of any length.
 
     Examples
     --------
@@ -75,37 +74,37 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         window: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        # As scikit-learn wants it, they are checked when they are used.
+        # scikit-learn requires that parameters are checked in fit, not here.
         self.n_neighbors = n_neighbors
         self.thresholds = thresholds
         self.window = window
         self.n_jobs = n_jobs
 
     def fit(self, X: Many, y: Sequence[str]) -> CCAClassifier:  # noqa: N803
-        """Learn traces.
+        """Store the training traces.
 
         Parameters
         ----------
         X : sequence of array_like of shape (n_points,), or one array of rows
             The traces, in packets at equal intervals; lengths may differ.
         y : sequence of str
-            The CCA of each.
+            The CCA of each trace.
 
         Raises
         ------
         InputError
-            If there are no traces, not as many labels, or a parameter is out of range.
+            If there are no traces, the number of labels differs, or a parameter is out of range.
         """
         if len(X) != len(y):
-            allowed = f"{len(X)} labels, as there are traces"
+            allowed = f"{len(X)} labels, the number of traces"
             raise validation.bad("y", list(y), allowed, "give one for each trace")
         if not len(X):
-            raise validation.bad("X", list(X), "one or more traces", "give some")
+            raise validation.bad("X", list(X), "one or more traces", "add a trace")
         neighbors = validation.Range(1, len(X))
         validation.whole("n_neighbors", self.n_neighbors, neighbors, example=1)
         self._check_thresholds(y)
         if UNKNOWN in y:
-            step = "leave such traces out: what is like none of the others is unknown"
+            step = "leave such traces out: a trace far from all others is unknown"
             raise validation.bad("y", UNKNOWN, "the name of a CCA", step)
         self.traces_ = [np.asarray(trace, dtype=np.float32) for trace in X]
         self.labels_ = np.asarray(y, dtype=str)
@@ -117,21 +116,21 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         X: Many,  # noqa: N803
         n_neighbors: int | None = None,
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """Return the nearest traces that it knows.
+        """Return the nearest training traces.
 
         Parameters
         ----------
         X : sequence of array_like of shape (n_points,), or one array of rows
             The traces.
         n_neighbors : int, optional
-            How many; by default `n_neighbors` of the classifier.
+            Number of neighbours; by default `n_neighbors` of the classifier.
 
         Returns
         -------
         distances : ndarray, shape (n_traces, n_neighbors)
-            In packets per point; the nearest first.
+            Distances in packets per point, in ascending order.
         indices : ndarray, shape (n_traces, n_neighbors)
-            Which of `traces_` they are.
+            Indices into `traces_`.
         """
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -147,19 +146,19 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
             _most_common(self.labels_[nearest])  # in order of distance
             for nearest in indices
         ]
-        found = np.asarray(labels, dtype=object)
+        predicted = np.asarray(labels, dtype=object)
         if self.thresholds is not None:
             limits = self._limits(self.labels_[indices[:, 0]])
-            found[distances[:, 0] > limits] = UNKNOWN
-        return found.astype(str)
+            predicted[distances[:, 0] > limits] = UNKNOWN
+        return predicted.astype(str)
 
     def decision_function(self, X: Many) -> npt.NDArray[np.float64]:  # noqa: N803
-        """Return how near each trace is to each class.
+        """Return the score of each trace and class.
 
         Returns
         -------
         ndarray, shape (n_traces, n_classes)
-            The distance to the nearest trace of that class with a minus sign, in packets per point.
+            The negative distance to the nearest trace of the class, in packets per point.
         """
         check_is_fitted(self)
         distances = dtw.distances(X, self.traces_, window=self.window, threads=self.n_jobs)
@@ -185,6 +184,6 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
 
 
 def _most_common(labels: npt.NDArray[Any]) -> str:
-    """Return the label that is there most often, of several the one that comes first."""
+    """Return the most frequent label, in a tie the first."""
     names, first, counts = np.unique(labels, return_index=True, return_counts=True)
     return str(names[min(range(len(names)), key=lambda i: (-counts[i], first[i]))])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agglomerative clustering of traces (Ware, section 2.5.1).
 
-Each thing is at first a cluster of its own. The two clusters that are nearest are made one, again
-and again, where the distance of two clusters is the mean of the distances between all pairs. What
-is still apart at a distance, the cut, is in different clusters.
+Each item starts as its own cluster. The two nearest clusters are merged repeatedly; the distance of
+two clusters is the mean distance of all pairs of their items. Clusters whose distance exceeds the
+cut are not merged.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = ["Cluster", "Clustering", "cluster", "trace_distances"]
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Things that are alike.
+    """A cluster of items.
 
     Parameters
     ----------
     members : tuple of int
-        Which ones, in order.
+        Indices of the items, in ascending order.
     medoid : int
-        The member whose distances to the others have the smallest sum; of several such the first.
+        The first member with the smallest sum of distances to the others.
     """
 
     members: tuple[int, ...]
@@ -43,23 +43,22 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        """How many they are."""
+        """Number of members."""
         return len(self.members)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Clustering:
-    """How things group.
+    """Clusters of items and the merges that led to them.
 
     Parameters
     ----------
     clusters : tuple of Cluster
-        The largest first; of equally large ones that with the first member.
+        Clusters in descending order of size, then in order of their first member.
     cut : float
-        The distance at which they are apart.
-    linkage : ndarray, shape (n_things - 1, 4)
-        Which were made one and at which distance, as :func:`scipy.cluster.hierarchy.linkage` has
-        it.
+        Maximum distance at which clusters are merged.
+    linkage : ndarray, shape (n_items - 1, 4)
+        Merges and their distances in the format of :func:`scipy.cluster.hierarchy.linkage`.
     """
 
     clusters: tuple[Cluster, ...]
@@ -68,22 +67,22 @@ class Clustering:
 
 
 def trace_distances(traces: Many) -> npt.NDArray[np.float64]:
-    """Return how far every two traces are apart, in packets per point.
+    """Return the distance between every two traces, in packets per point.
 
     Parameters
     ----------
     traces : sequence of array_like of shape (n_points,), or one array of rows
-        All of one length, as in the thesis: only then is it as far from one to another as back.
+        Traces of one length, as in the thesis: otherwise distances per point are not symmetric.
 
     Returns
     -------
     ndarray, shape (n_traces, n_traces)
-        Symmetric, and 0 on the diagonal.
+        Symmetric, with 0 on the diagonal.
 
     Raises
     ------
     InputError
-        If there are none or their lengths differ.
+        If there are no traces or their lengths differ.
 
     Examples
     --------
@@ -100,37 +99,37 @@ def trace_distances(traces: Many) -> npt.NDArray[np.float64]:
 
 
 def cluster(distances: npt.ArrayLike, cut: float) -> Clustering:
-    """Group things by their distances.
+    """Cluster items by their distances.
 
     Parameters
     ----------
-    distances : array_like, shape (n_things, n_things)
-        How far every two are apart, such as :func:`trace_distances` of traces.
+    distances : array_like, shape (n_items, n_items)
+        Distances between every two items, such as those of :func:`trace_distances`.
     cut : float
-        Clusters whose mean distance is at most this are one.
+        Maximum mean distance at which clusters are merged.
 
     Raises
     ------
     InputError
-        If there is nothing, the distances are no symmetric table of finite numbers, or the cut is
-        negative.
+        If there are no items, the distances are not a symmetric matrix of finite numbers, or the
+        cut is negative.
 
     References
     ----------
     D. Müllner, "Modern hierarchical, agglomerative clustering algorithms", arXiv:1109.2378, 2011:
-    the method that SciPy uses. It takes time and memory that grow with the square of the number.
+    the method of SciPy. Its time and memory are quadratic in the number of items.
 
     Examples
     --------
-    >>> found = cluster([[0, 1, 9], [1, 0, 8], [9, 8, 0]], cut=2)
-    >>> [one.members for one in found.clusters]
+    >>> clustering = cluster([[0, 1, 9], [1, 0, 8], [9, 8, 0]], cut=2)
+    >>> [one.members for one in clustering.clusters]
     [(0, 1), (2,)]
     """
     table = np.asarray(distances, dtype=np.float64)
-    is_square = table.ndim == 2 and 0 < len(table) == table.shape[1]  # noqa: PLR2004 - a table
+    is_square = table.ndim == 2 and 0 < len(table) == table.shape[1]  # noqa: PLR2004 - a matrix
     if not is_square or not np.isfinite(table).all() or (table != table.T).any():
-        allowed = "a symmetric table of finite numbers"
-        raise validation.bad("distances", table.tolist(), allowed, "compare every two things")
+        allowed = "a symmetric matrix of finite numbers"
+        raise validation.bad("distances", table.tolist(), allowed, "compare every two items")
     cut = validation.number("cut", cut, validation.Range(0), example=1)
     if len(table) == 1:
         only = Cluster(members=(0,), medoid=0)
@@ -138,9 +137,9 @@ def cluster(distances: npt.ArrayLike, cut: float) -> Clustering:
     links = linkage(squareform(table, checks=False), method="average")
     numbers = fcluster(links, cut, criterion="distance")
     members = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
-    found = [_cluster(some, table) for some in members]
-    found.sort(key=lambda one: (-one.size, one.members[0]))
-    return Clustering(clusters=tuple(found), cut=cut, linkage=links)
+    clusters = [_cluster(some, table) for some in members]
+    clusters.sort(key=lambda one: (-one.size, one.members[0]))
+    return Clustering(clusters=tuple(clusters), cut=cut, linkage=links)
 
 
 def _cluster(members: npt.NDArray[np.intp], distances: npt.NDArray[np.float64]) -> Cluster:

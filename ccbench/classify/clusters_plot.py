@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of clusters, as Figures 2.16 to 2.18 of Ware's thesis.
+"""Figures of clusters, as in Figures 2.16 to 2.18 of Ware's thesis.
 
-Every function returns a matplotlib ``Figure`` that belongs to no window and no global state, as
-those of :mod:`ccbench.run.plots`, which writes them to files.
+Each function returns a matplotlib ``Figure`` without a window or global state;
+:mod:`ccbench.run.plots` saves it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Panel", "dendrogram_figure", "medoids_figure"]
 
-#: With more things than this, a leaf is a cluster; with more clusters than that, several.
-_MOST_LEAVES, _MOST_CLUSTERS = 60, 200
-#: Of more others than this, only so many are drawn behind a medoid.
-_MOST_OTHERS = 20
+#: Maximum number of items with a leaf each; with more items, a leaf is a cluster. With more
+#: clusters than the second number, a leaf is several clusters.
+_MAX_LEAVES, _MAX_CLUSTERS = 60, 200
+#: Maximum number of traces drawn behind a medoid.
+_MAX_OTHERS = 20
 
 _CUT_COLOUR = "tab:red"
 _MEDOID_COLOUR = "tab:blue"
@@ -43,11 +44,11 @@ class Panel:
     Parameters
     ----------
     title : str
-        Which one.
+        Name of the cluster.
     medoid : ndarray, shape (n_points,)
-        The trace of its middle.
+        Trace of the medoid.
     others : sequence of ndarray
-        More of its traces, which are drawn behind.
+        Other traces of the cluster, which are drawn behind the medoid.
     """
 
     title: str
@@ -63,52 +64,50 @@ def dendrogram_figure(
     unit: str = "packets per point",
     title: str = "",
 ) -> Figure:
-    """Draw what was made one with what, and where it was cut.
+    """Draw the dendrogram of a clustering, and its cut.
 
     Parameters
     ----------
     clustering : Clustering
-        The clusters.
     names : sequence of str
-        Of the things.
+        Names of the items.
     cluster_names : sequence of str
-        Of the clusters. If there are more than 60 things, a leaf is a cluster.
+        Names of the clusters, which are the leaves if there are more than 60 items.
     unit : str
-        Of distances.
+        Unit of the distances.
     title : str, optional
-        Above it.
 
     Returns
     -------
     Figure
-        The distance at which clusters become one, from right to left, logarithmic beyond the cut,
-        which is the broken line.
+        The distances of the merges from right to left, on a logarithmic scale above the cut. The
+        dashed line is the cut.
 
     Raises
     ------
     InputError
-        If there are not as many names as things or clusters.
+        If the number of names differs from that of items or clusters.
 
     Examples
     --------
     >>> from ccbench.classify.clusters import cluster
-    >>> found = cluster([[0, 1, 9], [1, 0, 8], [9, 8, 0]], cut=2)
-    >>> figure = dendrogram_figure(found, ["a", "b", "c"], ["cubic", "unknown"])
+    >>> clustering = cluster([[0, 1, 9], [1, 0, 8], [9, 8, 0]], cut=2)
+    >>> figure = dendrogram_figure(clustering, ["a", "b", "c"], ["cubic", "unknown"])
     >>> [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     ['c', 'a', 'b']
     """
-    things = len(clustering.linkage) + 1
+    items = len(clustering.linkage) + 1
     for field, given, needed in (
-        ("names", names, things),
+        ("names", names, items),
         ("cluster_names", cluster_names, len(clustering.clusters)),
     ):
         if len(given) != needed:
             raise validation.bad(field, list(given), f"{needed} names", "name each once")
-    is_whole = things <= _MOST_LEAVES
-    leaves = things if is_whole else min(max(2, len(clustering.clusters)), _MOST_CLUSTERS)
+    is_whole = items <= _MAX_LEAVES
+    leaves = items if is_whole else min(max(2, len(clustering.clusters)), _MAX_CLUSTERS)
     figure = Figure(figsize=(9, 1.2 + 0.2 * leaves), layout="constrained")
     axes = figure.subplots()
-    if things == 1:
+    if items == 1:
         axes.set_yticks([0], list(names))
         axes.yaxis.tick_right()
     else:
@@ -126,8 +125,8 @@ def dendrogram_figure(
         )
     axes.axvline(clustering.cut, color=_CUT_COLOUR, linestyle="--", linewidth=1)
     axes.set_xlabel(f"distance ({unit})")
-    farthest = clustering.linkage[-1, 2] if things > 1 else 0.0
-    if farthest > clustering.cut > 0:  # or what is within the clusters could not be seen
+    farthest = clustering.linkage[-1, 2] if items > 1 else 0.0
+    if farthest > clustering.cut > 0:  # a linear scale would hide merges below the cut
         axes.set_xscale("symlog", linthresh=clustering.cut)
         axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlim(1.1 * max(clustering.cut, farthest), 0)
@@ -139,14 +138,13 @@ def dendrogram_figure(
 
 
 def medoids_figure(rows: Sequence[Sequence[Panel | None]], *, title: str = "") -> Figure:
-    """Draw the traces in the middle of clusters, and the others of a cluster behind each.
+    """Draw the medoid of each cluster, with the other traces of the cluster behind it.
 
     Parameters
     ----------
     rows : sequence of sequence of Panel or None
-        One row for each cluster; several columns are several settings. A place may be empty.
+        A row for each cluster, a column for each setting; None is an empty panel.
     title : str, optional
-        Above it.
 
     Returns
     -------
@@ -172,13 +170,13 @@ def medoids_figure(rows: Sequence[Sequence[Panel | None]], *, title: str = "") -
     size = (4 + 3.5 * width, 0.8 + 1.5 * len(rows))
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(rows), width, sharex=True, sharey="col", squeeze=False)
-    for row, places in zip(rows, grid, strict=True):
-        for panel, axes in zip(row, places, strict=True):
+    for row, row_axes in zip(rows, grid, strict=True):
+        for panel, axes in zip(row, row_axes, strict=True):
             if panel is None:
                 axes.set_axis_off()
             else:
                 _draw(axes, panel)
-        places[0].set_ylabel("queue (packets)")
+        row_axes[0].set_ylabel("queue (packets)")
     for axes in grid[-1]:
         axes.set_xlabel("time (s)")
     if title:
@@ -187,7 +185,7 @@ def medoids_figure(rows: Sequence[Sequence[Panel | None]], *, title: str = "") -
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
-    for other in panel.others[:_MOST_OTHERS]:
+    for other in panel.others[:_MAX_OTHERS]:
         axes.plot(np.arange(len(other)) * STEP_S, other, color="0.6", linewidth=0.4, alpha=0.5)
     times_s = np.arange(len(panel.medoid)) * STEP_S
     axes.plot(times_s, panel.medoid, color=_MEDOID_COLOUR, linewidth=0.9)
@@ -200,18 +198,18 @@ def _draw(axes: Axes, panel: Panel) -> None:
 def _leaf_names(
     clustering: Clustering, names: Sequence[str], cluster_names: Sequence[str]
 ) -> Callable[[int], str]:
-    """Return what names a leaf that is a cluster, by the number that SciPy gives it."""
+    """Return a function from SciPy's number of a leaf to the name of its cluster."""
     numbers = np.empty(len(names), dtype=np.int32)
     for number, one in enumerate(clustering.clusters, start=1):
         numbers[list(one.members)] = number
     nodes, of_cluster = leaders(clustering.linkage, numbers)
-    place = {int(node): int(n) - 1 for node, n in zip(nodes, of_cluster, strict=True)}
+    cluster_of = {int(node): int(n) - 1 for node, n in zip(nodes, of_cluster, strict=True)}
 
     def name(node: int) -> str:
-        if node not in place:  # part of the only cluster, or several
+        if node not in cluster_of:  # part of the only cluster, or several clusters
             size = 1 if node < len(names) else int(clustering.linkage[node - len(names), 3])
             return f"(N = {size})"
-        i = place[node]
+        i = cluster_of[node]
         return f"{cluster_names[i]} (N = {clustering.clusters[i].size})"
 
     return name

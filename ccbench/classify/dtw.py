@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamic time warping: how unlike two series are once their time axes are stretched to match.
+"""Dynamic time warping: the distance of two series after aligning their time axes.
 
-A path through the table of all pairs of points begins with both first points and ends with both
-last ones. Each step goes on by one point in one series or in both. The distance is the sum of
-``|x[i] - y[j]|`` along the cheapest path. It is a sum and not a mean, so longer series are farther
-apart, and it is in the unit of the series. Nothing is scaled or shifted before. A window allows
-only pairs with ``|i - j| <= window``.
+A warping path through the matrix of all pairs of points starts at both first points and ends at
+both last points. Each step advances by one point in one or both series. The distance is the sum of
+``|x[i] - y[j]|`` along the path with the smallest sum, in the unit of the series. It is not a mean,
+so it grows with the length of the series. The series are not normalised. A window allows only pairs
+with ``|i - j| <= window``.
 
-The work is done by a compiled core that compares one series with several at once, on all cores and
-with the widest vectors that the processor has. It computes in single precision, because that makes
-it twice as fast: whole numbers up to 2**24, such as packet counts and their sums, are exact, and
-beyond each step along the path rounds by at most 6e-8 of the sum so far. The results are the same
-to the last bit on every processor and with any number of threads.
+A compiled core compares one series with several at once, on all cores and with the widest vector
+instructions of the processor. It computes in single precision, which doubles the speed: whole
+numbers up to 2**24, such as packet counts and their sums, are exact; above, each step along the
+path rounds by at most 6e-8 of the sum so far. The results are identical to the last bit on every
+processor and with any number of threads.
 
 References
 ----------
 H. Sakoe and S. Chiba, "Dynamic programming algorithm optimization for spoken word recognition",
 IEEE Transactions on Acoustics, Speech, and Signal Processing 26(1), 1978: the recurrence and the
-window (there a diagonal step counts twice; here, as is usual today, every step counts once). S.-W.
+window (there a diagonal step counts twice; here, as usual today, every step counts once). S.-W.
 Kim, S. Park and W. W. Chu, "An index-based approach for similarity search supporting time warping
 in large sequence databases", ICDE 2001, and E. Keogh and C. A. Ratanamahatana, "Exact indexing of
 dynamic time warping", Knowledge and Information Systems 7(3), 2005: the lower bounds that let
@@ -42,27 +42,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Many", "distance", "distances", "nearest", "pairwise", "per_point"]
 
-#: Series, possibly of different lengths; an array holds one in each row.
+#: Several series of any lengths, or an array with a series in each row.
 Many: TypeAlias = "Sequence[npt.ArrayLike] | npt.NDArray[np.generic]"
 
-#: Which of the compiled cores is used; all give the same.
+#: Name of the fastest compiled core on this processor; all give the same results.
 _PATH = _native.dtw_paths()[0]
 
-#: No sum of differences of numbers up to this one is too large for single precision.
+#: Maximum absolute value of a point: sums of differences do not overflow single precision.
 _LARGEST = 1e30
 
 
 def distance(x: npt.ArrayLike, y: npt.ArrayLike, *, window: int | None = None) -> float:
     """Return the distance between two series.
 
-    For one series and many others, :func:`distances` is much faster than calling this for each.
+    To compare a series with many others, :func:`distances` is much faster.
 
     Parameters
     ----------
     x, y : array_like, shape (n_points,)
         The series, such as packets in a queue at equal intervals; their lengths may differ.
     window : int, optional
-        How many points apart two matched points may be; by default any number.
+        Maximum distance of two matched points in points; by default unlimited.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def distance(x: npt.ArrayLike, y: npt.ArrayLike, *, window: int | None = None) -
     Raises
     ------
     InputError
-        A series is empty, has another shape or a value that is not finite; or the window is
+        If a series is empty, has another shape or a value that is not finite; or if the window is
         negative or smaller than the difference of the lengths.
 
     Examples
@@ -93,16 +93,16 @@ def distances(
     window: int | None = None,
     threads: int | None = None,
 ) -> npt.NDArray[np.float32]:
-    """Return the distance from each of some series to each of others.
+    """Return the distances between all queries and all references.
 
     Parameters
     ----------
     queries, references : sequence of array_like of shape (n_points,), or one array of rows
         The series; lengths may differ.
     window : int, optional
-        As for :func:`distance`.
+        See :func:`distance`.
     threads : int, optional
-        How many threads compute; by default one for each core. The result does not depend on it.
+        Number of threads; by default one per core. The result does not depend on it.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def distances(
     Raises
     ------
     InputError
-        As for :func:`distance`; or there are no series, or `threads` is less than 1.
+        See :func:`distance`; or if there are no series, or `threads` is less than 1.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def distances(
     """
     first, second = _many("queries", queries), _many("references", references)
     allowed = _window(window, first, second)
-    if len(first) > len(second):  # what there is more of fills the vectors better
+    if len(first) > len(second):  # the core vectorises over the references
         return _matrix(second, first, window=allowed, threads=_threads(threads)).T
     return _matrix(first, second, window=allowed, threads=_threads(threads))
 
@@ -129,26 +129,26 @@ def distances(
 def pairwise(
     series: Many, *, window: int | None = None, threads: int | None = None
 ) -> npt.NDArray[np.float32]:
-    """Return the distance between every two of some series.
+    """Return the distances between all pairs of series.
 
-    It takes half the time of :func:`distances` of the series from themselves.
+    It takes half the time of :func:`distances` between the series and themselves.
 
     Parameters
     ----------
     series : sequence of array_like of shape (n_points,), or one array of rows
         The series; lengths may differ.
     window, threads : int, optional
-        As for :func:`distances`.
+        See :func:`distances`.
 
     Returns
     -------
     ndarray, shape (n_series, n_series)
-        Single precision, in the unit of the series; symmetric, and 0 on the diagonal.
+        Single precision, in the unit of the series; symmetric, with 0 on the diagonal.
 
     Raises
     ------
     InputError
-        As for :func:`distances`.
+        See :func:`distances`.
 
     Examples
     --------
@@ -172,31 +172,31 @@ def nearest(
     window: int | None = None,
     threads: int | None = None,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return the nearest of some series to each of others.
+    """Return the nearest references of each query.
 
-    It finds exactly what sorting :func:`distances` finds, but computes only distances that may be
-    among the smallest, and those only until it is clear that they are not.
+    The result equals that of sorting :func:`distances`. Lower bounds skip most of the computation:
+    only distances that may be among the smallest are computed, and abandoned early if they are not.
 
     Parameters
     ----------
     queries, references : sequence of array_like of shape (n_points,), or one array of rows
         The series; lengths may differ.
     k : int
-        How many to find for each query, from 1 to the number of references.
+        Number of references for each query, from 1 to the number of references.
     window, threads : int, optional
-        As for :func:`distances`.
+        See :func:`distances`.
 
     Returns
     -------
     distances : ndarray, shape (n_queries, k)
-        Single precision, in the unit of the series; the nearest first.
+        Single precision, in the unit of the series, in ascending order.
     indices : ndarray, shape (n_queries, k)
-        Which references they are; of equally near ones those with the lower indices, in order.
+        Indices of the references; equal distances are in order of index.
 
     Raises
     ------
     InputError
-        As for :func:`distances`; or `k` is out of its range.
+        See :func:`distances`; or if `k` is out of range.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def nearest(
     """
     first, second = _many("queries", queries), _many("references", references)
     k = validation.whole("k", k, validation.Range(1, len(second)), example=1)
-    found = np.empty((len(first), k), dtype=np.float32)
+    smallest = np.empty((len(first), k), dtype=np.float32)
     indices = np.empty((len(first), k), dtype=np.int64)
     _native.dtw_nearest(
         first.values,
@@ -215,14 +215,14 @@ def nearest(
         _window(window, first, second),
         _PATH,
         _threads(threads),
-        found,
+        smallest,
         indices,
     )
-    return found, indices
+    return smallest, indices
 
 
 def per_point(rows: npt.NDArray[np.floating[Any]], series: Many) -> npt.NDArray[np.float64]:
-    """Return distances for each point, so that they mean the same for short and for long series.
+    """Return distances divided by the number of points, comparable for series of any length.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def per_point(rows: npt.NDArray[np.floating[Any]], series: Many) -> npt.NDArray[
 
 @dataclass(frozen=True)
 class _Series:
-    """Series one after the other, as the compiled core takes them.
+    """Concatenated series in the format of the compiled core.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def _many(field: str, series: Many) -> _Series:
 
 
 def _points(field: str, series: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Return a series as the compiled core takes it, if it is one."""
+    """Check a series and convert it to the format of the compiled core."""
     try:
         exact = np.asarray(series, dtype=np.float64)
     except (TypeError, ValueError):
@@ -312,12 +312,12 @@ def _points(field: str, series: npt.ArrayLike) -> npt.NDArray[np.float32]:
     if wrong.size:
         i = int(wrong[0])
         allowed = f"a finite number within ±{_LARGEST:g}"
-        raise validation.bad(f"{field}[{i}]", float(exact[i]), allowed, "check what was measured")
+        raise validation.bad(f"{field}[{i}]", float(exact[i]), allowed, "check the measurement")
     return exact.astype(np.float32)
 
 
 def _window(window: int | None, queries: _Series, references: _Series) -> int:
-    """Return the window as the compiled core takes it."""
+    """Check a window and convert it to the format of the compiled core."""
     unlimited = max(queries.longest, references.longest)
     if window is None:
         return unlimited

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of what a verdict stands on."""
+"""Figures of the traces behind a verdict."""
 
 from __future__ import annotations
 
@@ -25,47 +25,45 @@ __all__ = ["traces_over_nearest"]
 def traces_over_nearest(
     traces: Sequence[tuple[Setting, npt.ArrayLike]],
     verdict: Verdict,
-    known: TrainingSet,
+    training_set: TrainingSet,
     *,
     title: str = "",
 ) -> Figure:
-    """Each trace over its nearest one of the training set.
+    """Draw each trace over the nearest trace of the training set.
 
     Parameters
     ----------
     traces : sequence of (Setting, array_like of shape (n_points,))
-        The traces.
     verdict : Verdict
-        What :func:`~ccbench.classify.verdict.judge` says of them.
-    known : TrainingSet
-        What they were compared with.
+        The verdict of :func:`~ccbench.classify.verdict.judge` on the traces.
+    training_set : TrainingSet
+        The training set of the verdict.
     title : str
-        Whose traces these are.
 
     Examples
     --------
     >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
     >>> from ccbench.classify.verdict import judge
-    >>> known = TrainingSet.load(PACKAGED)
-    >>> traces = [(known.settings[0], known.samples[0].trace)]
-    >>> len(traces_over_nearest(traces, judge(traces, known), known).axes)
+    >>> training_set = TrainingSet.load(PACKAGED)
+    >>> traces = [(training_set.settings[0], training_set.samples[0].trace)]
+    >>> len(traces_over_nearest(traces, judge(traces, training_set), training_set).axes)
     1
     """
     figure = Figure(figsize=(9, 0.6 + 1.9 * len(traces)), layout="constrained")
     panels = figure.subplots(len(traces), squeeze=False)[:, 0]
-    for axes, (setting, trace), said in zip(panels, traces, verdict.traces, strict=True):
-        classifier = known.classifier(setting)
+    for axes, (setting, trace), vote in zip(panels, traces, verdict.traces, strict=True):
+        classifier = training_set.classifier(setting)
         _, ((nearest,),) = classifier.kneighbors([trace], 1)
-        for points, look in (
+        for points, style in (
             (
                 classifier.traces_[nearest],
-                {"color": "tab:orange", "label": f"nearest: {said.nearest}"},
+                {"color": "tab:orange", "label": f"nearest: {vote.nearest}"},
             ),
             (np.asarray(trace), {"color": "0.15", "label": "observed"}),
         ):
-            axes.plot(np.arange(len(points)) * STEP_S, points, linewidth=0.9, **look)
-        far = f"distance {said.distance:.2f}, limit {said.threshold:.2f}"
-        axes.set_title(f"{setting.name}: {said.label} ({far})", loc="left", fontsize="small")
+            axes.plot(np.arange(len(points)) * STEP_S, points, linewidth=0.9, **style)
+        distance = f"distance {vote.distance:.2f}, limit {vote.threshold:.2f}"
+        axes.set_title(f"{setting.name}: {vote.label} ({distance})", loc="left", fontsize="small")
         axes.set_ylim(0, setting.queue_packets * 1.08)
         axes.set_xlim(0, len(np.asarray(trace)) * STEP_S)
         axes.set_ylabel("packets")

@@ -29,23 +29,23 @@ __all__ = ["RecordedQueues", "judge_files"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordedQueues:
-    """Queues of one server that were recorded, and the CCA that made them.
+    """Recorded queues of one server, and its CCA.
 
     Attributes
     ----------
     names : tuple of str
         The file or files of each queue.
     traces : tuple of (Setting, ndarray)
-        The occupancy of each queue, filtered, and where it was recorded.
-    known : TrainingSet
-        The training set, filtered in the same way.
+        The setting and the filtered occupancy of each queue.
+    training_set : TrainingSet
+        The training set with the same filters.
     verdict : Verdict
-        The CCA, with a vote for each trace.
+        The CCA, with a vote of each trace.
     """
 
     names: tuple[str, ...]
     traces: tuple[tuple[Setting, npt.NDArray[np.float32]], ...]
-    known: TrainingSet
+    training_set: TrainingSet
     verdict: Verdict
 
     @classmethod
@@ -57,26 +57,26 @@ class RecordedQueues:
         training: str | Path | None = None,
         filters: Filters = NO_FILTERS,
     ) -> RecordedQueues:
-        """Read files and judge them; see :func:`judge_files`."""
+        """Read files and classify them; see :func:`judge_files`."""
         if isinstance(paths, (str, Path)):
             raise validation.bad("paths", str(paths), "a list", f"write [{str(paths)!r}]")
-        where = Setting.named(setting) if isinstance(setting, str) else setting
-        known = TrainingSet.load(PACKAGED if training is None else Path(training))
-        recordings = read_all([Path(path) for path in paths], where, known.settings)
-        known = filters.known(known, {one.setting for one in recordings})
-        traces = tuple((one.setting, filters.trace(one.events)) for one in recordings)
+        chosen = Setting.named(setting) if isinstance(setting, str) else setting
+        loaded = TrainingSet.load(PACKAGED if training is None else Path(training))
+        recordings = read_all([Path(path) for path in paths], chosen, loaded.settings)
+        training_set = filters.applied_to(loaded, {each.setting for each in recordings})
+        traces = tuple((each.setting, filters.trace(each.events)) for each in recordings)
         return cls(
-            names=tuple(one.name for one in recordings),
+            names=tuple(recording.name for recording in recordings),
             traces=traces,
-            known=known,
-            verdict=judge(traces, known),
+            training_set=training_set,
+            verdict=judge(traces, training_set),
         )
 
     def figure(self) -> Figure:
-        """Draw each trace over its nearest one of the training set."""
+        """Draw each trace over the nearest trace of the training set."""
         from ccbench.classify.figures import traces_over_nearest  # noqa: PLC0415 - matplotlib
 
-        return traces_over_nearest(self.traces, self.verdict, self.known)
+        return traces_over_nearest(self.traces, self.verdict, self.training_set)
 
 
 def judge_files(
@@ -86,30 +86,30 @@ def judge_files(
     training: str | Path | None = None,
     filters: Filters = NO_FILTERS,
 ) -> Verdict:
-    """Say which CCA made queues that were recorded, as ``ccbench classify FILE...`` does.
+    """Identify the CCA of recorded queues, as ``ccbench classify FILE...`` does.
 
     Parameters
     ----------
     paths : iterable of path
-        All of one server: folders of runs, CSV files with the columns ``time_s`` and
-        ``occupancy_packets``, logs of mm-link, or captures in pairs, from before the queue and from
-        after it (``.pcap``, ``.pcapng``). See :func:`ccbench.classify.recording.read_all`.
+        Files of one server: folders of runs, CSV files with the columns ``time_s`` and
+        ``occupancy_packets``, logs of mm-link, or pairs of captures from before and after the queue
+        (``.pcap``, ``.pcapng``). See :func:`ccbench.classify.recording.read_all`.
     setting : str or Setting, optional
-        Where they were recorded, such as ``"5bw-85rtt-64q"``: 5 Mbit/s, 85 ms, 64 packets. Runs
-        know it themselves.
+        Setting of the recordings, such as ``"5bw-85rtt-64q"``: 5 Mbit/s, 85 ms, 64 packets; by
+        default that of the run.
     training : path, optional
-        The training set that they are compared with; left out, ccbench's own.
+        Training set; by default the packaged one.
     filters : Filters
-        What is done to the traces before.
+        Filters of the traces.
 
     Raises
     ------
     InputError
-        If a file is none of these, or it is not known where one was recorded.
+        If a format is not supported, or the setting of a recording is unknown.
 
     Examples
     --------
-    What arrived at a queue and what left it, as two captures tell:
+    A pair of captures from before and after a queue:
 
     .. code-block:: python
 

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters of traces: against noise, and for what the application did and not the network.
+"""Filters of traces against noise and application pauses.
 
-The idea is VCCAnalyzer's, which classifies the senders of video: those pause.
+They follow VCCAnalyzer, which classifies senders of video, whose applications pause.
 
 **Smoothing** is an exponentially weighted moving average. It changes the trace of every CCA, so the
-training set has to be smoothed alike: :func:`smoothed_set`.
+training set must be smoothed in the same way: :func:`smoothed_set`.
 
-**Bridging** replaces what a pause of the application has left in a trace. A queue alone cannot say
-why it is short: Vegas and BBR keep it so on purpose, and an application that is slower than the
-link does the same. But a sender that has data and is not waiting for a timer sends something in
-every round trip, even BBR while it probes for the round trip's length. So a pause is when the queue
-is empty and nothing arrives, for longer than a time that is to be given: longer than a round trip,
-and than the retransmission timeouts (some tenths of a second) that are not to be bridged. The
-valley around it begins with the last arrival before it, after which the queue drains, and ends when
-the sender is back at work: when the queue again holds what it held there, or what it usually holds
-(the median of the trace outside of pauses) if that is less. From edge to edge the trace becomes a
-straight line. A pause after which the queue does not come back within the trace stays as it is, and
-so does all that is no pause: an application that is slow without ever stopping is not recognised.
+**Bridging** removes application pauses from a trace. The queue length alone does not show why a
+queue is short: Vegas and BBR keep it short on purpose, and so does an application that is slower
+than the link. But a sender that has data and does not wait for a timer sends packets in every round
+trip, even BBR in ProbeRTT. Therefore a pause is an interval in which the queue is empty and no
+packet arrives, of more than a given time. This time must exceed a round trip, and the
+retransmission timeouts (some tenths of a second) that are not to be bridged. The valley around a
+pause starts at the last arrival before it, after which the queue drains. It ends when the queue has
+recovered to its length at that arrival, or to its usual length (the median of the trace outside of
+pauses) if that is less. A straight line replaces the valley. A pause without such a recovery
+within the trace is not bridged. An application that is slow without pausing is not detected.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ import numpy as np
 from ccbench.base import validation
 from ccbench.base.arrays import exponential_average
 from ccbench.classify.occupancy import STEP_S, occupancy
-from ccbench.classify.threshold import chosen_before
+from ccbench.classify.threshold import refit_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -47,14 +46,14 @@ __all__ = ["NO_FILTERS", "Filters", "bridged", "pauses", "smoothed", "smoothed_s
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """What is done to traces before they are compared; by default nothing.
+    """Filters applied to traces before the comparison; by default none.
 
     Parameters
     ----------
     smooth_s : float, optional
         Time constant of :func:`smoothed`, in seconds.
     bridge_s : float, optional
-        The longest time without an arrival that is no pause, for :func:`bridged`, in seconds.
+        Time without an arrival above which :func:`bridged` detects a pause, in seconds.
 
     Raises
     ------
@@ -73,7 +72,7 @@ class Filters:
     bridge_s: float | None = None
 
     def __post_init__(self) -> None:
-        # What is smoother has no shape left, and shorter pauses are a round trip's.
+        # Stronger smoothing removes all shape; shorter pauses occur within a round trip.
         ranges = {
             "smooth_s": validation.Range(STEP_S / 2, 5),
             "bridge_s": validation.Range(0.1, 10),
@@ -88,26 +87,26 @@ class Filters:
         Parameters
         ----------
         events : DataFrame
-            As for :func:`~ccbench.classify.occupancy.occupancy`.
+            See :func:`~ccbench.classify.occupancy.occupancy`.
 
         Raises
         ------
         InputError
-            As for :func:`~ccbench.classify.occupancy.occupancy`.
+            See :func:`~ccbench.classify.occupancy.occupancy`.
         """
         trace = occupancy(events)
         if self.bridge_s is not None:
             trace = bridged(trace, events, self.bridge_s)
         return trace if self.smooth_s is None else smoothed(trace, self.smooth_s)
 
-    def known(self, known: TrainingSet, settings: Collection[Setting]) -> TrainingSet:
-        """Return what such traces of some settings are compared with."""
+    def applied_to(self, training_set: TrainingSet, settings: Collection[Setting]) -> TrainingSet:
+        """Return the training set for filtered traces of these settings."""
         if self.smooth_s is None:
-            return known
-        return smoothed_set(known, self.smooth_s, settings)
+            return training_set
+        return smoothed_set(training_set, self.smooth_s, settings)
 
 
-#: Traces as they are.
+#: No filter.
 NO_FILTERS = Filters()
 
 
@@ -117,20 +116,20 @@ def smoothed(trace: npt.ArrayLike, time_constant_s: float) -> npt.NDArray[np.flo
     Parameters
     ----------
     trace : array_like, shape (n_points,)
-        Packets in a queue, every :data:`~ccbench.classify.occupancy.STEP_S`.
+        Packets in a queue, at intervals of :data:`~ccbench.classify.occupancy.STEP_S`.
     time_constant_s : float
-        After a step, the average has gone 63 % of the way after this time: the weight of a new
+        Time in seconds after which the average has covered 63 % of a step: the weight of a new
         point is ``1 - exp(-STEP_S / time_constant_s)``.
 
     Returns
     -------
     ndarray, shape (n_points,)
-        It begins with the first point.
+        Its first point is that of the trace.
 
     Raises
     ------
     InputError
-        If the time constant is not above 0, or the trace is no row of numbers.
+        If the time constant is not above 0, or the trace is not a row of numbers.
 
     Examples
     --------
@@ -145,21 +144,20 @@ def smoothed(trace: npt.ArrayLike, time_constant_s: float) -> npt.NDArray[np.flo
 
 
 def smoothed_set(
-    known: TrainingSet, time_constant_s: float, settings: Collection[Setting] | None = None
+    training_set: TrainingSet, time_constant_s: float, settings: Collection[Setting] | None = None
 ) -> TrainingSet:
-    """Return a training set for traces that are smoothed.
+    """Return a training set for smoothed traces.
 
-    Smooth traces are nearer to each other, so the thresholds are found again
-    (:func:`~ccbench.classify.threshold.chosen_before`).
+    Smoothed traces are closer to each other, so the thresholds are recalculated
+    (:func:`~ccbench.classify.threshold.refit_threshold`).
 
     Parameters
     ----------
-    known : TrainingSet
-        The training set.
+    training_set : TrainingSet
     time_constant_s : float
-        As for :func:`smoothed`.
+        See :func:`smoothed`.
     settings : collection of Setting, optional
-        Which are needed; the others are left out. By default all.
+        Settings of the result; by default all.
 
     Raises
     ------
@@ -169,45 +167,47 @@ def smoothed_set(
     Examples
     --------
     >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
-    >>> known = TrainingSet.load(PACKAGED)
-    >>> setting = known.settings[-1]
-    >>> smooth = smoothed_set(known, 0.2, (setting,))
-    >>> smooth.thresholds[setting].distance < known.thresholds[setting].distance
+    >>> training_set = TrainingSet.load(PACKAGED)
+    >>> setting = training_set.settings[-1]
+    >>> smooth = smoothed_set(training_set, 0.2, (setting,))
+    >>> smooth.thresholds[setting].distance < training_set.thresholds[setting].distance
     True
     """
-    wanted = known.settings if settings is None else settings
+    wanted = training_set.settings if settings is None else settings
     for setting in wanted:
-        names = [one.name for one in known.settings]
+        names = [available.name for available in training_set.settings]
         validation.one_of("setting", setting.name, names)
     samples = tuple(
-        replace(one, trace=smoothed(one.trace, time_constant_s))
-        for one in known.samples
-        if one.setting in wanted
+        replace(sample, trace=smoothed(sample.trace, time_constant_s))
+        for sample in training_set.samples
+        if sample.setting in wanted
     )
     thresholds: dict[Setting, Threshold] = {}
-    for setting, threshold in known.thresholds.items():
-        own = [one for one in samples if one.setting == setting]
+    for setting, threshold in training_set.thresholds.items():
+        own = [sample for sample in samples if sample.setting == setting]
         if own:
-            labels = [one.cca for one in own]
-            thresholds[setting] = chosen_before(threshold, [one.trace for one in own], labels)
-    return replace(known, samples=samples, thresholds=thresholds)
+            labels = [sample.cca for sample in own]
+            traces = [sample.trace for sample in own]
+            thresholds[setting] = refit_threshold(threshold, traces, labels)
+    return replace(training_set, samples=samples, thresholds=thresholds)
 
 
 def pauses(events: pd.DataFrame, longest_s: float) -> npt.NDArray[np.int64]:
-    """Return when a queue was empty and nothing arrived for longer than a time.
+    """Return the intervals in which a queue was empty and no packet arrived.
 
     Parameters
     ----------
     events : DataFrame
-        What happened at the queue, in order: columns ``time_ns`` and ``backlog_packets``, as for
-        :func:`ccbench.classify.occupancy.occupancy`. An arrival is when the backlog grows.
+        Events at the queue in order, with the columns ``time_ns`` and ``backlog_packets``, as for
+        :func:`ccbench.classify.occupancy.occupancy`. An increase of the backlog is an arrival.
     longest_s : float
-        In seconds; what is no longer is no pause.
+        Longest interval in seconds that is not a pause.
 
     Returns
     -------
     ndarray, shape (n_pauses, 3)
-        Of each, in nanoseconds: the last arrival before, since when it is empty, the next arrival.
+        For each pause in nanoseconds: the last arrival before it, the start of the empty queue, and
+        the next arrival.
 
     Raises
     ------
@@ -229,44 +229,44 @@ def pauses(events: pd.DataFrame, longest_s: float) -> npt.NDArray[np.int64]:
     backlog = events["backlog_packets"].to_numpy(dtype=np.float64)
     rises = np.flatnonzero(np.diff(backlog, prepend=0) > 0)
     before, after = rises[:-1], rises[1:]
-    # From one rise to the next it only falls: it is empty from the first 0 on.
+    # Between two rises the backlog only falls: the queue is empty from the first 0 on.
     empty = np.flatnonzero(backlog == 0)
     first = np.searchsorted(empty, before)
-    is_there = first < len(empty)
-    before, after = before[is_there], after[is_there]
-    drained = empty[first[is_there]]
+    exists = first < len(empty)
+    before, after = before[exists], after[exists]
+    drained = empty[first[exists]]
     waits_ns = times_ns[after] - times_ns[drained]
-    found = (drained < after) & (waits_ns > longest_s * 1e9)
-    return np.stack([times_ns[some[found]] for some in (before, drained, after)], axis=1)
+    is_pause = (drained < after) & (waits_ns > longest_s * 1e9)
+    return np.stack([times_ns[at[is_pause]] for at in (before, drained, after)], axis=1)
 
 
 def bridged(
     trace: npt.ArrayLike, events: pd.DataFrame, longest_s: float, *, from_s: float | None = None
 ) -> npt.NDArray[np.float32]:
-    """Return a trace with straight lines where the application paused.
+    """Return a trace with application pauses replaced by straight lines.
 
     Parameters
     ----------
     trace : array_like, shape (n_points,)
-        What :func:`~ccbench.classify.occupancy.occupancy` gives of the events.
+        The :func:`~ccbench.classify.occupancy.occupancy` of the events.
     events : DataFrame
-        As for :func:`pauses`.
+        See :func:`pauses`.
     longest_s : float
-        How long nothing may arrive without that being a pause, in seconds: more than a round trip
-        with a full queue, and than timeouts that are not to be bridged.
+        Longest interval without an arrival that is not a pause, in seconds: more than a round trip
+        with a full queue, and more than timeouts that are not to be bridged.
     from_s : float, optional
-        When the trace begins. Left out: with the first packet.
+        Start of the trace in seconds; by default the first packet.
 
     Raises
     ------
     InputError
-        As for :func:`pauses`.
+        See :func:`pauses`.
     """
     points = _points(trace)
     first_ns = events["time_ns"].iloc[0] if from_s is None else round(from_s * 1e9)
     places = (pauses(events, longest_s) - first_ns) / (STEP_S * 1e9)
     places = places[(places[:, 2] < len(points)) & (places[:, 0] >= 0)]
-    # Of the points, the last before the edge and the first from it on.
+    # The last point before the left edge, and the first point at or after the right edge.
     edges = np.stack([np.floor(places[:, 0]), np.ceil(places[:, 2])], axis=1).astype(int)
     is_pause = np.zeros(len(points), dtype=bool)
     for left, right in edges:
@@ -276,11 +276,11 @@ def bridged(
     usual = np.median(points[~is_pause])
     line = points.copy()
     for left, right in edges:
-        # What it held there: the point before the edge may be an arrival too early.
-        held = points[left : left + 2].max()
-        back = np.flatnonzero(points[right:] >= min(held, usual))
-        if back.size:
-            end = right + int(back[0])
+        # The backlog at the edge: the point before it may miss the last arrival.
+        at_edge = points[left : left + 2].max()
+        recovered = np.flatnonzero(points[right:] >= min(at_edge, usual))
+        if recovered.size:
+            end = right + int(recovered[0])
             line[left : end + 1] = np.linspace(line[left], points[end], end + 1 - left)
     return line.astype(np.float32)
 

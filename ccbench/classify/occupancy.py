@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of queue occupancy: what is compared when servers are classified."""
+"""Traces of queue occupancy, by which servers are classified."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 __all__ = ["DURATION_S", "STEP_S", "occupancy"]
 
-#: Time between two points of a trace, in seconds. The thesis does not say which it took; finer ones
-#: tell nothing more, as a packet takes 1.2 to 2.4 ms on its links.
+#: Time between two points of a trace in seconds. The thesis does not state it. A shorter interval
+#: adds no information, as a packet takes 1.2 to 2.4 ms on its links.
 STEP_S = 0.02
 
-#: How long traces are, in seconds: longer ones tell hardly more (section 2.3.3.3).
+#: Length of a trace in seconds; longer traces hardly improve accuracy (section 2.3.3.3).
 DURATION_S = 20.0
 
 
 def occupancy(
     events: pd.DataFrame, *, from_s: float | None = None, duration_s: float = DURATION_S
 ) -> npt.NDArray[np.float32]:
-    """Return how many packets wait in a queue, every :data:`STEP_S`.
+    """Return the number of packets in a queue at intervals of :data:`STEP_S`.
 
     Parameters
     ----------
     events : DataFrame
-        What happened at the queue, in order: columns ``time_ns`` and ``backlog_packets``, as in
+        Events at the queue in order, with the columns ``time_ns`` and ``backlog_packets``, as in
         ``queue`` of a :class:`~ccbench.run.run.Run`.
     from_s : float, optional
-        When the trace begins. Left out: with the first packet.
+        Start of the trace in seconds; by default the first packet.
     duration_s : float
-        How long it is.
+        Length of the trace in seconds.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def occupancy(
     Raises
     ------
     InputError
-        If the events end before the trace does.
+        If the events end before the end of the trace.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def occupancy(
     times_ns = events["time_ns"].to_numpy()
     points = round(duration_s / STEP_S)
     first_ns = times_ns[:1].sum() if from_s is None else round(from_s * 1e9)
-    lasts_s = (times_ns[-1:].sum() - first_ns) / 1e9
-    if lasts_s < duration_s - STEP_S:
-        allowed = f"{duration_s:g} s of events at least"
-        raise validation.bad("trace", f"{max(0.0, lasts_s):.3g} s", allowed, "observe for longer")
+    length_s = (times_ns[-1:].sum() - first_ns) / 1e9
+    if length_s < duration_s - STEP_S:
+        allowed = f"at least {duration_s:g} s of events"
+        raise validation.bad("trace", f"{max(0.0, length_s):.3g} s", allowed, "record for longer")
     at_ns = first_ns + np.arange(points) * round(STEP_S * 1e9)
     return backlog_at(events, at_ns).astype(np.float32)

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events at a queue, from captures of the packets before and after it.
+"""Events at a queue, from captures of the packets before and after it.
 
-A packet that was seen before the queue and not after it was dropped. The others waited: for the
-time between both, less what the way from one place to the other takes without waiting, which is the
-shortest time that any packet of the usual size took. (A queue that never was empty while both
-captures ran seems shorter by as much as it held at least: record from the beginning of a
-connection.)
+A packet in the first capture only was dropped. The waiting time of any other packet is the time
+between both captures minus the time without a queue, which is the minimum over all packets of the
+most frequent size. (If the queue was never empty during both captures, its length is underestimated
+by its minimum: record from the start of a connection.)
 
-The queue's direction is that of the largest flow of each capture, and what is counted is all
-packets to the address that receives that flow, whoever sent them. Packets are known again by what
-stays as it is where addresses and ports are translated: protocol, length, IP identification, and
-TCP's sequence and acknowledgement numbers.
+The direction of the queue is that of the largest flow of each capture; all packets to the receiver
+of that flow count. Packets are matched by the fields that do not change when addresses and ports
+are translated: protocol, length, IP identification, and TCP's sequence and acknowledgement numbers.
 """
 
 from __future__ import annotations
@@ -37,11 +35,11 @@ if TYPE_CHECKING:
 
 __all__ = ["queue_between"]
 
-#: Longer than any packet on the wire that is not a jumbo frame.
-_LONGEST_BYTES = 1600
-#: More packets than this share that were seen after the queue only are no accident.
-_MOST_STRANGERS = 0.01
-#: Of the transport header: ports and TCP's sequence and acknowledgement numbers.
+#: Upper bound of the size of a packet on the wire that is not a jumbo frame, in bytes.
+_MAX_PACKET_BYTES = 1600
+#: Maximum fraction of packets that are in the second capture only.
+_MAX_UNMATCHED = 0.01
+#: Bytes of the transport header with ports and TCP's sequence and acknowledgement numbers.
 _TRANSPORT_BYTES = 12
 _IPV4 = 4
 _FRAGMENT_OFFSET = 0x1FFF
@@ -56,26 +54,26 @@ class _Packet(NamedTuple):
 
 
 def queue_between(before: Path, after: Path) -> pd.DataFrame:
-    """Return what happened to every packet at the queue between two places.
+    """Return the events of all packets at the queue between two captures.
 
     Parameters
     ----------
     before, after : Path
-        Captures (pcap or pcapng) of what arrived at the queue and of what left it, at the same time
-        and by one clock. The first 96 bytes of each packet suffice.
+        Simultaneous captures (pcap or pcapng) before and after the queue with one clock. The first
+        96 bytes of each packet suffice.
 
     Returns
     -------
     DataFrame
-        Like ``queue`` of a :class:`~ccbench.run.run.Run`, times counted from the first packet. The
-        largest flow has the number 0, all others 1. What is before the first packet and after the
-        last one that both have seen is left out, as its fate is not known.
+        ``queue`` of a :class:`~ccbench.run.run.Run`, with times since the first packet. The largest
+        flow has the number 0, all others 1. Packets before the first and after the last packet in
+        both captures are excluded, as their fate is unknown.
 
     Raises
     ------
     InputError
-        If a capture is none, has packets that a network card has joined or cut off, or the two do
-        not belong together.
+        If a file is not a capture, has packets that a network card has merged or truncated, or the
+        two captures do not match.
     """
     (arrivals, largest), (departures, _) = _packets(before), _packets(after)
     left_ns = _matched(arrivals, departures, (before, after))
@@ -86,14 +84,14 @@ def queue_between(before: Path, after: Path) -> pd.DataFrame:
 
 def _packets(path: Path) -> tuple[list[_Packet], bytes]:
     """Return the packets in the queue's direction, in order of time, and the largest flow."""
-    packets = [_packet(one, path) for one in read_capture(path)]
+    packets = [_packet(packet, path) for packet in read_capture(path)]
     if not packets:
-        allowed = "one with IP packets"
-        raise validation.bad("capture", str(path), allowed, "record on the data's way")
+        allowed = "a capture with IP packets"
+        raise validation.bad("capture", str(path), allowed, "record on the path of the data")
     longest = max(packet.length for packet in packets)
-    if longest > _LONGEST_BYTES:
-        allowed = f"one of packets as they are on the wire, not of up to {longest} bytes"
-        step = "first run `ethtool -K IFACE gro off tso off gso off` on every interface on the way"
+    if longest > _MAX_PACKET_BYTES:
+        allowed = f"a capture of packets as on the wire, not of up to {longest} bytes"
+        step = "first run `ethtool -K IFACE gro off tso off gso off` on every interface of the path"
         raise validation.bad("capture", str(path), allowed, step)
     bytes_of: Counter[bytes] = Counter()
     for packet in packets:
@@ -108,7 +106,7 @@ def _packet(packet: IpPacket, path: Path) -> _Packet:
     headers = packet.headers
     is_ipv4 = headers[0] >> 4 == _IPV4
     if len(headers) < (IPV4_BYTES if is_ipv4 else IPV6_BYTES):
-        raise _cut_off(path)
+        raise _truncated(path)
     if is_ipv4:
         start = (headers[0] & 0xF) * 4
         protocol, addresses = headers[9], headers[12:20]
@@ -121,7 +119,7 @@ def _packet(packet: IpPacket, path: Path) -> _Packet:
     has_ports = is_first and protocol in {socket.IPPROTO_TCP, socket.IPPROTO_UDP}
     needed = min(_TRANSPORT_BYTES, packet.length - start)
     if len(transport) < needed:
-        raise _cut_off(path)
+        raise _truncated(path)
     kind = bytes([protocol])
     return _Packet(
         time_ns=packet.time_ns,
@@ -132,39 +130,39 @@ def _packet(packet: IpPacket, path: Path) -> _Packet:
     )
 
 
-def _cut_off(path: Path) -> InputError:
-    allowed = "one with the headers of every packet"
+def _truncated(path: Path) -> InputError:
+    allowed = "a capture with the headers of every packet"
     return validation.bad("capture", str(path), allowed, "record with tcpdump -s 96 or more")
 
 
 def _matched(
     arrivals: list[_Packet], departures: list[_Packet], names: tuple[Path, Path]
 ) -> npt.NDArray[np.int64]:
-    """Return when each packet was seen after the queue; -1 if it was not.
+    """Return the time of each packet after the queue, or -1 if it was dropped.
 
-    Of packets that are the same in all that identifies them, such as when all of a server's bear
-    the identification 0 and it sends one again, the latest that fits is meant: one that was dropped
-    is sent again only when its time has passed.
+    Several packets can have the same identity, for example a retransmission if a server sets all IP
+    identifications to 0. A departure is matched with the latest arrival before it, as a dropped
+    packet is retransmitted only after a timeout.
     """
     waiting: dict[bytes, list[int]] = {}
     for i, packet in enumerate(arrivals):
         waiting.setdefault(packet.identity, []).append(i)
     left_ns = np.full(len(arrivals), -1, dtype=np.int64)
-    strangers, matched = 0, 0
+    unmatched, matched = 0, 0
     for packet in departures:
         same = waiting.get(packet.identity, [])
-        place = bisect_right(same, packet.time_ns, key=lambda i: arrivals[i].time_ns)
-        if place:
-            left_ns[same.pop(place - 1)] = packet.time_ns
+        position = bisect_right(same, packet.time_ns, key=lambda i: arrivals[i].time_ns)
+        if position:
+            left_ns[same.pop(position - 1)] = packet.time_ns
             matched += 1
-        elif matched:  # those that come first may have waited when the capture began
-            strangers += 1
+        elif matched:  # the first departures may have arrived before the capture started
+            unmatched += 1
     if not matched:
-        allowed = "captures of the same packets by one clock, the one before the queue first"
-        step = "swap them if they are the other way round, or record both again"
+        allowed = "captures of the same packets with one clock, that before the queue first"
+        step = "swap them if they are in reverse order, or record both again"
         raise validation.bad("pair", " ".join(map(str, names)), allowed, step)
-    if strangers > _MOST_STRANGERS * (strangers + matched):
-        allowed = f"one that has what {names[1].name} has, of which it lacks {strangers} packets"
+    if unmatched > _MAX_UNMATCHED * (unmatched + matched):
+        allowed = f"a capture with all packets of {names[1].name}, but {unmatched} are missing"
         step = "record it again with a larger buffer, such as tcpdump -B 65536"
         raise validation.bad("capture", str(names[0]), allowed, step)
     return left_ns
@@ -179,9 +177,9 @@ def _events(
     passed = left_ns >= 0
     transits_ns = left_ns - times_ns
     usual = np.bincount(sizes[passed]).argmax()
-    way_ns = transits_ns[passed & (sizes == usual)].min()
-    # A smaller packet is on its way for less than the usual one.
-    waits_ns = np.maximum(transits_ns - way_ns, 0)
+    base_ns = transits_ns[passed & (sizes == usual)].min()
+    # The transit time of a smaller packet can be below that of a usual one.
+    waits_ns = np.maximum(transits_ns - base_ns, 0)
     codes = {name: EVENTS.index(name) for name in ("enqueue", "drop", "dequeue")}
     parts = (
         (codes["enqueue"], times_ns, np.ones(len(sizes), dtype=bool), 1),
@@ -201,7 +199,7 @@ def _events(
             )
             for code, at_ns, which, change in parts
         ]
-    ).sort_values("time_ns", kind="stable")  # at one time arrivals come first
+    ).sort_values("time_ns", kind="stable")  # of simultaneous events, arrivals come first
     frame["backlog_packets"] = frame["change"].cumsum()
     frame["backlog_bytes"] = (frame["change"] * frame["bytes"]).cumsum()
     frame["event"] = pd.Categorical.from_codes(frame["event"].to_numpy(), dtype=EVENT_DTYPE)

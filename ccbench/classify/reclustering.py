@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clustering of many observed servers, before and after, with its figures (Ware, section 2.5).
+"""Clustering of many observed servers, with counts and figures (Ware, section 2.5).
 
-:mod:`.relabel` has the method; :func:`recluster` applies it to folders of results.
+:mod:`.relabel` implements the method; :func:`recluster` applies it to folders of results.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from ccbench.classify.relabel import GroupClusters, Server, UnknownServers
     from ccbench.classify.setting import Setting
 
-    #: Shows the progress of a step: the items, their number, and the step's name.
+    #: Function of the items of a step, their number and its name; returns the items.
     Track = Callable[[Iterable[Any], int, str], Iterable[Any]]
 
 __all__ = ["Reclustering", "recluster"]
 
-#: Servers without a verdict, and traces that are none.
+#: Labels of servers without a verdict and of invalid traces.
 _NO_VERDICT, _INVALID = "no verdict", "invalid"
-#: Figures show no more clusters than these, the largest.
-_MOST_DRAWN = 8
+#: Maximum number of clusters in a figure, the largest ones.
+_MAX_DRAWN = 8
 
 
 def recluster(
@@ -48,23 +48,23 @@ def recluster(
     Parameters
     ----------
     folders : sequence of Path
-        Folders that :meth:`ccbench.classify.web.survey.Survey.run` has written, or those of single
+        Output folders of :meth:`ccbench.classify.web.survey.Survey.run`, or folders of single
         servers.
     groups : Path, optional
         A CSV file with the columns ``target`` and ``group``, as for
-        :func:`ccbench.classify.observed.read_groups`; left out, the groups of the results.
+        :func:`ccbench.classify.observed.read_groups`; by default the groups in the results.
     min_share : float
-        The part of a cluster that must have a label to give it to the rest.
+        Minimum fraction of a cluster with a label for the rest to get that label.
     cut : float, optional
-        The distance between clusters, in packets per point. By default the mean of the CCAs' limits
-        for each setting, beyond which a trace is unknown.
+        Distance between clusters, in packets per point. By default, in each setting, the mean of
+        the CCAs' limits, above which a trace is unknown.
     track : callable, optional
-        Is given the items of each step, their number and the step's name; returns the items.
+        Called with the items of each step, their number and the step's name; returns the items.
 
     Raises
     ------
     InputError
-        If a folder has no results, or one cannot be read.
+        If a folder has no results, or a result cannot be read.
 
     Examples
     --------
@@ -72,10 +72,10 @@ def recluster(
 
         recluster([Path("servers")]).counts("all")
     """
-    found = server_folders(folders)
-    of_groups = None if groups is None else read_groups(groups)
-    cuts = thresholds(found) if cut is None else {}
-    servers = read_servers(track(found, len(found), "reading servers"), of_groups)
+    paths = server_folders(folders)
+    group_of = None if groups is None else read_groups(groups)
+    cuts = thresholds(paths) if cut is None else {}
+    servers = read_servers(track(paths, len(paths), "reading servers"), group_of)
     if cut is not None:
         cuts = {trace.setting: cut for server in servers for trace in server.traces}
     sets = len({(s.group, t.setting) for s in servers if s.is_valid for t in s.traces})
@@ -93,7 +93,7 @@ def recluster(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reclustering:
-    """Servers before and after their traces were clustered.
+    """Servers before and after the clustering of their traces.
 
     Parameters
     ----------
@@ -102,9 +102,9 @@ class Reclustering:
     clustered : sequence of GroupClusters
         The clusters of each group and setting.
     unknown : UnknownServers, optional
-        The clusters of the servers that are still unknown; None if there is none.
+        The clusters of the servers that remain unknown; None without such servers.
     cuts : mapping of Setting to float
-        The distance between clusters, in packets per point.
+        Distance between clusters, in packets per point.
     """
 
     before: Sequence[Server]
@@ -114,12 +114,12 @@ class Reclustering:
     cuts: Mapping[Setting, float]
 
     def counts(self, group: str) -> dict[str, tuple[int, int]]:
-        """Return how many servers of a group have each label, before and after."""
+        """Return the numbers of servers of a group with each label, before and after."""
         before, after = (
-            Counter(one.label or _NO_VERDICT for one in servers if one.group == group)
+            Counter(server.label or _NO_VERDICT for server in servers if server.group == group)
             for servers in (self.before, self.after)
         )
-        # CCAs first, then those that have none.
+        # CCAs first, then servers without a CCA.
         order = sorted(before | after, key=lambda name: (name in {"unknown", _NO_VERDICT}, name))
         return {name: (before[name], after[name]) for name in order}
 
@@ -155,7 +155,7 @@ class Reclustering:
 
     def rows(self, group: GroupClusters) -> list[dict[str, Any]]:
         """Return the clusters of a group and setting."""
-        where = group.traces
+        ids = group.traces
         return [
             {
                 "group": group.group,
@@ -163,22 +163,22 @@ class Reclustering:
                 "cut": group.clustering.cut,
                 "label": label,
                 "size": one.size,
-                "medoid": self.before[where[one.medoid][0]].target,
-                "labels": dict(Counter(self.label_of(where[m]) for m in one.members).most_common()),
-                "targets": [self.before[where[member][0]].target for member in one.members],
+                "medoid": self.before[ids[one.medoid][0]].target,
+                "labels": dict(Counter(self.label_of(ids[m]) for m in one.members).most_common()),
+                "targets": [self.before[ids[member][0]].target for member in one.members],
             }
             for one, label in zip(group.clustering.clusters, group.labels, strict=True)
         ]
 
-    def label_of(self, where: tuple[int, int]) -> str:
-        """Return the label that a trace had."""
-        server, trace = where
+    def label_of(self, trace_id: tuple[int, int]) -> str:
+        """Return the previous label of a trace, given the indices of its server and the trace."""
+        server, trace = trace_id
         return self.before[server].traces[trace].label or _INVALID
 
-    def name_of(self, where: tuple[int, int]) -> str:
-        """Return the server of a trace, and what became of its label."""
-        server, trace = where
-        old, new = self.label_of(where), self.after[server].traces[trace].label or _INVALID
+    def name_of(self, trace_id: tuple[int, int]) -> str:
+        """Return the server of a trace with the trace's previous and new label."""
+        server, trace = trace_id
+        old, new = self.label_of(trace_id), self.after[server].traces[trace].label or _INVALID
         return f"{self.before[server].target} ({old if old == new else f'{old}, now {new}'})"
 
     def unknown_rows(self) -> list[dict[str, Any]]:
@@ -218,9 +218,8 @@ def _group_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
     )
 
     for group in report.clustered:
-        where, clusters = group.traces, group.clustering.clusters
-        points = [report.before[i].traces[j].points for i, j in where]
-        names = [report.name_of(place) for place in where]
+        points = [report.before[i].traces[j].points for i, j in group.traces]
+        names = [report.name_of(trace_id) for trace_id in group.traces]
         title = f"{group.group}, {group.setting.name}"
         name = f"{_file_name(group.group)}-{group.setting.name}"
         dendrogram = dendrogram_figure(group.clustering, names, group.labels, title=title)
@@ -233,13 +232,13 @@ def _group_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
                     others=[points[member] for member in one.members],
                 )
             ]
-            for one, label in zip(clusters, group.labels, strict=True)
+            for one, label in zip(group.clustering.clusters, group.labels, strict=True)
         ]
-        yield f"{name}-medoids", medoids_figure(rows[:_MOST_DRAWN], title=title)
+        yield f"{name}-medoids", medoids_figure(rows[:_MAX_DRAWN], title=title)
 
 
 def _file_name(group: str) -> str:
-    """Return a name that no other group has, and that is a file's."""
+    """Return a unique valid file name for a group."""
     safe = re.sub(r"[^\w.-]+", "-", group)[:80]
     digest = hashlib.sha256(group.encode()).hexdigest()[:8]
     return safe if safe == group else f"{safe}-{digest}"
@@ -255,7 +254,7 @@ def _unknown_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
     if report.unknown is None:
         return
     servers = [report.after[i] for i in report.unknown.servers]
-    clusters = report.unknown.clustering.clusters[:_MOST_DRAWN]
+    clusters = report.unknown.clustering.clusters[:_MAX_DRAWN]
     labels = [row["label"] for row in report.unknown_rows()]
     numbered = report.unknown.labels
     yield (

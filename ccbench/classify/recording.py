@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues that somebody has recorded, in any of the forms that a queue's record has."""
+"""Recorded queues in all supported file formats."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Recording", "read", "read_all"]
 
-#: A path whose rate, round trip or queue is this much away from a setting's is another one: CCAs
-#: look different there.
-_NEAR = 0.15
+#: Maximum relative difference of rate, round-trip time and queue from those of a setting: traces of
+#: CCAs differ on other paths.
+_TOLERANCE = 0.15
 
-#: Captures, of which two are one recording.
+#: Suffixes of captures, of which a pair is one recording.
 _CAPTURES = (".pcap", ".pcapng")
 
-#: Times are counted in nanoseconds, in 64 bits; more packets than that no queue holds.
+#: Latest time in seconds (nanoseconds must fit into 64 bits), and maximum queue in packets.
 _LATEST_S, _LONGEST_QUEUE = 9e9, 1e9
 
 _CSV_COLUMNS = ("time_s", "occupancy_packets")
@@ -42,16 +42,16 @@ _CSV_COLUMNS = ("time_s", "occupancy_packets")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recording:
-    """What happened at a queue, and where.
+    """The events at a queue and its setting.
 
     Parameters
     ----------
     events : DataFrame
-        Columns ``time_ns`` and ``backlog_packets``, in order.
+        Columns ``time_ns`` and ``backlog_packets``, in order of time.
     setting : Setting
         The bottleneck.
     name : str
-        Of what was read.
+        Name of the file or files.
     """
 
     events: pd.DataFrame
@@ -62,7 +62,7 @@ class Recording:
 def read(
     path: Path, setting: Setting | None = None, settings: Sequence[Setting] = SETTINGS
 ) -> Recording:
-    """Read what somebody has recorded.
+    """Read a recorded queue.
 
     Parameters
     ----------
@@ -70,107 +70,109 @@ def read(
         The folder of a run (``ccbench run -o``) or of a command (``ccbench shell -o``), a log of
         mm-link, or a CSV file with the columns ``time_s`` and ``occupancy_packets``.
     setting : Setting, optional
-        Where it was recorded. Runs and commands know this themselves.
+        The setting of the recording; by default that of the run or command.
     settings : sequence of Setting
-        Those that it may be.
+        The allowed settings.
 
     Raises
     ------
     InputError
-        If it is none of all this, or damaged, or the setting is not known.
+        If the format is not supported, the recording is damaged, or its setting is unknown.
     """
     if Command.is_in(path):
         command = Command.load(path)
         if "answers" in command.provenance:
             return _of_server(command, path, setting)
-    events, where = _content(path)
+    events, recorded_setting = _content(path)
     if setting is None:
-        setting = _like(where, settings)
+        setting = _nearest(recorded_setting, settings)
     return Recording(events=events, setting=setting, name=path.name)
 
 
 def read_all(
     paths: Sequence[Path], setting: Setting | None = None, settings: Sequence[Setting] = SETTINGS
 ) -> list[Recording]:
-    """Read what somebody has recorded: files, captures in pairs, and servers.
+    """Read files, pairs of captures, and folders of servers.
 
     Parameters
     ----------
     paths : sequence of Path
-        Each as for :func:`read`, or two captures one after the other, which are named ``.pcap`` or
-        ``.pcapng``: one from before the queue and one from after it, as for
-        :func:`ccbench.classify.pcap_pair.queue_between`, or the folder of a server (``ccbench
-        classify SERVER``), which has a download for each setting: those that are valid count.
+        Each a path for :func:`read`; or two consecutive captures with the suffix ``.pcap`` or
+        ``.pcapng``, from before and after the queue, for
+        :func:`ccbench.classify.pcap_pair.queue_between`; or the folder of a server (``ccbench
+        classify SERVER``), of whose downloads in each setting all valid ones are read.
     setting, settings
-        As for :func:`read`; captures do not know the setting. Of a server, only its download in
-        this setting counts.
+        See :func:`read`; captures need a setting. Of a server, only its download in this setting is
+        read.
 
     Raises
     ------
     InputError
-        As for :func:`read` and :func:`~ccbench.classify.pcap_pair.queue_between`, or if a capture
-        has no other beside it.
+        See :func:`read` and :func:`~ccbench.classify.pcap_pair.queue_between`; or if the second
+        capture of a pair is missing.
     """
-    found = []
+    recordings = []
     rest = iter(paths)
     for path in rest:
         if downloads := _downloads(path, setting):
-            found += downloads
+            recordings += downloads
             continue
         if path.suffix not in _CAPTURES:
-            found.append(read(path, setting, settings))
+            recordings.append(read(path, setting, settings))
             continue
         after = next(rest, None)
         if after is None or after.suffix not in _CAPTURES:
-            allowed = "followed by the one from after the queue"
-            raise validation.bad("capture", str(path), allowed, "name both, that from before first")
-        where = _like(None, settings) if setting is None else setting
+            allowed = "followed by the capture after the queue"
+            raise validation.bad("capture", str(path), allowed, "name BEFORE.pcap AFTER.pcap")
+        chosen = _nearest(None, settings) if setting is None else setting
         name = f"{path.name}, {after.name}"
-        found.append(Recording(events=queue_between(path, after), setting=where, name=name))
-    return found
+        events = queue_between(path, after)
+        recordings.append(Recording(events=events, setting=chosen, name=name))
+    return recordings
 
 
 def _downloads(path: Path, setting: Setting | None) -> list[Recording]:
-    """Return the valid downloads in the folder of a server; nothing if it is none."""
+    """Return the valid downloads in the folder of a server, or none of another folder."""
     folders = [folder for folder in sorted(path.glob("*/")) if Command.is_in(folder)]
-    found, errors = [], []
+    valid, errors = [], []
     for folder in folders:
         if setting is None or folder.name == setting.name:
             try:
-                found.append(_of_server(Command.load(folder), folder, setting))
+                valid.append(_of_server(Command.load(folder), folder, setting))
             except InputError as error:
                 errors.append(error)
-    if errors and not found:
+    if errors and not valid:
         raise errors[0]
-    if folders and not found and setting is not None:
+    if folders and not valid and setting is not None:
         names = ", ".join(folder.name for folder in folders)
-        raise validation.bad("setting", setting.name, f"one of {names}", f"as {path} has no other")
-    return found
+        step = f"choose a setting of {path}"
+        raise validation.bad("setting", setting.name, f"one of {names}", step)
+    return valid
 
 
 def _of_server(command: Command, path: Path, setting: Setting | None) -> Recording:
-    """Return what was recorded of a server, if it is valid."""
+    """Return the recording of a download from a server, which must be valid."""
     try:
-        where = Setting.named(command.provenance["setting"])
-        check_download(command, where)
+        recorded_setting = Setting.named(command.provenance["setting"])
+        check_download(command, recorded_setting)
     except KeyError as error:
         step = "leave it out"
         raise validation.bad("download", str(path), f"one with its {error}", step) from error
     except ServerError as error:
-        step = "leave it out, or ask the server again"
+        step = "leave it out, or measure the server again"
         raise validation.bad("download", str(path), f"valid ({error})", step) from error
-    if setting not in {None, where}:
+    if setting not in {None, recorded_setting}:
         assert setting is not None
-        allowed = f"{where.name} for {path}, where that was recorded"
+        allowed = f"{recorded_setting.name}, the setting of {path}"
         raise validation.bad("setting", setting.name, allowed, "leave it out")
     name = f"{path.absolute().parent.name}/{path.name}"
-    return Recording(events=command.queue, setting=where, name=name)
+    return Recording(events=command.queue, setting=recorded_setting, name=name)
 
 
 def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
-    """Return what a file or folder has, and where it was recorded if it knows."""
+    """Return the events in a file or folder, and its setting if it contains one."""
     if not path.exists():
-        raise validation.bad("file", str(path), "there", "name a record of a queue")
+        raise validation.bad("file", str(path), "an existing file", "name a recorded queue")
     if (path / "run.json").is_file():
         run = Run.load(path)
         return run.queue_events(), _of_link(run.scenario.bottlenecks[0], run.scenario.rtt_ms)
@@ -178,18 +180,16 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
         command = Command.load(path)
         return command.queue, _of_link(command.bottleneck, command.provenance["rtt_ms"])
     if path.is_dir():
-        allowed = "one of a run, of a command or of a server that was observed"
-        step = (
-            "name what `ccbench run -o` or `ccbench shell -o` has written, or one server's folder"
-        )
+        allowed = "the folder of a run, a command or a server"
+        step = "name a folder written by `ccbench run -o`, `ccbench shell -o` or `ccbench classify`"
         raise validation.bad("folder", str(path), allowed, step)
     if path.is_char_device():
-        raise validation.bad("file", str(path), "no device", "name a record of a queue")
+        raise validation.bad("file", str(path), "a regular file", "name a recorded queue")
     if path.suffix == ".csv":
         return _from_csv(path), None
     try:
         return replay(LinkLog.read(path)), None
-    except EngineError as error:  # whoever names a file is to blame for what is in it
+    except EngineError as error:  # a damaged file is an input error
         allowed = "a log of mm-link, a .csv file, two captures (.pcap, .pcapng), or a folder"
         raise validation.bad("file", str(path), allowed, f"name one ({error})") from error
 
@@ -200,21 +200,21 @@ def _of_link(link: Bottleneck, rtt_ms: float) -> Setting:
     return Setting(bandwidth_mbps=link.mean_mbps, rtt_ms=rtt_ms, queue_packets=packets)
 
 
-def _like(where: Setting | None, settings: Sequence[Setting]) -> Setting:
-    """Return the setting that is meant."""
+def _nearest(recorded: Setting | None, settings: Sequence[Setting]) -> Setting:
+    """Return the setting that is within the tolerance of the recorded one."""
     names = ", ".join(setting.name for setting in settings)
-    step = f"name the one that it is like (one of {names})"
-    if where is None:
-        raise validation.bad("setting", None, "named, as this file does not know it", step)
+    step = f"name the most similar setting (one of {names})"
+    if recorded is None:
+        raise validation.bad("setting", None, "given, as this file does not contain it", step)
     for setting in settings:
         pairs = (
-            (where.bandwidth_mbps, setting.bandwidth_mbps),
-            (where.rtt_ms, setting.rtt_ms),
-            (where.queue_packets, setting.queue_packets),
+            (recorded.bandwidth_mbps, setting.bandwidth_mbps),
+            (recorded.rtt_ms, setting.rtt_ms),
+            (recorded.queue_packets, setting.queue_packets),
         )
-        if all(abs(ours / theirs - 1) <= _NEAR for ours, theirs in pairs):
+        if all(abs(actual / nominal - 1) <= _TOLERANCE for actual, nominal in pairs):
             return setting
-    raise validation.bad("setting", where.name, f"about one of {names}", step)
+    raise validation.bad("setting", recorded.name, f"about one of {names}", step)
 
 
 def _from_csv(path: Path) -> pd.DataFrame:
@@ -225,12 +225,12 @@ def _from_csv(path: Path) -> pd.DataFrame:
     except (OSError, ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_CSV_COLUMNS)}, both numbers"
         reason = f"there is no column {error}" if isinstance(error, KeyError) else error
-        raise validation.bad("file", str(path), allowed, f"mend it ({reason})") from error
-    # Neither is true of NaN.
-    fine = times_s.between(0, _LATEST_S).all() and packets.between(0, _LONGEST_QUEUE).all()
-    if not fine or not times_s.is_monotonic_increasing:
-        allowed = "finite times from 0 on in their order, and queues of 0 packets or more"
-        raise validation.bad("file", str(path), allowed, "mend it")
+        raise validation.bad("file", str(path), allowed, f"correct it ({reason})") from error
+    # Both are false for NaN.
+    in_range = times_s.between(0, _LATEST_S).all() and packets.between(0, _LONGEST_QUEUE).all()
+    if not in_range or not times_s.is_monotonic_increasing:
+        allowed = "ascending finite times from 0, and queues of 0 packets or more"
+        raise validation.bad("file", str(path), allowed, "correct it")
     return pd.DataFrame({"time_ns": (times_s * 1e9).round(), "backlog_packets": packets}).astype(
         {"time_ns": "int64"}
     )

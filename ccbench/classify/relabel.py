@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Second thoughts about what is unknown, once many servers were observed (Ware, section 2.5).
+"""Labels for unknown servers by clustering the traces of many servers (Ware, section 2.5).
 
-A trace that is too far from all of the training set may be near to those of other servers. Within a
-group of servers that probably run the same, such as those of a CDN, the traces of each setting are
-clustered, and unknown and invalid ones get the label that part of their cluster has. Then the
-settings vote again. What is unknown after that is clustered across groups: servers in one cluster
-probably run the same unknown CCA.
+A trace that is too far from the training set may be close to traces of other servers. Within a
+group of servers that probably run the same CCA, such as those of a CDN, the traces of each setting
+are clustered, and unknown and invalid traces get the label of a sufficient part of their cluster.
+Then the settings vote again. Servers that remain unknown are clustered across groups: those in one
+cluster probably run the same unknown CCA.
 
-The thesis leaves room in four places. Here
+The thesis leaves four details open. Here,
 
-- a cluster in which several CCAs have their share gives the label that most of its traces have; of
-  a tie, the one whose nearest trace is nearest to the training set, as the vote does;
-- servers whose traces are all invalid are not clustered at all, as nothing becomes of them and they
-  would only dilute the shares of others;
+- if several CCAs have a sufficient part of a cluster, its label is the most frequent one; a tie is
+  decided, as in the vote, by the smallest distance to the training set;
+- servers without a valid trace are not clustered, as they get no label and would dilute the
+  fractions of the other labels;
 - invalid traces that get no label do not vote;
-- unknown servers are clustered and not their traces, so that one of them is in one cluster, and
-  four settings tell more than one: :func:`unknown_servers`.
+- unknown servers are clustered instead of their traces, so that each is in one cluster that
+  considers all four settings: :func:`unknown_servers`.
 """
 
 from __future__ import annotations
@@ -49,24 +49,25 @@ __all__ = [
     "unknown_servers",
 ]
 
-#: What part of a cluster must have a label to give it to the rest (section 2.5.1).
+#: Minimum fraction of a cluster with a label for the rest to get that label (section 2.5.1).
 MIN_SHARE = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ObservedTrace:
-    """A trace of a server, and what was concluded from it.
+    """A trace of a server with its label.
 
     Parameters
     ----------
     setting : Setting
-        Where it was observed.
+        The bottleneck of the observation.
     points : ndarray, shape (n_points,)
         Packets in the queue.
     label : str or None
-        A CCA, or unknown; None if the trace is invalid, such as one that has not used the link.
+        A CCA, or unknown; None if the trace is invalid, for example if it does not use the link.
     distance : float
-        To the nearest one of the training set, in packets per point; infinite if that is not known.
+        Distance to the nearest trace of the training set, in packets per point; infinite if it is
+        not available.
     """
 
     setting: Setting
@@ -77,18 +78,17 @@ class ObservedTrace:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Server:
-    """A server, and what was concluded about it.
+    """A server with its label.
 
     Parameters
     ----------
     target : str
-        Its name.
+        Name of the server.
     group : str
-        What it belongs to, such as a CDN.
+        Group of the server, such as a CDN.
     label : str or None
         A CCA, or unknown; None if there is no verdict.
     traces : tuple of ObservedTrace
-        Its traces.
     """
 
     target: str
@@ -104,21 +104,18 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupClusters:
-    """The clusters of a group's traces of one setting.
+    """Clusters of a group's traces in one setting.
 
     Parameters
     ----------
     group : str
-        The group.
     setting : Setting
-        The setting.
     traces : tuple of (int, int)
-        What was clustered: which server, and which of its traces.
+        Indices of the server and of its trace, for each clustered trace.
     clustering : Clustering
-        The clusters; its numbers are positions in `traces`.
+        The clusters, of indices into `traces`.
     labels : tuple of str
-        For each cluster the label that it gives to its unknown and invalid traces, or unknown if it
-        gives none.
+        Label that each cluster gives to its unknown and invalid traces; unknown if it gives none.
     """
 
     group: str
@@ -130,15 +127,14 @@ class GroupClusters:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UnknownServers:
-    """Servers that nothing known is like, by what they are like.
+    """Clusters of unknown servers.
 
     Parameters
     ----------
     servers : tuple of int
-        Which ones.
+        Indices of the servers.
     clustering : Clustering
-        The clusters; its numbers are positions in `servers`. Distances are in multiples of the
-        cut of the setting.
+        The clusters, of indices into `servers`. Distances are multiples of the setting's cut.
     """
 
     servers: tuple[int, ...]
@@ -146,71 +142,69 @@ class UnknownServers:
 
     @property
     def labels(self) -> dict[int, str]:
-        """For each of the servers ``unknown #1`` and so on: the cluster that it is in."""
+        """Cluster of each server: ``unknown #1`` and so on."""
         return {
             self.servers[member]: f"{UNKNOWN} #{number}"
-            for number, one in enumerate(self.clustering.clusters, start=1)
-            for member in one.members
+            for number, cluster in enumerate(self.clustering.clusters, start=1)
+            for member in cluster.members
         }
 
 
 def group_clusters(
     servers: Sequence[Server], cuts: Mapping[Setting, float], *, min_share: float = MIN_SHARE
 ) -> Iterator[GroupClusters]:
-    """Cluster the traces of each group and setting, one after the other.
+    """Yield the clusters of the traces of each group and setting.
 
     Parameters
     ----------
     servers : sequence of Server
-        All that were observed.
+        All observed servers.
     cuts : mapping of Setting to float
-        How far apart clusters are at least, in packets per point.
+        Minimum distance between clusters, in packets per point.
     min_share : float
-        What part of a cluster's traces must have a label for the cluster to give it: above 0, at
+        Minimum fraction of a cluster's traces with a label for the cluster to give it: above 0, at
         most 1.
 
     Raises
     ------
     InputError
-        If the share is out of range, there is no cut for a setting, or the lengths of traces
-        differ.
+        If the fraction is out of range, a setting has no cut, or the lengths of traces differ.
     """
     shares = validation.Range(0, 1, low_open=True)
     validation.number("min_share", min_share, shares, example=MIN_SHARE)
-    found: dict[tuple[str, Setting], list[tuple[int, int]]] = {}
+    indices_of: dict[tuple[str, Setting], list[tuple[int, int]]] = {}
     for i, server in enumerate(servers):
         if server.is_valid:
             for j, trace in enumerate(server.traces):
-                found.setdefault((server.group, trace.setting), []).append((i, j))
-    for (group, setting), where in found.items():
-        traces = [servers[i].traces[j] for i, j in where]
+                indices_of.setdefault((server.group, trace.setting), []).append((i, j))
+    for (group, setting), indices in indices_of.items():
+        traces = [servers[i].traces[j] for i, j in indices]
         distances = trace_distances([trace.points for trace in traces])
         clustering = cluster(distances, _cut(setting, cuts))
         labels = [
-            _given([traces[member] for member in one.members], min_share)
+            _label_of([traces[member] for member in one.members], min_share)
             for one in clustering.clusters
         ]
         yield GroupClusters(
             group=group,
             setting=setting,
-            traces=tuple(where),
+            traces=tuple(indices),
             clustering=clustering,
             labels=tuple(labels),
         )
 
 
 def relabelled(servers: Sequence[Server], clustered: Sequence[GroupClusters]) -> list[Server]:
-    """Give labels of clusters to their unknown and invalid traces, and let the settings vote again.
+    """Label unknown and invalid traces with their cluster's label, and repeat the vote.
 
-    Traces of another known CCA keep their label, and servers without a valid trace stay as they
-    are.
+    Traces with the label of another CCA keep it. Servers without a valid trace do not change.
 
     Parameters
     ----------
     servers : sequence of Server
-        All that were observed.
+        All observed servers.
     clustered : sequence of GroupClusters
-        Theirs.
+        The clusters of their traces.
 
     Examples
     --------
@@ -221,34 +215,34 @@ def relabelled(servers: Sequence[Server], clustered: Sequence[GroupClusters]) ->
     ...     return Server(target=name, group="cdn", label=label, traces=(trace,))
     >>> servers = [server("a", "cubic", 30), server("b", "unknown", 31), server("c", "unknown", 3)]
     >>> clustered = list(group_clusters(servers, {SETTINGS[0]: 2.0}))
-    >>> [one.label for one in relabelled(servers, clustered)]
+    >>> [server.label for server in relabelled(servers, clustered)]
     ['cubic', 'cubic', 'unknown']
     """
-    given = {
+    new_labels = {
         group.traces[member]: label
         for group in clustered
         for one, label in zip(group.clustering.clusters, group.labels, strict=True)
         for member in one.members
         if label != UNKNOWN
     }
-    return [_voted(i, server, given) for i, server in enumerate(servers)]
+    return [_voted(i, server, new_labels) for i, server in enumerate(servers)]
 
 
 def unknown_servers(
     servers: Sequence[Server], cuts: Mapping[Setting, float]
 ) -> UnknownServers | None:
-    """Cluster the servers that are unknown, of all groups.
+    """Cluster the unknown servers of all groups.
 
-    The distance of two servers is the mean, over the settings in which both were observed, of the
-    distance of their traces as a multiple of the setting's cut; so the cut of servers is 1. Two
-    that have no setting in common are in no cluster together unless others link them.
+    The distance of two servers is the distance of their traces as a multiple of the setting's cut,
+    averaged over the settings in which both were observed; so the cut of servers is 1. Two servers
+    without a common setting are in one cluster only if other servers link them.
 
     Parameters
     ----------
     servers : sequence of Server
-        All that were observed, such as :func:`relabelled` returns them.
+        All observed servers, as returned by :func:`relabelled`.
     cuts : mapping of Setting to float
-        As for :func:`group_clusters`.
+        See :func:`group_clusters`.
 
     Returns
     -------
@@ -258,27 +252,27 @@ def unknown_servers(
     Raises
     ------
     InputError
-        As for :func:`group_clusters`.
+        See :func:`group_clusters`.
     """
     unknown = [i for i, server in enumerate(servers) if server.label == UNKNOWN]
     if not unknown:
         return None
     sums, counts = np.zeros((2, len(unknown), len(unknown)))
     traces: dict[Setting, list[tuple[int, ObservedTrace]]] = {}
-    for place, i in enumerate(unknown):
+    for row, i in enumerate(unknown):
         for trace in servers[i].traces:
             if trace.label is not None:
-                traces.setdefault(trace.setting, []).append((place, trace))
+                traces.setdefault(trace.setting, []).append((row, trace))
     for setting, some in traces.items():
         distances = trace_distances([trace.points for _, trace in some])
-        places = [place for place, _ in some]
-        # Adds up what several traces of a server in one setting have.
-        pairs = tuple(np.meshgrid(places, places, indexing="ij"))
+        rows = [row for row, _ in some]
+        # A server may have several traces in one setting; add.at sums over all of them.
+        pairs = tuple(np.meshgrid(rows, rows, indexing="ij"))
         np.add.at(sums, pairs, distances / _cut(setting, cuts))
         np.add.at(counts, pairs, 1)
-    # Farther than any that were compared, and than the cut.
-    apart = 2 * max(1.0, float((sums / np.maximum(counts, 1)).max()))
-    means = np.where(counts > 0, sums / np.maximum(counts, 1), apart)
+    # Greater than all measured distances and than the cut.
+    incomparable = 2 * max(1.0, float((sums / np.maximum(counts, 1)).max()))
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), incomparable)
     means = (means + means.T) / 2  # sums in another order may differ in the last bit
     np.fill_diagonal(means, 0)
     return UnknownServers(servers=tuple(unknown), clustering=cluster(means, cut=1))
@@ -286,28 +280,28 @@ def unknown_servers(
 
 def _cut(setting: Setting, cuts: Mapping[Setting, float]) -> float:
     if setting not in cuts:
-        known = [one.name for one in cuts]
-        raise validation.bad("cuts", known, f"given for {setting.name} too", "add it")
+        names = [each.name for each in cuts]
+        raise validation.bad("cuts", names, f"given for {setting.name} too", "add it")
     above_0 = validation.Range(0, low_open=True)
     return validation.number("cut", cuts[setting], above_0, example=1)
 
 
-def _given(traces: Sequence[ObservedTrace], min_share: float) -> str:
-    """Return the label that a cluster gives."""
-    known = [trace for trace in traces if trace.label not in {None, UNKNOWN}]
-    counts = Counter(trace.label for trace in known)
-    enough = [one for one in known if counts[one.label] / len(traces) >= min_share]
+def _label_of(traces: Sequence[ObservedTrace], min_share: float) -> str:
+    """Return the label of a cluster."""
+    labelled = [trace for trace in traces if trace.label not in {None, UNKNOWN}]
+    counts = Counter(trace.label for trace in labelled)
+    enough = [trace for trace in labelled if counts[trace.label] / len(traces) >= min_share]
     if not enough:
         return UNKNOWN
-    best = min(enough, key=lambda one: (-counts[one.label], one.distance, one.label))
+    best = min(enough, key=lambda trace: (-counts[trace.label], trace.distance, trace.label))
     return str(best.label)
 
 
-def _voted(i: int, server: Server, given: Mapping[tuple[int, int], str]) -> Server:
-    """Return a server with new labels."""
+def _voted(i: int, server: Server, new_labels: Mapping[tuple[int, int], str]) -> Server:
+    """Return a server with the new labels and their vote."""
     traces = tuple(
-        replace(trace, label=given[i, j])
-        if trace.label in {None, UNKNOWN} and (i, j) in given
+        replace(trace, label=new_labels[i, j])
+        if trace.label in {None, UNKNOWN} and (i, j) in new_labels
         else trace
         for j, trace in enumerate(server.traces)
     )

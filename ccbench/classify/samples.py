@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of a training set: runs of known CCAs, and recordings of servers whose CCA is known."""
+"""Sources of a training set: runs of known CCAs, and recordings of servers with known CCAs."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def train_on_runs(
     engine: str | Engine = "kernel",
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> TrainingSet:
-    """Make a training set of runs, as ``ccbench classify-train`` does.
+    """Create a training set from runs, as ``ccbench classify-train`` does.
 
     Parameters
     ----------
     ccas : sequence of str
-        The CCAs to be known.
+        The CCAs of the training set.
     settings : sequence of Setting
         The bottlenecks at which they are observed.
     repetitions : int
-        Runs of each CCA in each setting and variation, with seeds of their own.
+        Runs of each CCA in each setting and variation, each with its own seed.
     engine : str or Engine
         The engine of the runs.
     on_progress : callable, optional
-        Is called with the number of runs that are done, and of all.
+        Called with the number of finished runs and the total number.
 
     Raises
     ------
@@ -73,8 +73,8 @@ def train_on_runs(
                 on_progress(done, total)
                 yield sample
 
-    learnt, tested = (tuple(observed(*part)) for part in parts)
-    return train(learnt, tested, resolved.provenance())
+    training_samples, test_samples = (tuple(observed(*part)) for part in parts)
+    return train(training_samples, test_samples, resolved.provenance())
 
 
 def recorded_samples(
@@ -82,30 +82,30 @@ def recorded_samples(
     setting: Setting | None = None,
     settings: Sequence[Setting] = SETTINGS,
 ) -> list[Sample]:
-    """Return samples of recordings whose CCA is known, for a training set to be extended.
+    """Return samples of recordings with known CCAs, to extend a training set.
 
     Parameters
     ----------
     files : mapping of str to sequence of Path
         The recordings of each CCA.
     setting, settings
-        As for :func:`ccbench.classify.recording.read_all`.
+        See :func:`ccbench.classify.recording.read_all`.
 
     Raises
     ------
     InputError
-        If a recording cannot be read, or a CCA is called unknown.
+        If a recording cannot be read, or a CCA has the name ``unknown``.
     """
     if UNKNOWN in files:
-        raise validation.bad("cca", UNKNOWN, "the name of a congestion control", "choose another")
+        raise validation.bad("cca", UNKNOWN, "the name of a CCA", "choose another name")
     return [
         Sample(
             cca=cca,
-            setting=one.setting,
+            setting=recording.setting,
             variation=Variation(name="recorded"),
             seed=number,
-            trace=occupancy(one.events),
+            trace=occupancy(recording.events),
         )
         for cca, paths in files.items()
-        for number, one in enumerate(read_all(paths, setting, settings))
+        for number, recording in enumerate(read_all(paths, setting, settings))
     ]

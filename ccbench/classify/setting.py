@@ -13,16 +13,16 @@ __all__ = ["LOW_RATE", "SETTINGS", "Setting"]
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A bottleneck before which CCAs show what they are.
+    """A bottleneck at which servers are observed.
 
     Parameters
     ----------
     bandwidth_mbps : float
-        The link's rate in Mbit/s.
+        Link rate in Mbit/s.
     rtt_ms : float
-        The base round-trip time to the server, with what is added to it, in milliseconds.
+        Base round-trip time to the server, including added delay, in milliseconds.
     queue_packets : int
-        What the drop-tail queue holds: about a BDP.
+        Capacity of the drop-tail queue in packets: about 1 BDP.
 
     Raises
     ------
@@ -53,32 +53,32 @@ class Setting:
         Raises
         ------
         InputError
-            If it is not the name of one.
+            If the name is invalid.
 
         Examples
         --------
         >>> Setting.named("0.3bw-275rtt-16q").rtt_ms
         275.0
         """
-        found = re.fullmatch(r"(\d+\.?\d*)bw-(\d+\.?\d*)rtt-(\d{1,7})q", name, re.ASCII)
-        if found is None:
+        match = re.fullmatch(r"(\d+\.?\d*)bw-(\d+\.?\d*)rtt-(\d{1,7})q", name, re.ASCII)
+        if match is None:
             allowed = "Mbit/s, ms and packets such as 5bw-85rtt-64q"
-            raise validation.bad("setting", name, allowed, "write it like that")
-        mbps, rtt_ms, packets = found.groups()
+            raise validation.bad("setting", name, allowed, "write it in this form")
+        mbps, rtt_ms, packets = match.groups()
         return cls(bandwidth_mbps=float(mbps), rtt_ms=float(rtt_ms), queue_packets=int(packets))
 
     @property
     def name(self) -> str:
-        """As the thesis writes it."""
+        """Name of the setting in the notation of the thesis."""
         return f"{self.bandwidth_mbps:g}bw-{self.rtt_ms:g}rtt-{self.queue_packets}q"
 
 
-#: The four in which the thesis found traces told apart best.
+#: The four settings with the best classification accuracy in the thesis.
 SETTINGS = tuple(
     Setting(bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms, queue_packets=queue_packets)
     for bandwidth_mbps, queue_packets in ((5, 64), (10, 128))
     for rtt_ms in (85, 130)
 )
 
-#: For servers that are far away or slow (section 2.5.3).
+#: Setting for distant or slow servers (section 2.5.3).
 LOW_RATE = Setting(bandwidth_mbps=0.3, rtt_ms=275, queue_packets=16)

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distance to the nearest trace beyond which a CCA is unknown (Ware, section 2.3.3.4).
+"""Limit of the distance to the nearest trace above which a CCA is unknown (Ware, section 2.3.3.4).
 
-Traces of one CCA are near each other: the threshold is a quantile of their distances. Which one,
-unknown CCAs tell, and those that are known play them: each in turn is left out of the training set.
-A threshold that is too low calls known ones unknown, one that is too high unknown ones known.
+Traces of one CCA are close to each other: the threshold is a quantile of their distances. The
+quantile is chosen by cross-validation, in which each CCA in turn is left out of the training set
+and plays the unknown CCA. Too low a threshold labels known CCAs unknown; too high a threshold
+labels unknown CCAs known.
 
-The thesis has one distance for all CCAs of a setting. But they are not alike in how unlike their
-own traces are: how long BBR's queue is depends on the delivery rates that it happens to measure,
-and two of its traces can be three times as far apart as any two of Reno's. So a CCA has a limit of
-its own where its quantile is greater than that of all together.
+The thesis has one distance for all CCAs of a setting. But the spread of traces differs between
+CCAs: BBR's queue depends on its random delivery rate samples, and two of its traces can be three
+times as far apart as any two of Reno's. Therefore a CCA has its own limit if its quantile is
+greater than that of all CCAs together.
 """
 
 from __future__ import annotations
@@ -29,39 +30,39 @@ if TYPE_CHECKING:
     from ccbench.classify.dtw import Many
 
 __all__ = [
-    "HARDLY",
+    "ERROR_TOLERANCE",
     "Threshold",
     "choose_threshold",
-    "chosen_before",
     "limits",
+    "refit_threshold",
     "same_cca_distances",
 ]
 
-#: What of the sum of both shares of errors is hardly a difference.
-HARDLY = 0.03
+#: Insignificant difference in the sum of both error rates.
+ERROR_TOLERANCE = 0.03
 
-#: Those that are tried. The thesis's choices are between 0.90 and 0.95 (Table 2.3), where traces of
-#: a CCA were three of one kind. Ours differ on purpose, and a trace is near to some of them only.
+#: Candidate quantiles. The thesis chose between 0.90 and 0.95 (Table 2.3), with three traces of
+#: each CCA under equal conditions. Here conditions vary, and a trace is close to only some others.
 _QUANTILES = np.round(np.arange(0.01, 1.0, 0.01), 2)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold:
-    """A threshold, and what it costs.
+    """A threshold and its error rates.
 
     Parameters
     ----------
     distance : float
-        That of all CCAs together, in packets per point.
+        Limit of all CCAs together, in packets per point.
     limits : mapping of str to float
-        That of each CCA, at least `distance`: beyond it a trace whose nearest one is of this CCA is
-        unknown, as for :class:`~ccbench.classify.classifier.CCAClassifier`.
+        Limit of each CCA, at least `distance`: a trace whose nearest trace is of this CCA is
+        unknown above it, as for :class:`~ccbench.classify.classifier.CCAClassifier`.
     quantile : float
-        Which quantile of the distances between traces of one CCA all these are.
+        Quantile of the distances between traces of one CCA that defines all limits.
     false_unknown : float
-        The share of traces of known CCAs that it calls unknown.
+        Fraction of traces of known CCAs that are labelled unknown.
     false_known : float
-        The share of traces whose CCA was left out that it does not call unknown.
+        Fraction of traces of CCAs left out of the training set that are not labelled unknown.
     """
 
     distance: float
@@ -72,7 +73,7 @@ class Threshold:
 
     @property
     def typical(self) -> float:
-        """The mean of the limits of the CCAs: what to expect of one that is not known."""
+        """Mean limit of the CCAs: the expected limit of an unknown CCA."""
         return sum(self.limits.values()) / len(self.limits)
 
 
@@ -81,17 +82,17 @@ def choose_threshold(
 ) -> Threshold:
     """Choose the threshold of a setting.
 
-    Of quantiles from 0.01 to 0.99, it is the largest whose sum of both shares of errors is hardly
-    more (:data:`HARDLY`) than the smallest one. About there the sum changes little, and the lowest
-    would be somewhere else with every other sample. Real paths have more noise than these traces,
-    and a label that is wrong has to be that of several settings until it is a server's.
+    It is the largest quantile from 0.01 to 0.99 whose sum of both error rates exceeds the minimum
+    by at most :data:`ERROR_TOLERANCE`. The sum is flat around its minimum, whose position depends
+    on the sample. The largest quantile is preferred because real paths have more noise than these
+    traces, and because a wrong label must win in several settings to become the server's label.
 
     Parameters
     ----------
     traces, labels
-        The training set of the setting; at least two traces of some CCA, and two CCAs.
+        The training set of the setting, with at least two CCAs and two traces of some CCA.
     tested, tested_labels
-        Other traces, of the same CCAs.
+        Other traces of the same CCAs.
 
     Examples
     --------
@@ -108,7 +109,7 @@ def choose_threshold(
     false_unknown = 1 - _within(distances, indices, candidates)
     false_known = _within(np.where(is_own, np.inf, distances), indices, candidates)
     errors = false_unknown + false_known
-    best = int(np.flatnonzero(errors <= errors.min() + HARDLY)[-1])
+    best = int(np.flatnonzero(errors <= errors.min() + ERROR_TOLERANCE)[-1])
     return Threshold(
         distance=float(pooled[best]),
         limits=dict(zip(known.tolist(), candidates[:, best].tolist(), strict=True)),
@@ -118,15 +119,15 @@ def choose_threshold(
     )
 
 
-def chosen_before(before: Threshold, traces: Many, labels: Sequence[str]) -> Threshold:
-    """Return the threshold of another training set at a quantile that was chosen before.
+def refit_threshold(threshold: Threshold, traces: Many, labels: Sequence[str]) -> Threshold:
+    """Return the threshold of another training set at the same quantile.
 
-    What errors it costs is not measured, and not a number.
+    Its error rates are not measured; they are NaN.
 
     Parameters
     ----------
-    before : Threshold
-        Whose quantile it is.
+    threshold : Threshold
+        Threshold with the quantile.
     traces, labels
         The training set of the setting, as for :func:`choose_threshold`.
 
@@ -134,23 +135,23 @@ def chosen_before(before: Threshold, traces: Many, labels: Sequence[str]) -> Thr
     --------
     >>> low, high = [[1, 1], [2, 2], [2, 2]], [[9, 9], [10, 10], [10, 10]]
     >>> labels = ["low"] * 3 + ["high"] * 3
-    >>> before = choose_threshold(low + high, labels, [[3, 3], [8, 8]], ["low", "high"])
-    >>> chosen_before(before, [[0, 0], [4, 4]], ["far", "far"]).distance
+    >>> threshold = choose_threshold(low + high, labels, [[3, 3], [8, 8]], ["low", "high"])
+    >>> refit_threshold(threshold, [[0, 0], [4, 4]], ["far", "far"]).distance
     4.0
     """
     same = same_cca_distances(traces, labels)
-    (pooled,), own = limits(same, [before.quantile])
+    (pooled,), own = limits(same, [threshold.quantile])
     return Threshold(
         distance=float(pooled),
         limits=dict(zip(same, own[:, 0].tolist(), strict=True)),
-        quantile=before.quantile,
+        quantile=threshold.quantile,
         false_unknown=math.nan,
         false_known=math.nan,
     )
 
 
 def same_cca_distances(traces: Many, labels: Sequence[str]) -> dict[str, npt.NDArray[np.float64]]:
-    """Return the distances between every two traces of each CCA, in packets per point.
+    """Return the distances between all pairs of traces of each CCA, in packets per point.
 
     Parameters
     ----------
@@ -163,34 +164,33 @@ def same_cca_distances(traces: Many, labels: Sequence[str]) -> dict[str, npt.NDA
     {'high': array([], dtype=float64), 'low': array([1.])}
     """
     names = np.asarray(labels)
-    found = {}
+    distances = {}
     for name in np.unique(names).tolist():
         own = [trace for trace, label in zip(traces, labels, strict=True) if label == name]
         pairs = np.triu_indices(len(own), k=1)
-        found[name] = dtw.per_point(dtw.pairwise(own), own)[pairs]
-    return found
+        distances[name] = dtw.per_point(dtw.pairwise(own), own)[pairs]
+    return distances
 
 
 def limits(
     same: Mapping[str, npt.NDArray[np.float64]],
     quantiles: Sequence[float] | npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return quantiles of distances: of those of all CCAs together, and the limit of each CCA.
+    """Return quantiles of the distances of all CCAs together, and the limit of each CCA.
 
     Parameters
     ----------
     same : mapping of str to ndarray
-        As :func:`same_cca_distances` gives it.
+        The result of :func:`same_cca_distances`.
     quantiles : array_like, shape (n_quantiles,)
-        Which.
 
     Returns
     -------
     ndarray, shape (n_quantiles,)
-        Of all together.
+        Quantiles of all CCAs together.
     ndarray, shape (n_ccas, n_quantiles)
-        For each CCA, in the order of `same`: its own quantile, or that of all if it is greater. A
-        CCA with a single trace has no distances of its own.
+        For each CCA, in the order of `same`: the greater of its own quantile and that of all CCAs.
+        A CCA with a single trace has no distances of its own.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def limits(
            [2.]]))
     """
     pooled = np.quantile(np.concatenate(list(same.values())), quantiles)
-    own = [np.quantile(one, quantiles) if len(one) else pooled for one in same.values()]
+    own = [np.quantile(some, quantiles) if len(some) else pooled for some in same.values()]
     return pooled, np.maximum(pooled, np.stack(own))
 
 
@@ -208,13 +208,13 @@ def _within(
     indices: npt.NDArray[np.int64],
     candidates: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
-    """Return the share of rows whose nearest trace is within the limit of its CCA.
+    """Return the fraction of rows whose nearest trace is within the limit of its CCA.
 
     Parameters
     ----------
     distances : ndarray, shape (n_rows, n_traces)
     indices : ndarray, shape (n_traces,)
-        Of which CCA each is.
+        The CCA of each trace.
     candidates : ndarray, shape (n_ccas, n_quantiles)
 
     Returns

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of CCAs that are known: what servers are compared with.
+"""Traces of known CCAs for training sets, from runs on the virtual kernel.
 
-The virtual kernel makes them. A server differs from a laboratory in ways that do not change its
-CCA, and each of these is a variation: its round trip is not exactly the setting's, a packet is lost
-now and then, others use the link, its kernel remembers how the last connection left slow start, the
-beginning was missed, the link has the clock of Mahimahi's, which has steps of a millisecond, or the
-client keeps asking, and so delays its ACKs.
+Servers differ from a laboratory in ways that do not change their CCA, and each of these is a
+variation: the round trip differs from the setting's, packets are lost, other traffic shares the
+link, the kernel reuses the slow-start threshold of an earlier connection, the start of the trace is
+missing, packets leave at whole milliseconds as in Mahimahi, or the client keeps sending requests
+and thus delays its ACKs.
 """
 
 from __future__ import annotations
@@ -50,44 +50,43 @@ CCAS = (
     *("nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"),
 )
 
-#: How long an earlier connection takes at most, whose end is remembered, and how much later the
-#: next one starts. Only one that has sent all it had leaves something behind.
+#: Maximum duration of the earlier connection, and the pause after it, in seconds. Linux saves the
+#: metrics of a connection only if it has sent all its data.
 _EARLIER_S, _PAUSE_S = 10.0, 10.0
-#: What part of the link that connection is sure to use.
+#: Minimum utilisation of the link by the earlier connection.
 _GOODPUT = 0.8
-#: Linux before 5.6 remembered the threshold of slow start unless it was told not to.
+#: Reuse the slow-start threshold, which was the default of Linux before 5.6.
 _REMEMBER = (
     ("net.ipv4.tcp_no_metrics_save", "0"),
     ("net.ipv4.tcp_no_ssthresh_metrics_save", "0"),
 )
-#: What others send is sent in packets of this size.
+#: Packet size of cross traffic in bytes.
 _CROSS_PACKET_BYTES = 700
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """A way in which a connection differs from that of a laboratory.
+    """A difference of a connection from that of a laboratory.
 
     Parameters
     ----------
     name : str
-        In a word or two.
     extra_rtt_ms : float
-        What the round trip is longer than the setting's.
+        Difference of the round-trip time from the setting's in milliseconds.
     loss : float
-        Probability with which a packet is lost before the queue.
+        Probability of a packet loss before the queue.
     cross_share : float
-        The share of the link that others use, at random times.
+        Fraction of the link used by Poisson cross traffic.
     remembers : bool
-        Whether the connection begins with the threshold of slow start that another has left.
+        Whether the connection starts with the slow-start threshold of an earlier connection.
     skipped_s : float
-        What is missing of the beginning.
+        Length of the missing start in seconds.
     in_milliseconds : bool
         Whether packets leave the link at whole milliseconds.
     jitter_ms : float
-        How long the client holds an answer back at most, at random.
+        Maximum random delay of ACKs at the client in milliseconds.
     delayed_acks : bool
-        Whether the client keeps asking, as one does over HTTP/2.
+        Whether the client keeps sending requests, as over HTTP/2.
     """
 
     name: str
@@ -101,10 +100,10 @@ class Variation:
     delayed_acks: bool = False
 
 
-#: With clients that only take what comes. The delivery rate that BBR measures, and so its queue,
-#: depends on how the clocks of a path group packets and answers, so there are several kinds of
-#: these: programs like mm-delay have a clock each way.
-_TAKING = (
+#: Variations with clients that only receive. BBR's delivery rate samples, and thus its queue,
+#: depend on how the clocks of a path group packets and ACKs, so several kinds of clocks are
+#: included: programs such as mm-delay have one in each direction.
+_RECEIVING = (
     Variation(name="plain"),
     Variation(name="longer", extra_rtt_ms=4.0),
     Variation(name="shorter", extra_rtt_ms=-4.0),
@@ -131,22 +130,28 @@ _TAKING = (
 )
 
 
-#: Those that there are also with clients that keep asking. How slow start ends, and how fast some
-#: CCAs grow, depends on how many ACKs there are.
-_ASKING = (
+#: Variations that also exist with clients that keep sending requests. The end of slow start, and
+#: the growth of some CCAs, depends on the number of ACKs.
+_REQUESTING = (
     *("plain", "longer", "shorter", "lossy", "shared", "remembers", "late"),
     *("jitter 2 ms", "clocks 2 ms"),
 )
 
 
-def _asking(variations: Iterable[Variation]) -> tuple[Variation, ...]:
-    return tuple(replace(one, name=f"{one.name}, asking", delayed_acks=True) for one in variations)
+def _requesting(variations: Iterable[Variation]) -> tuple[Variation, ...]:
+    return tuple(
+        replace(variation, name=f"{variation.name}, asking", delayed_acks=True)
+        for variation in variations
+    )
 
 
-#: Those of the training set.
-VARIATIONS = (*_TAKING, *_asking(one for one in _TAKING if one.name in _ASKING))
+#: Variations of the training set.
+VARIATIONS = (
+    *_RECEIVING,
+    *_requesting(variation for variation in _RECEIVING if variation.name in _REQUESTING),
+)
 
-_TESTED_TAKING = (
+_TESTED_RECEIVING = (
     Variation(name="a bit longer", extra_rtt_ms=2.0),
     Variation(name="a bit shorter", extra_rtt_ms=-2.5),
     Variation(name="longer still", extra_rtt_ms=6.0),
@@ -156,24 +161,22 @@ _TESTED_TAKING = (
     Variation(name="shared by others", cross_share=0.02, extra_rtt_ms=1.0),
 )
 
-#: Those of the traces by which thresholds are chosen: none is like one of the training set.
-TESTED_VARIATIONS = (*_TESTED_TAKING, *_asking(_TESTED_TAKING))
+#: Variations of the traces for choosing thresholds; none is in the training set.
+TESTED_VARIATIONS = (*_TESTED_RECEIVING, *_requesting(_TESTED_RECEIVING))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sample:
-    """A trace whose CCA is known.
+    """A trace of a known CCA.
 
     Parameters
     ----------
     cca : str
-        Its label.
     setting : Setting
-        Where it was observed.
+        The bottleneck of the observation.
     variation : Variation
-        How it differs.
     seed : int
-        Of the run.
+        Seed of the run.
     trace : ndarray, shape (n_points,)
         Packets in the queue.
     """
@@ -192,14 +195,13 @@ def scenario(
 
     Parameters
     ----------
-    setting, variation
-        Where, and how it differs.
+    setting : Setting
     cca : str
-        Whose.
+    variation : Variation
     seed : int
-        Of everything random.
+        Seed of all random numbers.
     duration_s : float
-        How long the trace is to be.
+        Length of the trace in seconds.
 
     Examples
     --------
@@ -234,7 +236,7 @@ def scenario(
     )
 
 
-def collect(  # noqa: PLR0913 - what is combined, and how
+def collect(  # noqa: PLR0913 - four dimensions and two options
     ccas: Sequence[str] = CCAS,
     settings: Sequence[Setting] = SETTINGS,
     variations: Sequence[Variation] = VARIATIONS,
@@ -243,16 +245,16 @@ def collect(  # noqa: PLR0913 - what is combined, and how
     duration_s: float = DURATION_S,
     engine: str | Engine = "kernel",
 ) -> Generator[Sample, None, None]:
-    """Observe CCAs; in any order.
+    """Run each combination once and yield its sample, in any order.
 
     Parameters
     ----------
     ccas, settings, variations, seeds
-        What is to be observed: each combination once.
+        The values to combine.
     duration_s : float
-        How long the traces are.
+        Length of the traces in seconds.
     engine : str or Engine
-        What runs them.
+        The engine of the runs.
 
     Raises
     ------
@@ -280,11 +282,10 @@ def trace(
     Parameters
     ----------
     run : Run
-        What came of the scenario.
     variation : Variation
-        That of the scenario.
+        The variation of the scenario.
     duration_s : float
-        How long the trace is to be.
+        Length of the trace in seconds.
 
     Returns
     -------
@@ -294,7 +295,7 @@ def trace(
     Raises
     ------
     InputError
-        If the run ends before the trace does.
+        If the run ends before the end of the trace.
     """
     from_s = _start_s(variation) + variation.skipped_s
     return occupancy(run.queue_events(), from_s=from_s, duration_s=duration_s)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A training set: traces whose CCAs are known, and thresholds, in one file."""
+"""A training set: traces of known CCAs and thresholds, in one file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ccbench.base.errors import InputError
 from ccbench.base.sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.setting import Setting
-from ccbench.classify.threshold import Threshold, choose_threshold, chosen_before
+from ccbench.classify.threshold import Threshold, choose_threshold, refit_threshold
 from ccbench.classify.training import Sample, Variation
 
 if TYPE_CHECKING:
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
 
 __all__ = ["PACKAGED", "TrainingSet", "extended", "train"]
 
-#: Changes when older ccbenchs could not read the file, or would misread it.
+#: Version of the file format; incremented by incompatible changes.
 _FORMAT = 2
 _KEY = b"ccbench training set"
-_LARGEST_BACKLOG = 2**16 - 1
+_MAX_BACKLOG = 2**16 - 1
 
-#: The training set that comes with ccbench: `ccbench classify-train` has made it.
+#: The training set that ccbench includes, created by `ccbench classify-train`.
 PACKAGED = Path(__file__).with_name("training.parquet")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TrainingSet:
-    """What servers are compared with.
+    """Traces of known CCAs, with which servers are compared.
 
     Parameters
     ----------
     samples : tuple of Sample
-        The traces.
+        The traces with their CCAs.
     thresholds : mapping of Setting to Threshold
-        For each setting that there are samples of.
+        The threshold of each setting of the samples.
     provenance : mapping
-        JSON-able values that say what made it.
+        JSON-able values that describe the origin of the samples.
 
     Examples
     --------
-    >>> known = TrainingSet.load(PACKAGED)
-    >>> known.classifier(known.settings[0]).predict([[0.0] * 1000]).tolist()
+    >>> training_set = TrainingSet.load(PACKAGED)
+    >>> training_set.classifier(training_set.settings[0]).predict([[0.0] * 1000]).tolist()
     ['unknown']
     """
 
@@ -62,22 +62,24 @@ class TrainingSet:
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
-        """The settings that there are samples of, in the order of the samples."""
+        """Settings of the samples, in the order of the samples."""
         return tuple(dict.fromkeys(sample.setting for sample in self.samples))
 
     @cached_property
     def ccas(self) -> tuple[str, ...]:
-        """The CCAs that it knows, in the order of the alphabet."""
+        """CCAs of the samples, in alphabetical order."""
         return tuple(sorted({sample.cca for sample in self.samples}))
 
     @cached_property
     def digest(self) -> str:
-        """16 hexadecimal digits for the traces, their labels and the limits."""
+        """Digest of the traces, their labels and the limits: 16 hexadecimal digits."""
         parts = hashlib.sha256()
         for sample in self.samples:
             parts.update(f"{sample.cca} {sample.setting.name} ".encode())
             parts.update(sample.trace.tobytes())
-        limits = [(one.name, dict(limit.limits)) for one, limit in self.thresholds.items()]
+        limits = [
+            (setting.name, dict(threshold.limits)) for setting, threshold in self.thresholds.items()
+        ]
         parts.update(repr(limits).encode())
         return parts.hexdigest()[:16]
 
@@ -87,12 +89,12 @@ class TrainingSet:
         Raises
         ------
         InputError
-            If there are no samples of it.
+            If there are no samples of the setting.
         """
         own = [sample for sample in self.samples if sample.setting == setting]
         if not own:
-            names = ", ".join(known.name for known in self.settings)
-            step = "choose one of these, or train for it"
+            names = ", ".join(available.name for available in self.settings)
+            step = "choose one of these, or run `ccbench classify-train --setting`"
             raise validation.bad("setting", setting.name, f"one of {names}", step)
         return own
 
@@ -102,14 +104,14 @@ class TrainingSet:
         Raises
         ------
         InputError
-            If there are no samples of it.
+            If there are no samples of the setting.
         """
         own = self.samples_of(setting)
         classifier = CCAClassifier(thresholds=self.thresholds[setting].limits)
         return classifier.fit([one.trace for one in own], [one.cca for one in own])
 
     def save(self, path: Path) -> None:
-        """Write it, to one Parquet file with a row for each sample."""
+        """Write the training set to a Parquet file with a row for each sample."""
         rows = [
             {
                 "cca": sample.cca,
@@ -140,21 +142,21 @@ class TrainingSet:
 
     @classmethod
     def load(cls, path: Path) -> TrainingSet:
-        """Read one.
+        """Read a training set.
 
         Raises
         ------
         InputError
-            If the file is none.
+            If the file is not a training set, or is damaged.
         """
         try:
             table = pq.read_table(path, use_threads=False, pre_buffer=False)
             about = unsealed((table.schema.metadata or {})[_KEY])
             if about["format"] != _FORMAT:
                 message = f"a file of format {_FORMAT}"
-                raise validation.bad(str(path), about["format"], message, "make it again")
+                raise validation.bad(str(path), about["format"], message, "create it again")
             if _digest(table) != about["samples"]:
-                raise ChangedError("its samples were changed")
+                raise ChangedError("its samples have changed")
             with validation.within(f"training set {path}: "):
                 return cls(
                     samples=tuple(_sample(row) for row in table.to_pylist()),
@@ -167,95 +169,95 @@ class TrainingSet:
         except InputError:
             raise
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-            step = f"name a file that a training set was saved to ({error})"
-            raise validation.bad("training set", str(path), "one of ccbench", step) from error
+            step = f"name a file written by `ccbench classify-train` ({error})"
+            raise validation.bad("training set", str(path), "a training set", step) from error
 
 
 def train(
     samples: Iterable[Sample], tested: Iterable[Sample], provenance: Mapping[str, Any]
 ) -> TrainingSet:
-    """Make a training set: choose the thresholds.
+    """Create a training set and choose its thresholds.
 
     Parameters
     ----------
     samples : iterable of Sample
-        What is to be known.
+        The samples of the training set.
     tested : iterable of Sample
-        Others of the same CCAs and settings, by which the thresholds are chosen.
+        Other samples of the same CCAs and settings, for choosing the thresholds.
     provenance : mapping
-        What made the samples.
+        Origin of the samples.
     """
-    # In one order, whatever the order is in which they were made.
+    # Sorted, as the samples are created in any order.
     samples = tuple(sorted(samples, key=_order))
     others = sorted(tested, key=_order)
-    known = TrainingSet(samples=samples, thresholds={}, provenance=provenance)
+    training_set = TrainingSet(samples=samples, thresholds={}, provenance=provenance)
     thresholds = {}
-    for setting in known.settings:
-        own, apart = ([x for x in some if x.setting == setting] for some in (samples, others))
+    for setting in training_set.settings:
+        own, test = ([x for x in some if x.setting == setting] for some in (samples, others))
         thresholds[setting] = choose_threshold(
             [x.trace for x in own],
             [x.cca for x in own],
-            [x.trace for x in apart],
-            [x.cca for x in apart],
+            [x.trace for x in test],
+            [x.cca for x in test],
         )
-    return replace(known, thresholds=thresholds)
+    return replace(training_set, thresholds=thresholds)
 
 
-def extended(known: TrainingSet, samples: Iterable[Sample]) -> TrainingSet:
-    """Return a training set that knows more: other CCAs, or more of those that it has.
+def extended(training_set: TrainingSet, samples: Iterable[Sample]) -> TrainingSet:
+    """Return a training set with additional samples of new or existing CCAs.
 
-    The quantiles stay; the limits are found again where there are new samples. The provenance says
-    what was ``added``, and the digest of the set that this ``extends``.
+    The quantiles do not change; the limits of settings with new samples are recalculated. The
+    provenance lists the ``added`` CCAs and the digest of the training set that this ``extends``.
 
     Parameters
     ----------
-    known : TrainingSet
-        What is known.
+    training_set : TrainingSet
     samples : iterable of Sample
-        What is to be known besides, of settings that it has.
+        Additional samples, of settings of the training set.
 
     Raises
     ------
     InputError
-        If it has no samples of a setting.
+        If the training set has no samples of a setting.
 
     Examples
     --------
-    >>> known = TrainingSet.load(PACKAGED)
-    >>> one = replace(known.samples[0], cca="mine")
-    >>> "mine" in extended(known, [one]).ccas
+    >>> training_set = TrainingSet.load(PACKAGED)
+    >>> sample = replace(training_set.samples[0], cca="mine")
+    >>> "mine" in extended(training_set, [sample]).ccas
     True
     """
     added = tuple(samples)
     for setting in {sample.setting for sample in added}:
-        known.samples_of(setting)
-    both = tuple(sorted((*known.samples, *added), key=_order))
-    thresholds = dict(known.thresholds)
+        training_set.samples_of(setting)
+    both = tuple(sorted((*training_set.samples, *added), key=_order))
+    thresholds = dict(training_set.thresholds)
     for setting in {sample.setting for sample in added}:
-        own = [one for one in both if one.setting == setting]
-        thresholds[setting] = chosen_before(
-            thresholds[setting], [one.trace for one in own], [one.cca for one in own]
+        own = [sample for sample in both if sample.setting == setting]
+        thresholds[setting] = refit_threshold(
+            thresholds[setting], [sample.trace for sample in own], [sample.cca for sample in own]
         )
-    named = [*known.provenance.get("added", ()), *sorted({sample.cca for sample in added})]
-    provenance = {**known.provenance, "added": named, "extends": known.digest}
-    return replace(known, samples=both, thresholds=thresholds, provenance=provenance)
+    before = training_set.provenance
+    names = [*before.get("added", ()), *sorted({sample.cca for sample in added})]
+    provenance = {**before, "added": names, "extends": training_set.digest}
+    return replace(training_set, samples=both, thresholds=thresholds, provenance=provenance)
 
 
 def _order(sample: Sample) -> tuple[Any, ...]:
-    where = (sample.setting.bandwidth_mbps, sample.setting.rtt_ms, sample.setting.queue_packets)
-    return (*where, sample.cca, sample.variation.name, sample.seed)
+    setting = (sample.setting.bandwidth_mbps, sample.setting.rtt_ms, sample.setting.queue_packets)
+    return (*setting, sample.cca, sample.variation.name, sample.seed)
 
 
 def _counts(sample: Sample) -> list[int]:
     counts: list[int] = np.rint(sample.trace).astype(np.int64).tolist()
-    if not 0 <= min(counts) <= max(counts) <= _LARGEST_BACKLOG:
-        allowed = f"whole numbers of packets from 0 to {_LARGEST_BACKLOG}"
+    if not 0 <= min(counts) <= max(counts) <= _MAX_BACKLOG:
+        allowed = f"whole numbers of packets from 0 to {_MAX_BACKLOG}"
         raise validation.bad("trace", max(counts), allowed, "leave this sample out")
     return counts
 
 
 def _digest(table: pa.Table) -> str:
-    """Return the SHA-256 of the samples in a table, however its file has them."""
+    """Return the SHA-256 of the samples in a table, independent of the encoding of its file."""
     traces = table["trace"].combine_chunks()
     parts = [
         repr(table.drop_columns("trace").to_pylist()).encode(),

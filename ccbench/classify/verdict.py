@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CCA of a server, from its traces, with the evidence (Ware, section 2.3.4)."""
+"""Classification of a server by the votes of its traces (Ware, section 2.3.4)."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ class TraceVerdict:
     Parameters
     ----------
     setting : Setting
-        Where it was observed.
+        The bottleneck of the observation.
     label : str
-        The nearest CCA, or unknown if that is too far.
+        The nearest CCA, or unknown if its distance exceeds the threshold.
     nearest, second : str
-        The nearest CCA and the next one; the second is empty if only one is known.
+        The nearest and the second-nearest CCA; the second is empty if the training set has only one
+        CCA.
     distance, second_distance : float
-        How far they are, in packets per point.
+        Distances to the nearest traces of these CCAs, in packets per point.
     threshold : float
-        Beyond which a trace of the nearest CCA is too far.
+        Limit of the nearest CCA, in packets per point.
     """
 
     setting: Setting
@@ -62,9 +63,8 @@ class Verdict:
     Parameters
     ----------
     label : str
-        Its CCA, or unknown.
+        A CCA, or unknown.
     traces : tuple of TraceVerdict
-        The votes.
     """
 
     label: str
@@ -75,42 +75,41 @@ class Verdict:
         return {"label": self.label, "traces": [trace.to_dict() for trace in self.traces]}
 
 
-def judge(traces: Sequence[tuple[Setting, npt.ArrayLike]], known: TrainingSet) -> Verdict:
+def judge(traces: Sequence[tuple[Setting, npt.ArrayLike]], training_set: TrainingSet) -> Verdict:
     """Compare the traces of a server with those of a training set.
 
     Parameters
     ----------
     traces : sequence of (Setting, array_like of shape (n_points,))
-        As :func:`ccbench.classify.occupancy.occupancy` gives them.
-    known : TrainingSet
-        What they are compared with.
+        Traces of :func:`ccbench.classify.occupancy.occupancy`.
+    training_set : TrainingSet
 
     Raises
     ------
     InputError
-        If there are none, or the training set has no samples of a setting.
+        If there are no traces, or the training set has no samples of a setting.
 
     Examples
     --------
     >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
-    >>> known = TrainingSet.load(PACKAGED)
-    >>> judge([(known.settings[0], [0.0] * 1000)], known).label
+    >>> training_set = TrainingSet.load(PACKAGED)
+    >>> judge([(training_set.settings[0], [0.0] * 1000)], training_set).label
     'unknown'
     """
     if not traces:
         raise validation.bad("traces", [], "one or more", "observe the server first")
-    verdicts = tuple(_judge_one(setting, trace, known) for setting, trace in traces)
-    label = vote([one.label for one in verdicts], [one.distance for one in verdicts])
+    verdicts = tuple(_judge_trace(setting, trace, training_set) for setting, trace in traces)
+    label = vote([each.label for each in verdicts], [each.distance for each in verdicts])
     return Verdict(label=label, traces=verdicts)
 
 
-def _judge_one(setting: Setting, trace: npt.ArrayLike, known: TrainingSet) -> TraceVerdict:
-    classifier = known.classifier(setting)
-    (nearness,) = classifier.decision_function([trace])
-    order = np.argsort(-nearness, kind="stable")
+def _judge_trace(setting: Setting, trace: npt.ArrayLike, training_set: TrainingSet) -> TraceVerdict:
+    classifier = training_set.classifier(setting)
+    (scores,) = classifier.decision_function([trace])
+    order = np.argsort(-scores, kind="stable")
     names = [*classifier.classes_[order].tolist(), ""]
-    distances = [*(-nearness[order]).tolist(), float("inf")]
-    threshold = known.thresholds[setting].limits[names[0]]
+    distances = [*(-scores[order]).tolist(), float("inf")]
+    threshold = training_set.thresholds[setting].limits[names[0]]
     return TraceVerdict(
         setting=setting,
         label=names[0] if distances[0] <= threshold else UNKNOWN,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From one label for each setting to one for the server (Ware, section 2.3.4)."""
+"""Majority vote of the labels of a server's traces (Ware, section 2.3.4)."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN", "vote"]
 
-#: The label of a trace that is far from all of the training set.
+#: Label of a trace that is too far from every trace of the training set.
 UNKNOWN = "unknown"
 
 
 def vote(labels: Sequence[str], distances: Sequence[float]) -> str:
-    """Return the label that most traces have.
+    """Return the most frequent label.
 
-    A tie between unknown and CCAs goes to the CCAs, and one between CCAs to the one whose trace is
-    nearest to the training set; of equally near ones to the first.
+    In a tie, a CCA wins over unknown, then the CCA with the smallest distance, then the first.
 
     Parameters
     ----------
     labels : sequence of str
-        One for each trace: a CCA, or :data:`UNKNOWN`.
+        The label of each trace: a CCA, or :data:`UNKNOWN`.
     distances : sequence of float
-        From each trace to the nearest one of the training set.
+        The distance of each trace to the nearest trace of the training set.
 
     Raises
     ------
     InputError
-        If there are no labels, or not as many distances.
+        If there are no labels, or the number of distances differs.
 
     Examples
     --------
@@ -47,14 +46,14 @@ def vote(labels: Sequence[str], distances: Sequence[float]) -> str:
     if not labels:
         raise validation.bad("labels", list(labels), "one or more", "classify a trace first")
     if len(distances) != len(labels):
-        allowed = f"{len(labels)} numbers, as there are labels"
+        allowed = f"{len(labels)} numbers, the number of labels"
         raise validation.bad("distances", list(distances), allowed, "give one for each label")
     counts = Counter(labels)
     most = max(counts.values())
     tied = {label for label, count in counts.items() if count == most}
-    known = tied - {UNKNOWN} or tied
+    candidates = tied - {UNKNOWN} or tied
     return min(
-        (distance, place, label)
-        for place, (label, distance) in enumerate(zip(labels, distances, strict=True))
-        if label in known
+        (distance, i, label)
+        for i, (label, distance) in enumerate(zip(labels, distances, strict=True))
+        if label in candidates
     )[2]

@@ -64,8 +64,10 @@ def test_vote(training: list[Sample], extra_rtt_ms: float) -> None:
     labels: dict[str, list[str]] = {cca: [] for cca in CCAS}
     distances: dict[str, list[float]] = {cca: [] for cca in CCAS}
     for setting in SETTINGS:
-        known = [sample for sample in training if sample.setting == setting]
-        classifier = CCAClassifier().fit([one.trace for one in known], [one.cca for one in known])
+        references = [sample for sample in training if sample.setting == setting]
+        classifier = CCAClassifier().fit(
+            [one.trace for one in references], [one.cca for one in references]
+        )
         own = [item for item in tested if item.setting == setting]
         traces = [one.trace for one in own]
         nearest, _ = classifier.kneighbors(traces)
@@ -147,9 +149,11 @@ def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
 
 def test_novel() -> None:
     """CCAs outside the training set are unknown, and form one cluster each."""
-    known = TrainingSet.load(PACKAGED)
+    training_set = TrainingSet.load(PACKAGED)
     novel = ("bbr", "copa", "scalable")
-    reduced = replace(known, samples=tuple(item for item in known.samples if item.cca not in novel))
+    reduced = replace(
+        training_set, samples=tuple(item for item in training_set.samples if item.cca not in novel)
+    )
     offsets = [Variation(name=f"{ms:+} ms", extra_rtt_ms=ms) for ms in (-3.0, 0.5, 3.0)]
     observed: dict[tuple[str, str], list[Sample]] = {}
     for one in collect(novel, variations=offsets, seeds=[21]):
@@ -170,7 +174,7 @@ def test_novel() -> None:
             )
         )
     assert {"unknown"} == {server.label for server in servers}
-    limits = {setting: threshold.typical for setting, threshold in known.thresholds.items()}
+    limits = {setting: threshold.typical for setting, threshold in training_set.thresholds.items()}
     actual = unknown_servers(servers, limits)
     assert actual is not None
     clusters = [{servers[i].target for i in group.members} for group in actual.clustering.clusters]
@@ -182,7 +186,7 @@ def test_bridged() -> None:
 
     After a pause Linux restarts with slow start, so that the trace differs from one without.
     """
-    known = TrainingSet.load(PACKAGED)
+    training_set = TrainingSet.load(PACKAGED)
     for setting in SETTINGS:
         whole = scenario(setting, "cubic", PLAIN, seed=5)
         (flow,) = whole.flows
@@ -190,7 +194,7 @@ def test_bridged() -> None:
         events = run(paused).queue_events()
         assert 2 == len(pauses(events, 0.5))
         (raw,), (straight,) = (
-            judge([(setting, filters.trace(events))], known).traces
+            judge([(setting, filters.trace(events))], training_set).traces
             for filters in (Filters(), Filters(bridge_s=0.5))
         )
         assert ("cubic", "unknown") == (straight.nearest, raw.label)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Talk = Callable[[socket.socket], None]
 
 #: Time-out of one answer, instead of 20 s: enough for a busy machine.
-_PATIENCE_S = 3.0
+_TIMEOUT_S = 3.0
 #: Time-out for servers that never end.
 _LITTLE_PATIENCE_S = 0.5
 #: Limit of one request, with all its redirects, including time of a busy machine.
@@ -83,13 +83,13 @@ def serving(talk: Talk) -> Iterator[Server]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the time-out of answers."""
-    monkeypatch.setattr(site, "_PATIENCE_S", _PATIENCE_S)
+    monkeypatch.setattr(site, "_TIMEOUT_S", _TIMEOUT_S)
 
 
 @pytest.fixture
 def more_impatient(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - after it
     """Shorten it further, for tests that only a time-out ends."""
-    monkeypatch.setattr(site, "_PATIENCE_S", _LITTLE_PATIENCE_S)
+    monkeypatch.setattr(site, "_TIMEOUT_S", _LITTLE_PATIENCE_S)
 
 
 def kind_of(url: str) -> str:
@@ -294,7 +294,7 @@ class TestTls:
         assert actual.body_bytes == 5
 
     @pytest.mark.parametrize(
-        "said",
+        "reply",
         [
             *(
                 b"",
@@ -304,11 +304,11 @@ class TestTls:
             ),
             *(b"\x16\x03\x03\xff\xff" + bytes(70_000), b"\x16\x03\x01\x00\x05hello"),
         ],
-        ids=lambda said: repr(said[:12]),
+        ids=lambda reply: repr(reply[:12]),
     )
-    def test_handshake(self, said: bytes) -> None:
+    def test_handshake(self, reply: bytes) -> None:
         """A TLS handshake that fails, is refused or is garbage is reported."""
-        with serving(says(said)) as server:
+        with serving(says(reply)) as server:
             assert kind_of(f"https://{server.where}") in {"tls", "timeout"}
 
     @pytest.mark.usefixtures("more_impatient")

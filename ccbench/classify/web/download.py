@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A download through an emulated link, by h2load, and what the link's queue did meanwhile."""
+"""Downloads through an emulated link with h2load, and the queue that they cause."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.engine import LinkEngine
     from ccbench.emulate.realtime.recording import Recording
 
-    #: Runs a command behind a link: ``record`` of a :class:`ccbench.emulate.engine.LinkEngine`.
+    #: Type of ``record`` of a :class:`ccbench.emulate.engine.LinkEngine`.
     Recorder = Callable[..., Recording]
 
 __all__ = [
@@ -46,27 +46,27 @@ __all__ = [
     "utilisation",
 ]
 
-#: How long is asked: as long as a trace, and a while for the handshakes before it.
+#: Duration of a download in seconds: that of a trace, plus time for the handshakes before it.
 ASKED_S = DURATION_S + 2.0
-#: A server that uses less of the link is limited by something else (section 2.5.1).
+#: Minimum utilisation: below it, the server is not limited by its CCA (section 2.5.1).
 UTILISATION = 0.8
 
-#: What is asked for at once: enough that the server always has something to send, and few requests
-#: where they are for large files.
-_ASKED_BYTES, _FEWEST, _MOST = 16_000_000, 2, 100
-#: So much more than the path and the queue can hold must be asked for, or else what is asked for
-#: limits the server, and not its CCA.
-_ENOUGH = 2.0
-#: A server that has said nothing for so long has gone.
-_SILENCE_S = 10
-#: h2load ends by itself. If it does not, it is ended this much later.
-_REST_S = 5.0
-#: Of its answers as many must be pages.
-_FINE = 0.9
-#: mm-delay knows whole milliseconds each way, and no less than one.
+#: Bytes requested at once, so that the server always has data to send, and the minimum and maximum
+#: number of simultaneous requests.
+_ASKED_BYTES, _MIN_REQUESTS, _MAX_REQUESTS = 16_000_000, 2, 100
+#: Minimum ratio of the requested bytes to the capacity of path and queue, so that the CCA limits
+#: the server, and not the requests.
+_MIN_RATIO = 2.0
+#: Time in seconds without data after which h2load gives up.
+_INACTIVITY_S = 10
+#: Time in seconds after the end of the download after which h2load is terminated.
+_GRACE_S = 5.0
+#: Minimum fraction of responses with a page.
+_MIN_PAGES = 0.9
+#: Resolution of the added round-trip time: mm-delay takes whole milliseconds per direction, from 1.
 _RTT_STEP_MS = 2
 
-#: Ends the program when it has opened too many connections; says how many these were.
+#: Terminates a program that has opened too many connections; prints the number of connections.
 _SCRIPT = """
 most=$1; shift
 "$@" & asking=$!
@@ -81,26 +81,26 @@ status=$?
 echo "connections opened: $(count)"
 exit $status
 """
-#: Its statuses where h2load has done what it was told, or was ended: by timeout, or by the script.
+#: Exit statuses of success, and of termination by timeout and by the script.
 _ENDINGS = (0, 124, 143)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What a server has answered.
+    """Statistics of a server's responses.
 
     Parameters
     ----------
     protocol : str
-        What was spoken: ``"h2"`` or ``"http/1.1"``; empty if nothing was.
+        Application protocol: ``"h2"`` or ``"http/1.1"``; empty without a response.
     connections : int
-        How many TCP connections were opened.
+        Number of opened TCP connections.
     pages : int
-        Answers that were a page (status 200 to 299), complete or not.
+        Responses with a page (status 200 to 299), complete or not.
     others : int
-        Those with another status.
+        Responses with another status.
     broken : int
-        Requests whose answer did not come or not whole, as the connection ended.
+        Requests without a complete response when the connection ended.
     """
 
     protocol: str
@@ -111,7 +111,7 @@ class Answers:
 
     @classmethod
     def read(cls, text: str) -> Answers:
-        """Read what h2load has printed.
+        """Parse the output of h2load.
 
         Examples
         --------
@@ -120,8 +120,8 @@ class Answers:
         """
 
         def number(pattern: str) -> int:
-            found = re.search(pattern, text)
-            return int(found[1]) if found else 0
+            match = re.search(pattern, text)
+            return int(match[1]) if match else 0
 
         protocol = re.search(r"Application protocol: (\S+)", text)
         return cls(
@@ -134,22 +134,22 @@ class Answers:
 
 
 def checks(engine: LinkEngine) -> list[Check]:
-    """Return what asking servers through an engine's links needs, and whether it is there."""
+    """Return the checks of the requirements for downloads through an engine's links."""
     missing = {} if shutil.which("h2load") else {"h2load": "nghttp2-client"}
-    return [*engine.link_checks(), Check.of_programs("programs that ask servers", missing)]
+    return [*engine.link_checks(), Check.of_programs("programs for downloads", missing)]
 
 
 def added_rtt_ms(setting: Setting, rtt_ms: float) -> int:
-    """Return what must be added to a server's round trip to make it the setting's.
+    """Return the delay to add to a server's round-trip time to reach that of the setting.
 
     Raises
     ------
     ServerError
-        If the server is too far away.
+        If the server's round-trip time exceeds that of the setting.
     """
     missing_ms = setting.rtt_ms - rtt_ms
     if missing_ms < 0:
-        message = f"it is {rtt_ms:.1f} ms away, too far for {setting.rtt_ms:g} ms"
+        message = f"its round-trip time is {rtt_ms:.1f} ms, above {setting.rtt_ms:g} ms"
         raise ServerError(message, "too far")
     return max(1, round(missing_ms / _RTT_STEP_MS)) * _RTT_STEP_MS
 
@@ -165,75 +165,71 @@ def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -
     Parameters
     ----------
     site : Site
-        Whom to ask.
     setting : Setting
-        Through which link.
     manners : Manners
-        How.
     record : callable
-        What runs a command behind a link, as :meth:`ccbench.emulate.engine.LinkEngine.record` does.
+        Function that runs a command behind a link, such as
+        :meth:`ccbench.emulate.engine.LinkEngine.record`.
 
     Returns
     -------
     Recording
-        Its provenance says where it is from: ``setting``, ``url``, ``address``, ``server_rtt_ms``,
-        ``answers``, and how many ``seconds`` it took.
+        Its provenance has ``setting``, ``url``, ``address``, ``server_rtt_ms``, ``answers``, and
+        the duration in ``seconds``.
 
     Raises
     ------
     ServerError
-        If the server is too far away, its page too small, or its address a loopback one.
+        If the server is too far away, its page is too small, or its address is a loopback address.
     EngineError
-        If the link or h2load fails, or nothing passes the link.
+        If the link or h2load fails, or no packet passes the link.
     """
     if is_loopback(site.address):
-        message = f"its address is {site.address}, this machine's loopback, where no link leads"
+        message = f"its address is {site.address}, this machine's loopback, which no link reaches"
         raise ServerError(f"{message}: {INSTEAD_OF_LOOPBACK}", "loopback")
     link = link_of(setting)
     added_ms = added_rtt_ms(setting, site.rtt_ms)
     _check_page(site, setting)
     with tempfile.TemporaryFile() as output:
-        begin_s = time.monotonic()
+        start_s = time.monotonic()
         recording = record(_command(site, manners), link, added_ms, output=output)
-        lasted_s = time.monotonic() - begin_s
+        duration_s = time.monotonic() - start_s
         if recording.was_interrupted:
             raise KeyboardInterrupt
         output.seek(0)
-        said = output.read().decode(errors="replace")
+        printed = output.read().decode(errors="replace")
     if recording.status not in _ENDINGS:
-        words = said.strip().splitlines()[-2:-1] or ["it said nothing"]
+        words = printed.strip().splitlines()[-2:-1] or ["no output"]
         raise EngineError(f"h2load ended with status {recording.status}: {words[0]}")
     if not len(recording.queue):
-        step = (
-            "look whether a firewall of this machine drops what it forwards (iptables -S FORWARD)"
-        )
-        raise EngineError(f"nothing has passed the link: {step}")
-    answers = Answers.read(said)
-    about = {
+        step = "check that no firewall drops forwarded packets (iptables -S FORWARD)"
+        raise EngineError(f"no packet has passed the link: {step}")
+    provenance = {
+        **recording.provenance,
         "setting": setting.name,
         "url": site.target.url,
         "address": site.address,
         "server_rtt_ms": site.rtt_ms,
-        "answers": asdict(answers),
-        "seconds": round(lasted_s, 3),
+        "answers": asdict(Answers.read(printed)),
+        "seconds": round(duration_s, 3),
     }
-    return replace(recording, provenance={**recording.provenance, **about})
+    return replace(recording, provenance=provenance)
 
 
 def utilisation(events: pd.DataFrame, setting: Setting) -> float:
-    """Return which part of the link was used in the time of a trace."""
+    """Return the utilisation of the link during a trace."""
     times_s = (events["time_ns"] - events["time_ns"].min()) / 1e9
     carried = events.loc[(events["event"] == "dequeue") & (times_s < DURATION_S), "bytes"].sum()
     return float(carried) * 8 / (setting.bandwidth_mbps * 1e6 * DURATION_S)
 
 
 def check_utilisation(min_utilisation: float) -> None:
-    """Check what a user wants to be enough.
+    """Check that a minimum utilisation is above 0 and at most 1.
 
     Raises
     ------
     InputError
-        If it is no part of a link.
+        If it is not.
     """
     share = validation.Range(0, 1, low_open=True)
     validation.number("min_utilisation", min_utilisation, share, example=UTILISATION)
@@ -249,9 +245,9 @@ def check_download(
     recording : Recording
         The download.
     setting : Setting
-        Where it was made.
+        The setting of the download.
     min_utilisation : float
-        Which part of the link it must have used at least.
+        Minimum utilisation of the link.
 
     Raises
     ------
@@ -264,18 +260,18 @@ def check_download(
     answered = answers.pages + answers.others
     if answers.connections > 1:
         step = "name a larger file"
-        message = f"it took {answers.connections} connections, of which a trace can be but one"
+        message = f"it took {answers.connections} connections, and a trace must be of one"
         raise ServerError(f"{message}: {step}", "connections")
     if not answered:
-        raise ServerError("it does not answer when it is asked through the link", "refused")
-    if answers.pages < _FINE * answered:
-        message = f"{answers.others} of {answered} answers are no pages: it may limit requests"
+        raise ServerError("it does not answer through the link", "refused")
+    if answers.pages < _MIN_PAGES * answered:
+        message = f"{answers.others} of {answered} responses are not pages: it may limit requests"
         raise ServerError(message, "status")
     times_ns = recording.queue["time_ns"]
-    lasted_s = (times_ns.max() - times_ns.min()) / 1e9
-    is_short = lasted_s < DURATION_S - STEP_S
+    duration_s = (times_ns.max() - times_ns.min()) / 1e9
+    is_short = duration_s < DURATION_S - STEP_S
     if is_short and answers.broken:
-        message = f"it closed the connection after {answered} answers and {lasted_s:.1f} s"
+        message = f"it closed the connection after {answered} responses and {duration_s:.1f} s"
         raise ServerError(f"{message}: name a larger file", "closed")
     if used < min_utilisation or is_short:
         message = f"it uses {used:.0%} of the link, not {min_utilisation:.0%}"
@@ -284,33 +280,33 @@ def check_download(
 
 
 def _check_page(site: Site, setting: Setting) -> None:
-    """Check that a page is large enough: that asked for so often, it fills the path."""
+    """Check that simultaneous requests for the page can fill path and queue."""
     path_bytes = setting.bandwidth_mbps * 1e6 / 8 * setting.rtt_ms / 1e3
-    holds_bytes = path_bytes + setting.queue_packets * MTU_BYTES
-    least = math.ceil(_ENOUGH * holds_bytes / _MOST)
+    capacity_bytes = path_bytes + setting.queue_packets * MTU_BYTES
+    least = math.ceil(_MIN_RATIO * capacity_bytes / _MAX_REQUESTS)
     if site.body_bytes < least:
         message = (
-            f"its page of {site.body_bytes} bytes is too small, asked for {_MOST} times at once"
+            f"its page of {site.body_bytes} bytes is too small for {_MAX_REQUESTS} requests at once"
         )
         raise ServerError(f"{message}: name a file of {least} bytes or more", "small")
 
 
 def _command(site: Site, manners: Manners) -> list[str]:
     target = site.target
-    at_once = math.ceil(_ASKED_BYTES / max(1, site.body_bytes))
-    asking = [
+    requests = math.ceil(_ASKED_BYTES / max(1, site.body_bytes))
+    command = [
         "timeout",
-        f"{ASKED_S + _REST_S:.0f}",
+        f"{ASKED_S + _GRACE_S:.0f}",
         "h2load",
         "--clients=1",
         "--threads=1",
-        f"--max-concurrent-streams={min(max(at_once, _FEWEST), _MOST)}",
+        f"--max-concurrent-streams={min(max(requests, _MIN_REQUESTS), _MAX_REQUESTS)}",
         f"--duration={ASKED_S:.0f}",
-        f"--connection-inactivity-timeout={_SILENCE_S}",
+        f"--connection-inactivity-timeout={_INACTIVITY_S}",
         f"--header=user-agent: {manners.user_agent}",
         f"--connect-to={site.address}:{target.port}",
         target.url,
     ]
     if target.scheme == "http":
-        asking.insert(3, "--h1")  # few servers speak HTTP/2 without TLS
-    return ["sh", "-c", _SCRIPT, "sh", str(manners.max_connections), *asking]
+        command.insert(3, "--h1")  # few servers speak HTTP/2 without TLS
+    return ["sh", "-c", _SCRIPT, "sh", str(manners.max_connections), *command]

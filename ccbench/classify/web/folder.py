@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a server, with every download, the verdict and its figure."""
+"""Folder of a server with its downloads, verdict and figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["RESULT", "ServerFolder"]
 
 RESULT = "result.json"
 
-#: What the record of a download says besides what that of any command does.
+#: Provenance of a download in addition to that of any recorded command.
 _OF_DOWNLOADS = ("setting", "url", "address", "server_rtt_ms", "answers", "seconds", "engine")
 
 
@@ -29,27 +29,27 @@ _OF_DOWNLOADS = ("setting", "url", "address", "server_rtt_ms", "answers", "secon
 class ServerFolder:
     """The folder of a server.
 
-    It has a folder for each setting, as ``ccbench shell -o`` writes them, which ``ccbench
-    classify`` reads as well, and ``result.json``, which is there when all is done.
+    It has a folder for each setting in the format of ``ccbench shell -o``, which ``ccbench
+    classify`` can read, and finally ``result.json``.
 
     Parameters
     ----------
     path : Path
-        It is made when something is kept.
+        The folder, which is created by the first write.
     engine : str
-        Whose links count; left out, all do.
+        Only downloads through this engine's links are loaded; by default all.
     """
 
     path: Path
     engine: str = ""
 
     def load(self, setting: Setting) -> Recording | None:
-        """Return the download in a setting, if there is one through this engine's link.
+        """Return the stored download in a setting through this engine's link, if there is one.
 
         Raises
         ------
         InputError
-            If it is damaged, or something else.
+            If it is damaged, or is not a download.
         """
         folder = self.path / setting.name
         if not Recording.is_in(folder):
@@ -57,22 +57,21 @@ class ServerFolder:
         recording = Recording.load(folder)
         missing = [name for name in _OF_DOWNLOADS if name not in recording.provenance]
         if missing:
-            allowed = f"a download from a server, whose {_OF_DOWNLOADS[0]} is known"
+            allowed = f"a download from a server, with its {_OF_DOWNLOADS[0]}"
             raise validation.bad("folder", str(folder), allowed, "remove it")
-        is_ours = self.engine in {"", recording.provenance["engine"]}
-        return recording if is_ours else None
+        return recording if self.engine in {"", recording.provenance["engine"]} else None
 
     def forget(self, setting_name: str) -> None:
         """Remove the download in a setting."""
         durable.remove(self.path / setting_name)
 
     def keep(self, setting: Setting, recording: Recording) -> None:
-        """Keep a download."""
+        """Store a download."""
         with durable.new_folder(self.path / setting.name, replace=True) as folder:
             recording.save(folder)
 
     def result(self) -> dict[str, Any] | None:
-        """Return what :meth:`finish` has kept, if there is anything.
+        """Return the result stored by :meth:`finish`, if there is one.
 
         Raises
         ------
@@ -83,15 +82,15 @@ class ServerFolder:
         if not path.exists():
             return None
         try:
-            found = unsealed(path.read_bytes())
-            _ = found["label"], found["error"], [one["kind"] for one in found["traces"]]
+            result = unsealed(path.read_bytes())
+            _ = result["label"], result["error"], [trace["kind"] for trace in result["traces"]]
         except (ValueError, KeyError, TypeError) as error:
-            allowed = "a result as it was written"
+            allowed = "an unchanged result"
             raise validation.bad("file", str(path), allowed, f"remove it ({error})") from error
-        return found
+        return result
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        """Keep the verdict: nothing more is to be asked."""
+        """Store the verdict, which completes the folder."""
         self.path.mkdir(parents=True, exist_ok=True)
         text = json.dumps(sealed(result), indent=2, allow_nan=False) + "\n"
         durable.write_text(self.path / RESULT, text)

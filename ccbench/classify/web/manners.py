@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of asking servers: seldom, one thing at a time, and saying who asks."""
+"""Limits on requests to servers: rate, concurrency and identification."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ __all__ = ["Manners", "visit"]
 
 @dataclass(frozen=True, kw_only=True)
 class Manners:
-    """What a server has to bear at most.
+    """Limits on the load of one server.
 
     Parameters
     ----------
     max_megabytes : float
-        What all downloads from one server may take, at the rates of their links.
+        Maximum total size of all downloads from one server, at the rates of their links.
     max_connections : int
-        How many TCP connections one download may open. One is enough, unless the server closes it.
+        Maximum number of TCP connections of one download. One is enough unless the server closes
+        it.
     pause_s : float
-        How long a server is left alone between two downloads.
+        Pause between two downloads from a server in seconds.
     contact : str
-        How its owner can reach whoever asks: part of the User-Agent.
+        Contact address for operators of servers, part of the User-Agent.
 
     Raises
     ------
@@ -61,42 +62,42 @@ class Manners:
         validation.number("pause_s", self.pause_s, validation.Range(0, 86_400), example=5)
         if not (self.contact.isascii() and (self.contact.isprintable() or not self.contact)):
             allowed = "one line of ASCII"
-            step = "write an address of mail or the web"
+            step = "write a mail or web address"
             raise validation.bad("contact", self.contact, allowed, step)
 
     @property
     def user_agent(self) -> str:
-        """What servers are told."""
+        """User-Agent header of requests."""
         words = ["measures congestion control", *([self.contact] if self.contact else [])]
         return f"ccbench/{version('ccbench')} ({'; '.join(words)})"
 
     def check(self, settings: Sequence[Setting], seconds: float) -> float:
-        """Return the megabytes that downloads take at most: what the links carry.
+        """Return the maximum size of the downloads in megabytes: the capacity of the links.
 
         Raises
         ------
         InputError
-            If that is more than `max_megabytes`.
+            If it exceeds `max_megabytes`.
         """
         megabytes = sum(setting.bandwidth_mbps for setting in settings) / 8 * seconds
         if megabytes > self.max_megabytes:
             least = math.ceil(megabytes)
             allowed = f"{least} or more for {len(settings)} downloads of {seconds:g} s"
-            step = f"write {least} (--max-megabytes {least}), or name fewer settings"
+            step = f"write {least} (--max-megabytes {least}), or choose fewer settings"
             raise validation.bad("max_megabytes", self.max_megabytes, allowed, step)
         return megabytes
 
 
 @contextmanager
 def visit(address: str, pause_s: float = 0.0) -> Iterator[None]:
-    """Ask a server while nobody else on this machine does, and a while after anybody did.
+    """Hold exclusive access to a server on this machine, after a pause since the last visit.
 
     Parameters
     ----------
     address : str
-        Its IP address: many names may be one machine.
+        IP address of the server, as several names may belong to one server.
     pause_s : float
-        How long ago the last visit must have ended; if it is not, this waits.
+        Minimum time since the end of the last visit, in seconds; a shorter time is waited out.
     """
     folder = cache_dir() / "servers"
     folder.mkdir(parents=True, exist_ok=True)

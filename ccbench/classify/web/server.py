@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server from its name to the verdict, in every setting (Ware, section 2.3.4)."""
+"""Observation of a server in every setting, and its verdict (Ware, section 2.3.4)."""
 
 from __future__ import annotations
 
@@ -31,28 +31,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Observation", "ServerVerdict", "classify_server"]
 
-#: After these nothing more is to be learnt by asking in other settings.
-_LAST_WORDS = {"loopback", "refused", "status", "connections"}
+#: Kinds of errors that would recur in the other settings.
+_FINAL_KINDS = {"loopback", "refused", "status", "connections"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """What was seen of a server in one setting.
+    """An observation of a server in one setting.
 
     Parameters
     ----------
     setting : Setting
-        Where.
     verdict : TraceVerdict, optional
-        What the trace tells, if it is valid.
+        Vote of the trace, if it is valid.
     utilisation : float, optional
-        Which part of the link was used; nothing if the server was not asked there.
+        Utilisation of the link; None without a download.
     error, kind : str, optional
-        Why there is no valid trace, in a line and in a word.
+        Reason for the lack of a valid trace, as a sentence and as a word.
     megabytes, seconds : float
-        What it took.
+        Size and duration of the download.
     trace : ndarray, optional
-        The queue's occupancy, if it is valid.
+        Occupancy of the queue, if the download is valid.
     """
 
     setting: Setting
@@ -66,11 +65,11 @@ class Observation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values."""
-        said = {} if self.verdict is None else self.verdict.to_dict()
+        verdict = {} if self.verdict is None else self.verdict.to_dict()
         names = ("label", "nearest", "distance", "second", "second_distance", "threshold")
         return {
             "setting": self.setting.name,
-            **{name: said.get(name) for name in names},
+            **{name: verdict.get(name) for name in names},
             "utilisation": self.utilisation,
             "error": self.error,
             "kind": self.kind,
@@ -81,20 +80,19 @@ class Observation:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerVerdict:
-    """What all was found out about a server: a row of results.
+    """The result of a server.
 
     Parameters
     ----------
     target : Target
-        Whom was meant.
+        The server as given by the user.
     site : Site, optional
-        Where it was found.
+        The server as found on the Internet.
     label : str, optional
-        Its CCA, or unknown; nothing if there is no valid trace.
+        A CCA, or unknown; None if there is no valid trace.
     error, kind : str, optional
-        Why there is no label, in a line and in a word.
+        Reason for the lack of a label, as a sentence and as a word.
     observations : tuple of Observation
-        The evidence.
     """
 
     target: Target
@@ -106,7 +104,7 @@ class ServerVerdict:
 
     @property
     def votes(self) -> str:
-        """How many valid traces are for the label.
+        """Number of valid traces with the label.
 
         Examples
         --------
@@ -114,11 +112,11 @@ class ServerVerdict:
         >>> ServerVerdict(target=Target.named("example.com")).votes
         '0 of 0'
         """
-        said = [one.verdict.label for one in self.observations if one.verdict is not None]
-        return f"{said.count(self.label or UNKNOWN)} of {len(said)}"
+        labels = [each.verdict.label for each in self.observations if each.verdict is not None]
+        return f"{labels.count(self.label or UNKNOWN)} of {len(labels)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able values: what ``result.json`` has."""
+        """Return the content of ``result.json`` as JSON-able values."""
         site = self.site
         return {
             "target": self.target.name,
@@ -136,9 +134,9 @@ class ServerVerdict:
         }
 
 
-def classify_server(  # noqa: PLR0913 - whom, with what, and how
+def classify_server(  # noqa: PLR0913 - the settings of a Survey
     target: Target,
-    known: TrainingSet,
+    training_set: TrainingSet,
     record: Recorder,
     folder: ServerFolder,
     *,
@@ -149,81 +147,82 @@ def classify_server(  # noqa: PLR0913 - whom, with what, and how
     min_utilisation: float = UTILISATION,
     on_step: Callable[[str], None] = lambda _: None,
 ) -> ServerVerdict:
-    """Ask a server in every setting, and say which CCA it runs.
+    """Observe a server in every setting, and identify its CCA.
 
     Parameters
     ----------
     target : Target
-        Whom to ask.
-    known : TrainingSet
-        What its traces are compared with.
+    training_set : TrainingSet
+        The training set with the same filters, as returned by
+        :meth:`~ccbench.classify.filters.Filters.applied_to`.
     record : callable
-        As for :func:`~ccbench.classify.web.download.download`.
+        See :func:`~ccbench.classify.web.download.download`.
     folder : ServerFolder
-        Where each download is kept as soon as it is there, and taken from if it is.
+        Folder of completed downloads, which are reused.
     settings : sequence of Setting
-        Where to observe it.
+        The bottlenecks of the observations.
     manners : Manners
-        How to ask.
+        Limits on the load of the server.
     verify : bool
-        Whether its certificate has to be valid.
+        Whether to require a valid certificate.
     filters : Filters
-        What is done to traces before they are compared. `known` has to be what
-        :meth:`~ccbench.classify.filters.Filters.known` makes of a training set.
+        Filters of the traces.
     min_utilisation : float
-        Which part of a link a valid trace has used at least.
+        Minimum utilisation of the link for a trace to be valid.
     on_step : callable, optional
-        Is told of each step when it begins.
+        Called at the start of each step.
 
     Returns
     -------
     ServerVerdict
-        A server that cannot be observed has an error in place of a label.
+        A server that cannot be observed has an error instead of a label.
 
     Raises
     ------
     MissingRequirement
         If this machine cannot emulate the link.
     """
-    kept = {setting: folder.load(setting) for setting in settings}
-    there = [recording for recording in kept.values() if recording is not None]
+    stored = {setting: folder.load(setting) for setting in settings}
+    completed = [recording for recording in stored.values() if recording is not None]
     failure = None
-    if len(there) == len(kept):
-        site = _known_site(there[-1])
+    if len(completed) == len(stored):
+        site = _stored_site(completed[-1])
     else:
-        on_step("finding it")
+        on_step("connecting")
         try:
             site = find_site(target, manners, verify=verify)
         except ServerError as error:
-            if not there:
+            if not completed:
                 return ServerVerdict(target=target, error=str(error), kind=error.kind)
-            site, failure = _known_site(there[-1]), error  # what was observed before still counts
+            site, failure = _stored_site(completed[-1]), error  # stored downloads still vote
     observations: list[Observation] = []
     for setting in settings:
         on_step(setting.name)
         try:
-            recording = kept[setting]
+            recording = stored[setting]
             if recording is None and failure is not None:
                 raise failure
             if recording is None or recording.provenance["address"] != site.address:
                 recording = _downloaded(site, setting, manners, record)
                 folder.keep(setting, recording)
         except ServerError as error:
-            seen = Observation(setting=setting, error=str(error), kind=error.kind)
+            observation = Observation(setting=setting, error=str(error), kind=error.kind)
         else:
-            seen = _observation(recording, setting, filters, min_utilisation)
-        observations.append(seen)
-        if seen.kind in _LAST_WORDS:
+            observation = _observation(recording, setting, filters, min_utilisation)
+        observations.append(observation)
+        if observation.kind in _FINAL_KINDS:
             break
-    return _judged(target, site, observations, known)
+    return _judged(target, site, observations, training_set)
 
 
-def _known_site(recording: Recording) -> Site:
-    """Return where a server was when it was observed."""
-    about = recording.provenance
-    target = Target.named(about["url"])
+def _stored_site(recording: Recording) -> Site:
+    """Return the site of a stored download."""
+    provenance = recording.provenance
     return Site(
-        target=target, address=about["address"], rtt_ms=about["server_rtt_ms"], body_bytes=0
+        target=Target.named(provenance["url"]),
+        address=provenance["address"],
+        rtt_ms=provenance["server_rtt_ms"],
+        body_bytes=0,
     )
 
 
@@ -231,7 +230,7 @@ def _downloaded(site: Site, setting: Setting, manners: Manners, record: Recorder
     with visit(site.address, manners.pause_s):
         try:
             return download(site, setting, manners, record)
-        except EngineError as error:  # the other settings may do better
+        except EngineError as error:  # other settings may still succeed
             raise ServerError(str(error), "link") from error
 
 
@@ -239,7 +238,7 @@ def _observation(
     recording: Recording, setting: Setting, filters: Filters, min_utilisation: float
 ) -> Observation:
     queue = recording.queue
-    seen: dict[str, Any] = {
+    measured: dict[str, Any] = {
         "setting": setting,
         "utilisation": utilisation(queue, setting),
         "megabytes": float(queue.loc[queue["event"] == "dequeue", "bytes"].sum()) / 1e6,
@@ -248,19 +247,19 @@ def _observation(
     try:
         check_download(recording, setting, min_utilisation)
     except ServerError as error:
-        return Observation(**seen, error=str(error), kind=error.kind)
-    return Observation(**seen, trace=filters.trace(queue))
+        return Observation(**measured, error=str(error), kind=error.kind)
+    return Observation(**measured, trace=filters.trace(queue))
 
 
 def _judged(
-    target: Target, site: Site, observations: Sequence[Observation], known: TrainingSet
+    target: Target, site: Site, observations: Sequence[Observation], training_set: TrainingSet
 ) -> ServerVerdict:
     row = ServerVerdict(target=target, site=site, observations=tuple(observations))
     traces = [(one.setting, one.trace) for one in observations if one.trace is not None]
     if not traces:
         first = observations[0]
         return replace(row, error=first.error, kind=first.kind)
-    verdict = judge(traces, known)
-    of_setting = {one.setting: one for one in verdict.traces}
-    judged = tuple(replace(one, verdict=of_setting.get(one.setting)) for one in observations)
+    verdict = judge(traces, training_set)
+    votes = {vote.setting: vote for vote in verdict.traces}
+    judged = tuple(replace(one, verdict=votes.get(one.setting)) for one in observations)
     return replace(row, label=verdict.label, observations=judged)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The address, distance and page of a server: asked once, within a bounded time."""
+"""Address, round-trip time and page size of a server, from one request with a time limit."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Site", "find_site"]
 
-#: One answer may take this long in all, however it comes.
-_PATIENCE_S = 20.0
-#: What is read of a page to learn how large it is.
-_LARGE_BYTES = 1_000_000
-_MOST_REDIRECTS = 5
+#: Time limit of one response in seconds.
+_TIMEOUT_S = 20.0
+#: Maximum number of bytes read to determine the size of a page.
+_MAX_READ_BYTES = 1_000_000
+_MAX_REDIRECTS = 5
 _REDIRECTS = {301, 302, 303, 307, 308}
 _OK = 200
 
-#: Where Linux's ``struct tcp_info`` has the shortest round trip, in microseconds.
+#: Position of the minimum round-trip time in Linux's ``struct tcp_info``, in microseconds.
 _MIN_RTT = struct.Struct("=148xI")
 _NO_RTT = 2**32 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """A server that was found.
+    """A reachable server.
 
     Parameters
     ----------
     target : Target
-        Where it is, after redirects.
+        Host and page after redirections.
     address : str
-        Its IPv4 address.
+        IPv4 address.
     rtt_ms : float
-        The shortest round trip seen, in milliseconds.
+        Minimum round-trip time in milliseconds.
     body_bytes : int
-        How large the page is, or what was read of it.
+        Size of the page, or of the part that was read.
     """
 
     target: Target
@@ -72,21 +72,19 @@ class _Answer:
 
 
 def find_site(target: Target, manners: Manners, *, verify: bool = True) -> Site:
-    """Ask for a page once, and follow redirects.
+    """Request a page once, and follow redirections.
 
     Parameters
     ----------
     target : Target
-        Whom.
     manners : Manners
-        How.
     verify : bool
-        Whether the certificate has to be valid.
+        Whether to require a valid certificate.
 
     Raises
     ------
     ServerError
-        If there is no such server, or it does not give the page: the kind is ``"unresolved"``,
+        If the server or its page is not available: the kind is ``"unresolved"``,
         ``"unreachable"``, ``"refused"``, ``"timeout"``, ``"tls"``, ``"http"``, ``"redirects"`` or
         ``"status"``.
 
@@ -97,7 +95,7 @@ def find_site(target: Target, manners: Manners, *, verify: bool = True) -> Site:
         find_site(Target.named("example.com"), Manners()).rtt_ms
     """
     pause_s, is_public = manners.pause_s, False
-    for _ in range(_MOST_REDIRECTS + 1):
+    for _ in range(_MAX_REDIRECTS + 1):
         address = _resolve(target)
         if is_public and not ipaddress.ip_address(address).is_global:
             message = f"it redirects to {target.host}, which is not on the Internet ({address})"
@@ -107,8 +105,8 @@ def find_site(target: Target, manners: Manners, *, verify: bool = True) -> Site:
             answer = _ask(target, address, manners.user_agent, verify=verify)
         if answer.location is None:
             if answer.status != _OK:
-                said = f"{answer.status} {answer.reason}".strip()
-                raise ServerError(f"it answers {said} to {target.url}", "status")
+                status = f"{answer.status} {answer.reason}".strip()
+                raise ServerError(f"it answers {status} to {target.url}", "status")
             return Site(
                 target=target,
                 address=address,
@@ -116,39 +114,39 @@ def find_site(target: Target, manners: Manners, *, verify: bool = True) -> Site:
                 body_bytes=answer.body_bytes,
             )
         target = _redirected(target, answer.location)
-        pause_s = 0.0  # it belongs to the same question
-    raise ServerError(f"it redirects more than {_MOST_REDIRECTS} times", "redirects")
+        pause_s = 0.0  # a redirection belongs to the same request
+    raise ServerError(f"it redirects more than {_MAX_REDIRECTS} times", "redirects")
 
 
 def _resolve(target: Target) -> str:
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             target.host, target.port, socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
         )
     except OSError as error:
         reason = error.strerror or str(error)
         raise ServerError(f"{target.host} has no IPv4 address ({reason})", "unresolved") from error
-    return str(found[0][4][0])
+    return str(addresses[0][4][0])
 
 
 def _redirected(target: Target, location: str) -> Target:
     try:
         return Target.named(urljoin(target.url, location), target.group)
     except (InputError, ValueError) as error:
-        raise ServerError(f"it redirects to nowhere: {error}", "redirects") from error
+        raise ServerError(f"its redirection is invalid: {error}", "redirects") from error
 
 
 def _ask(target: Target, address: str, user_agent: str, *, verify: bool) -> _Answer:
     where = f"{address}, port {target.port}"
     try:
-        plain = socket.create_connection((address, target.port), _PATIENCE_S)
+        plain = socket.create_connection((address, target.port), _TIMEOUT_S)
     except TimeoutError as error:
         raise ServerError(f"{where} does not answer", "timeout") from error
     except ConnectionRefusedError as error:
         raise ServerError(f"{where} refuses connections", "refused") from error
     except OSError as error:
         raise ServerError(f"{where} cannot be reached ({error.strerror})", "unreachable") from error
-    # The handshake comes later: until the clock runs, nothing may wait.
+    # The TLS handshake follows under the time limit.
     with plain:
         connection = _wrap(plain, target, verify=verify) if target.scheme == "https" else plain
         with connection, _limit(connection):
@@ -159,7 +157,7 @@ def _ask(target: Target, address: str, user_agent: str, *, verify: bool) -> _Ans
             except TimeoutError as error:
                 raise ServerError(f"{where} does not answer", "timeout") from error
             except (http.client.HTTPException, OSError, ValueError) as error:
-                message = f"{where} gives no answer over HTTP/1.1 ({_why(error)})"
+                message = f"{where} gives no answer over HTTP/1.1 ({_reason(error)})"
                 raise ServerError(message, "http") from error
 
 
@@ -167,13 +165,13 @@ def _shake_hands(connection: ssl.SSLSocket, where: str) -> None:
     try:
         connection.do_handshake()
     except ssl.SSLCertVerificationError as error:
-        step = "--insecure asks all the same"
+        step = "use --insecure to accept it"
         message = f"its certificate is not valid ({error.verify_message}): {step}"
         raise ServerError(message, "tls") from error
     except TimeoutError:
         raise
     except (ssl.SSLError, OSError) as error:
-        raise ServerError(f"{where} has no TLS ({_why(error)})", "tls") from error
+        raise ServerError(f"{where} has no TLS ({_reason(error)})", "tls") from error
 
 
 def _wrap(plain: socket.socket, target: Target, *, verify: bool) -> ssl.SSLSocket:
@@ -187,15 +185,15 @@ def _wrap(plain: socket.socket, target: Target, *, verify: bool) -> ssl.SSLSocke
 
 @contextmanager
 def _limit(connection: socket.socket) -> Iterator[None]:
-    """Close a connection that lasts too long, even if a byte comes now and then."""
+    """Close a connection after the time limit, even if data keeps arriving slowly."""
 
     def shut() -> None:
         is_late.set()
-        # Not TLS's own, which would let the other thread go on without encryption.
+        # Not SSLSocket.shutdown, after which the other thread would continue without encryption.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     is_late = threading.Event()
-    timer = threading.Timer(_PATIENCE_S, shut)
+    timer = threading.Timer(_TIMEOUT_S, shut)
     timer.daemon = True
     timer.start()
     failure = None
@@ -205,16 +203,16 @@ def _limit(connection: socket.socket) -> Iterator[None]:
         failure = error
     finally:
         timer.cancel()
-    if is_late.is_set():  # whatever came of that
-        message = f"it does not give its page within {_PATIENCE_S:g} s"
+    if is_late.is_set():
+        message = f"it does not send its page within {_TIMEOUT_S:g} s"
         raise ServerError(message, "timeout") from failure
     if failure is not None:
         raise failure
 
 
 def _get(connection: socket.socket, target: Target, user_agent: str) -> _Answer:
-    asking = http.client.HTTPConnection(target.host, target.port)
-    asking.sock = connection
+    client = http.client.HTTPConnection(target.host, target.port)
+    client.sock = connection
     host = target.url.split("/")[2]
     headers = {
         "Host": host,
@@ -223,10 +221,10 @@ def _get(connection: socket.socket, target: Target, user_agent: str) -> _Answer:
         "Accept-Encoding": "identity",
         "Connection": "close",
     }
-    # http.client closes the connection at the end of the page.
-    with closing(asking), socket.socket(fileno=os.dup(connection.fileno())) as watched:
-        asking.request("GET", target.path, headers=headers)
-        with asking.getresponse() as response:
+    # The duplicate stays open when http.client closes the connection at the end of the page.
+    with closing(client), socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
+        client.request("GET", target.path, headers=headers)
+        with client.getresponse() as response:
             location = response.getheader("Location") if response.status in _REDIRECTS else None
             size = response.length
             if size is None and location is None:
@@ -236,13 +234,13 @@ def _get(connection: socket.socket, target: Target, user_agent: str) -> _Answer:
                 reason=response.reason.strip()[:60],
                 location=location,
                 body_bytes=size or 0,
-                rtt_ms=_rtt_ms(watched),
+                rtt_ms=_rtt_ms(duplicate),
             )
 
 
 def _read_size(response: http.client.HTTPResponse) -> int:
-    size, deadline_s = 0, time.monotonic() + _PATIENCE_S / 2
-    while size < _LARGE_BYTES and time.monotonic() < deadline_s:
+    size, deadline_s = 0, time.monotonic() + _TIMEOUT_S / 2
+    while size < _MAX_READ_BYTES and time.monotonic() < deadline_s:
         piece = response.read1(1 << 16)
         if not piece:
             break
@@ -254,10 +252,10 @@ def _rtt_ms(connection: socket.socket) -> float:
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MIN_RTT.size)
     (rtt_us,) = _MIN_RTT.unpack(info)
     if rtt_us == _NO_RTT:
-        raise ValueError("there is no round trip")
+        raise ValueError("there is no round-trip time")
     return float(rtt_us) / 1e3
 
 
-def _why(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     words = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
     return str(words).strip()[:80] or type(error).__name__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys of servers, one after the other: results are kept, and not asked for again."""
+"""Surveys of servers, with stored results."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ FIGURE = "traces.png"
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """Servers to classify, and how.
+    """A classification of several servers.
 
     Parameters
     ----------
     targets : sequence of Target
-        The servers, such as :func:`~ccbench.classify.web.target.read_targets` returns them.
+        The servers; see :func:`~ccbench.classify.web.target.read_targets`.
     settings : sequence of Setting
-        The bottlenecks at which to observe them.
+        The bottlenecks of the observations.
     training : Path, optional
-        The training set that their traces are compared with; left out, ccbench's own.
+        Training set; by default the packaged one.
     filters : Filters
-        Applied to traces before they are compared.
+        Filters of the traces.
     manners : Manners
-        How to ask.
+        Limits on the load of each server.
     min_utilisation : float
-        The part of a link that a server must use for its trace to count.
+        Minimum utilisation of the link for a trace to be valid.
     verify : bool
-        Whether certificates have to be valid.
+        Whether to require valid certificates.
 
     Raises
     ------
@@ -90,25 +90,25 @@ class Survey:
         check_utilisation(self.min_utilisation)
 
     def plan(self, folder: Path) -> dict[str, Any]:
-        """Return what :meth:`run` would ask for at most, as JSON-able values, and ask nobody.
+        """Return the requests of :meth:`run` as JSON-able values, without sending any.
 
         Returns
         -------
         dict
-            ``servers``: for each its ``url`` and whether the folder ``has_result``; ``each``: the
-            downloads from one of them.
+            ``servers``: the ``url`` of each server, and whether the folder ``has_result``;
+            ``each``: the downloads from each server.
 
         Raises
         ------
         InputError
-            If the training set has nothing of a setting.
+            If the training set has no samples of a setting.
         """
         self._load()
         count = len(self.settings)
         return {
             "servers": [
-                {"url": one.url, "has_result": (folder / one.folder_name / RESULT).exists()}
-                for one in self.targets
+                {"url": target.url, "has_result": (folder / target.folder_name / RESULT).exists()}
+                for target in self.targets
             ],
             "each": {
                 "settings": [setting.name for setting in self.settings],
@@ -127,85 +127,85 @@ class Survey:
         retry: bool = False,
         on_step: Callable[[Target, str], None] = lambda _target, _step: None,
     ) -> Generator[dict[str, Any], None, None]:
-        """Classify the servers, in their order.
+        """Classify the servers in order.
 
         Parameters
         ----------
         folder : Path
-            Where each has a folder: its downloads, ``result.json`` and a figure. Results that were
-            made with the same settings, filters, training set and engine are taken from there;
-            otherwise downloads that are there are judged again, and only missing ones are asked
-            for.
+            Folder with a folder for each server: its downloads, ``result.json`` and a figure.
+            Stored results with the same settings, filters, training set and engine are reused.
+            Otherwise stored downloads are classified again, and only missing ones are requested.
         engine : str or Engine
-            The engine whose links lead to the servers.
+            The engine of the links to the servers.
         retry : bool
-            Whether to ask those again that have no label, or for which the emulated link failed:
-            for invalid traces only.
+            Whether to repeat invalid downloads of servers that have no label or whose emulated
+            link failed.
         on_step : callable, optional
-            Is told of each step when it begins.
+            Called at the start of each step.
 
         Yields
         ------
         dict
             The content of ``result.json``: see
-            :meth:`~ccbench.classify.web.server.ServerVerdict.to_dict`, the ``limits`` beyond which
-            traces are like no other, the survey's settings, and ``provenance``.
+            :meth:`~ccbench.classify.web.server.ServerVerdict.to_dict`, the ``limits`` above which
+            traces are unknown, the survey's settings, and ``provenance``.
 
         Raises
         ------
         MissingRequirement
             If this machine cannot emulate the links.
         InputError
-            If the engine has no such links, the training set nothing of a setting, or a result in
-            the folder is damaged.
+            If the engine has no such links, the training set no samples of a setting, or a result
+            in the folder is damaged.
         """
         links = resolve_link(engine)
         for setting in self.settings:
             with validation.within(f"setting {setting.name}: "):
                 links.nearest_link(download.link_of(setting))
         require(download.checks(links))
-        known = self._load()
-        provenance = {**links.provenance(), "training": dict(known.provenance)}
-        compared = self.filters.known(known, set(self.settings))
+        loaded = self._load()
+        provenance = {**links.provenance(), "training": dict(loaded.provenance)}
+        training_set = self.filters.applied_to(loaded, set(self.settings))
         result_folders.prepare(folder, None)
-        made = {
+        identity = {
             "settings": [setting.name for setting in self.settings],
             "filters": asdict(self.filters),
             "min_utilisation": self.min_utilisation,
-            "training": compared.digest,
+            "training": training_set.digest,
             "engine": links.name,
         }
-        limits = {one.name: compared.thresholds[one].typical for one in self.settings}
-        about = {"limits": limits, **made, "provenance": provenance}
-        places = [ServerFolder(folder / target.folder_name, links.name) for target in self.targets]
-        for own in places:  # what is damaged is said before anybody is asked
+        thresholds = training_set.thresholds
+        limits = {setting.name: thresholds[setting].typical for setting in self.settings}
+        common = {"limits": limits, **identity, "provenance": provenance}
+        folders = [ServerFolder(folder / target.folder_name, links.name) for target in self.targets]
+        for own in folders:  # raises for damaged results before the first request
             own.result()
-        for target, own in zip(self.targets, places, strict=True):
+        for target, own in zip(self.targets, folders, strict=True):
             row = own.result()
             if row is not None and retry:
                 row = _without_failures(row, own)
-            if row is None or any(row.get(name) != value for name, value in made.items()):
-                verdict = self._observe(target, compared, links, own, on_step)
-                row = {**verdict.to_dict(), **about}
+            if row is None or any(row.get(name) != value for name, value in identity.items()):
+                verdict = self._observe(target, training_set, links, own, on_step)
+                row = {**verdict.to_dict(), **common}
                 if verdict.label is not None:
-                    plots.save(_figure(verdict, compared), own.path / FIGURE)
+                    plots.save(_figure(verdict, training_set), own.path / FIGURE)
                 own.finish(row)
             yield row
 
     def _load(self) -> TrainingSet:
-        """Return the training set, which must have samples of all settings."""
-        # Not before the rest has been checked: scikit-learn takes seconds.
+        """Load the training set, which must have samples of all settings."""
+        # Imported after the other checks, as scikit-learn takes seconds.
         from ccbench.classify.training_set import PACKAGED, TrainingSet  # noqa: PLC0415
 
-        known = TrainingSet.load(PACKAGED if self.training is None else self.training)
+        training_set = TrainingSet.load(PACKAGED if self.training is None else self.training)
         for setting in self.settings:
-            known.samples_of(setting)
-        return known
+            training_set.samples_of(setting)
+        return training_set
 
     def _observe(
         self,
         target: Target,
-        known: TrainingSet,
+        training_set: TrainingSet,
         links: LinkEngine,
         folder: ServerFolder,
         on_step: Callable[[Target, str], None],
@@ -217,7 +217,7 @@ class Survey:
 
         return classify_server(
             target,
-            known,
+            training_set,
             record,
             folder,
             settings=self.settings,
@@ -230,7 +230,7 @@ class Survey:
 
 
 def _without_failures(row: dict[str, Any], folder: ServerFolder) -> dict[str, Any] | None:
-    """Return a row that needs no other try; of one that does, what has failed is forgotten."""
+    """Return a row without failures; otherwise remove its failed downloads and return None."""
     failed = [trace["setting"] for trace in row["traces"] if trace["error"] is not None]
     if row["label"] is not None and all(trace["kind"] != "link" for trace in row["traces"]):
         return row
@@ -239,14 +239,14 @@ def _without_failures(row: dict[str, Any], folder: ServerFolder) -> dict[str, An
     return None
 
 
-def _figure(verdict: ServerVerdict, known: TrainingSet) -> Figure:
-    seen = [one for one in verdict.observations if one.verdict is not None]
+def _figure(verdict: ServerVerdict, training_set: TrainingSet) -> Figure:
+    valid = [each for each in verdict.observations if each.verdict is not None]
     return traces_over_nearest(
-        [(one.setting, one.trace) for one in seen if one.trace is not None],
+        [(each.setting, each.trace) for each in valid if each.trace is not None],
         Verdict(
             label=verdict.label or "",
-            traces=tuple(one.verdict for one in seen if one.verdict is not None),
+            traces=tuple(each.verdict for each in valid if each.verdict is not None),
         ),
-        known,
+        training_set,
         title=f"{verdict.target.name}: {verdict.label}",
     )

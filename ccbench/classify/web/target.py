@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers to be asked: hosts and URLs, as somebody has written them."""
+"""Servers to measure: host names and URLs from the user."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ if TYPE_CHECKING:
 __all__ = ["INSTEAD_OF_LOOPBACK", "Target", "is_loopback", "read_list", "read_targets"]
 
 _PORTS = {"http": 80, "https": 443}
-#: Labels of letters, digits and hyphens with dots between them, or an IPv4 address.
+#: Host names (labels of letters, digits and hyphens separated by dots) and IPv4 addresses.
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?", re.ASCII)
 _LONGEST_HOST, _LONGEST_NAME = 253, 80
-#: How to ask a server that runs on the machine itself.
+#: Next step for a server on this machine.
 INSTEAD_OF_LOOPBACK = (
     "let the server listen on this machine's address in its network (`hostname -I`), and name that"
 )
-#: Of files that have records of queues.
+#: Suffixes of files with recorded queues.
 _SUFFIXES = (".csv", ".log", ".pcap", ".pcapng", ".parquet", ".json")
 _ALLOWED = "a host such as example.com, or a URL such as https://example.com/large-file"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A server to be asked.
+    """A server to measure.
 
     Parameters
     ----------
     name : str
-        As it was written.
+        The name given by the user.
     scheme : str
-        ``"https"``, unless a URL says ``"http"``.
+        ``"https"`` or ``"http"``.
     host : str
-        Its name in ASCII, or its IPv4 address.
+        Host name in ASCII, or IPv4 address.
     port : int
-        The TCP port.
+        TCP port.
     path : str
-        What is asked for, with the query if there is one.
+        Path of the page, including the query.
     group : str, optional
-        Whom it belongs to, such as a content delivery network; see
-        :mod:`ccbench.classify.clusters`.
+        Group of the server, such as a content delivery network; see
+        :mod:`ccbench.classify.relabel`.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Target:
 
     @classmethod
     def named(cls, name: str, group: str | None = None) -> Target:
-        """Return the target that a host or URL names.
+        """Return the target of a host name or URL.
 
         Raises
         ------
         InputError
-            If it is neither.
+            If the name is neither.
 
         Examples
         --------
@@ -79,18 +79,18 @@ class Target:
         '/large?part=1'
         """
         if not name.isprintable():
-            raise _bad(name, "leave out what cannot be printed")
+            raise _bad(name, "remove unprintable characters")
         try:
             parts = urlsplit(name if "://" in name else f"https://{name}")
             port = parts.port
         except ValueError as error:
-            raise _bad(name, f"mend it ({error})") from error
+            raise _bad(name, f"correct it ({error})") from error
         if parts.scheme not in _PORTS:
-            raise _bad(name, "ask by http or https")
+            raise _bad(name, "use http or https")
         if parts.username is not None or parts.password is not None:
-            raise _bad(name, "leave the user and the password out")
+            raise _bad(name, "remove the user and the password")
         if ":" in (parts.hostname or ""):
-            raise _bad(name, "name an IPv4 address: the emulated link carries nothing else")
+            raise _bad(name, "name an IPv4 address: the emulated link carries only IPv4")
         if port == 0:
             raise _bad(name, "name a port from 1 to 65535")
         return cls(
@@ -104,13 +104,13 @@ class Target:
 
     @property
     def url(self) -> str:
-        """What is asked for."""
+        """URL of the page."""
         port = "" if self.port == _PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{self.host}{port}{self.path}"
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it names the machine itself by what no link carries.
+        """Whether the host is the loopback interface of this machine, which no link reaches.
 
         Examples
         --------
@@ -123,7 +123,7 @@ class Target:
 
     @property
     def folder_name(self) -> str:
-        """A name for a folder that no other target has.
+        """Unique folder name of the target.
 
         Examples
         --------
@@ -139,18 +139,18 @@ class Target:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an IPv4 address, in any form that programs read, is the loopback interface's.
+    """Return whether an IPv4 address in any notation is a loopback address.
 
     Examples
     --------
-    >>> [is_loopback(one) for one in ("127.0.1.1", "127.1", "0.0.0.0", "192.0.2.1", "a.com")]
+    >>> [is_loopback(host) for host in ("127.0.1.1", "127.1", "0.0.0.0", "192.0.2.1", "a.com")]
     [True, True, True, False, False]
     """
     try:
-        read = ipaddress.IPv4Address(socket.inet_aton(address))
-    except OSError:  # a name
+        parsed = ipaddress.IPv4Address(socket.inet_aton(address))
+    except OSError:  # a host name
         return False
-    return read.is_loopback or read.is_unspecified
+    return parsed.is_loopback or parsed.is_unspecified
 
 
 def read_list(path: Path) -> list[Target]:
@@ -159,14 +159,13 @@ def read_list(path: Path) -> list[Target]:
     Parameters
     ----------
     path : Path
-        A text file with a host or URL on each line, or that and a group with a comma between them.
-        Empty lines are passed over, and so is what follows a ``#`` at the beginning or after a
-        space.
+        A text file with a host or URL on each line, optionally followed by a comma and a group.
+        Empty lines are ignored, and comments from a ``#`` at the start of a line or after a space.
 
     Raises
     ------
     InputError
-        If it cannot be read, or a line is no target.
+        If the file cannot be read, or a line is not a target.
     """
     targets = []
     lines = validation.text_file(path, "list of servers").splitlines()
@@ -177,24 +176,24 @@ def read_list(path: Path) -> list[Target]:
             with validation.within(f"{path}, line {number}: "):
                 targets.append(Target.named(name, group or None))
     if not targets:
-        raise validation.bad("hosts", str(path), "a file with a host on each line", "name some")
+        raise validation.bad("hosts", str(path), "a file with a host on each line", "add a host")
     return targets
 
 
 def read_targets(names: Sequence[str], hosts: Path | None = None) -> list[Target]:
-    """Return the servers that names and a list mean, each once.
+    """Return the distinct servers of names and a list.
 
     Parameters
     ----------
     names : sequence of str
         Hosts or URLs.
     hosts : Path, optional
-        A list of more, as for :func:`read_list`.
+        A list of further servers, see :func:`read_list`.
 
     Raises
     ------
     InputError
-        If there is none, or one cannot be a server that an emulated link leads to.
+        If there is no server, a name is invalid, or an emulated link cannot reach a server.
 
     Examples
     --------
@@ -210,35 +209,35 @@ def read_targets(names: Sequence[str], hosts: Path | None = None) -> list[Target
         raise validation.bad("names", [], "a server or a file", "name one, such as example.com")
     for target in targets:
         if target.is_loopback:
-            allowed = "one that a link leads to, not this machine's loopback"
+            allowed = "a server reachable over a link, not this machine's loopback"
             raise validation.bad("server", target.name, allowed, INSTEAD_OF_LOOPBACK)
     return list({target.url: target for target in reversed(targets)}.values())[::-1]
 
 
 def _check_not_file(name: str) -> None:
-    """Refuse what is more likely a missing file than a server."""
+    """Reject a name that is more likely a missing file than a server."""
     host = re.split(r"[/:]", name, maxsplit=1)[0]
     has_dot = "." in host.strip(".") or host == "localhost"
     if "://" not in name and name and (not has_dot or name.endswith(_SUFFIXES)):
         is_path = name.startswith(("/", "."))
-        step = "mend the path" if is_path else f"a server of that name is written https://{name}"
-        raise validation.bad("file", name, "there", step)
+        step = "correct the path" if is_path else f"for a server of that name, write https://{name}"
+        raise validation.bad("file", name, "an existing file", step)
 
 
 def _ascii_host(name: str, parts: SplitResult) -> str:
     try:
         host = (parts.hostname or "").encode("idna").decode("ascii")
     except UnicodeError as error:
-        raise _bad(name, f"mend the host ({error})") from error
+        raise _bad(name, f"correct the host ({error})") from error
     if not _HOST.fullmatch(host) or len(host) > _LONGEST_HOST:
-        raise _bad(name, "mend the host")
+        raise _bad(name, "correct the host")
     return host.removesuffix(".")
 
 
 def _path(name: str, parts: SplitResult) -> str:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not path.isascii() or not path.isprintable() or " " in path:
-        raise _bad(name, "write what is not ASCII in its path as %XX")
+        raise _bad(name, "write non-ASCII characters in the path as %XX")
     return path
 
 

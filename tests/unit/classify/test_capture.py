@@ -323,13 +323,13 @@ class TestQueueBetween:
 
     def test_swapped(self, pair: Callable[..., pd.DataFrame]) -> None:
         """Captures in the wrong order are an input error."""
-        with pytest.raises(InputError, match="the one before the queue first: swap them"):
+        with pytest.raises(InputError, match="that before the queue first: swap them"):
             pair(*drop_tail([0, 0, 0], 10)[::-1])
 
     def test_missing_packets(self, pair: Callable[..., pd.DataFrame]) -> None:
         """Packets missing before the queue, as on a busy machine, are an input error."""
         before, after = drop_tail([i * PACKET_NS for i in range(100)], 10)
-        with pytest.raises(InputError, match=r"lacks 2 packets: record it again with a larger"):
+        with pytest.raises(InputError, match=r"but 2 are missing: record it again with a larger"):
             pair([one for one in before if one[1] not in {50, 60}], after)
         without_packet = pair([item for item in before if item[1] != 50], after)
         assert 99 == (without_packet["event"] == "dequeue").sum()
@@ -389,7 +389,7 @@ class TestReadAll:
 
     def test_no_setting(self, files: list[Path]) -> None:
         """Captures require a setting."""
-        with pytest.raises(InputError, match="setting is None; it must be named"):
+        with pytest.raises(InputError, match="setting is None; it must be given"):
             read_all(files)
 
     def test_command(self, files: list[Path]) -> None:

@@ -27,16 +27,16 @@ def flat(level: float, points: int = 30) -> list[float]:
 
 
 @pytest.fixture
-def known() -> tuple[list[list[float]], list[str]]:
+def labelled() -> tuple[list[list[float]], list[str]]:
     """Give two series for each label."""
     pairs = [(flat(level), name) for name, levels in LEVELS.items() for level in levels]
     return [series for series, _ in pairs], [name for _, name in pairs]
 
 
 @pytest.fixture
-def classifier(known: tuple[list[list[float]], list[str]]) -> CCAClassifier:
+def classifier(labelled: tuple[list[list[float]], list[str]]) -> CCAClassifier:
     """Give a classifier fitted to them."""
-    return CCAClassifier().fit(*known)
+    return CCAClassifier().fit(*labelled)
 
 
 class TestPredict:
@@ -55,21 +55,21 @@ class TestPredict:
     @pytest.mark.parametrize(
         ("threshold", "expected"), [(2.0, UNKNOWN), (3.0, "low"), (4.0, "low")]
     )
-    def test_threshold(self, known: Any, threshold: float, expected: str) -> None:
+    def test_threshold(self, labelled: Any, threshold: float, expected: str) -> None:
         """A trace farther than the threshold from all others is unknown."""
-        classifier = CCAClassifier(thresholds=threshold).fit(*known)
+        classifier = CCAClassifier(thresholds=threshold).fit(*labelled)
         assert [expected] == classifier.predict([flat(7)]).tolist()
 
-    def test_own_thresholds(self, known: Any) -> None:
+    def test_own_thresholds(self, labelled: Any) -> None:
         """With a threshold for each label, that of the nearest trace counts."""
         limits = {"low": 2.0, "middle": 0.0, "high": 8.0}
-        classifier = clone(CCAClassifier(thresholds=limits)).fit(*known)
+        classifier = clone(CCAClassifier(thresholds=limits)).fit(*labelled)
         actual = classifier.predict([flat(7), flat(8), flat(22), flat(48), flat(50)])
         assert [UNKNOWN, "low", UNKNOWN, "high", UNKNOWN] == actual.tolist()
 
-    def test_length(self, known: Any) -> None:
+    def test_length(self, labelled: Any) -> None:
         """A threshold has the same meaning for traces of any length."""
-        classifier = CCAClassifier(thresholds=3.0).fit(*known)
+        classifier = CCAClassifier(thresholds=3.0).fit(*labelled)
         short, long = flat(7, 30), flat(7, 60)
         assert ["low", "low"] == classifier.predict([short, long]).tolist()
         distances, _ = classifier.kneighbors([flat(7, 60), flat(7, 30)])
@@ -85,12 +85,12 @@ class TestPredict:
 
 
 class TestNeighbors:
-    def test_distances(self, classifier: CCAClassifier, known: Any) -> None:
+    def test_distances(self, classifier: CCAClassifier, labelled: Any) -> None:
         """Neighbours are the nearest by :mod:`ccbench.classify.dtw`, per point."""
         rng = np.random.default_rng(1)
         queries = rng.uniform(0, 50, (5, 30))
         distances, indices = classifier.kneighbors(queries, 6)
-        expected = dtw.distances(queries, known[0]) / 30
+        expected = dtw.distances(queries, labelled[0]) / 30
         assert np.argsort(expected, axis=1, kind="stable").tolist() == indices.tolist()
         np.testing.assert_allclose(distances, np.sort(expected, axis=1), rtol=1e-6)
 
@@ -112,18 +112,18 @@ class TestScikitLearn:
         assert expected == classifier.get_params() == clone(classifier).get_params()
         assert 3 == classifier.set_params(n_neighbors=3).n_neighbors
 
-    def test_pipeline(self, known: Any) -> None:
+    def test_pipeline(self, labelled: Any) -> None:
         """The classifier works in pipelines, cross-validation and parameter searches."""
-        series, labels = np.array(known[0] * 2), known[1] * 2
+        series, labels = np.array(labelled[0] * 2), labelled[1] * 2
         pipeline = make_pipeline(FunctionTransformer(np.sqrt), CCAClassifier())
         assert 1.0 == cross_val_score(pipeline, series, labels, cv=2).mean()
         search = GridSearchCV(CCAClassifier(), {"thresholds": [0.1, 5.0]}, cv=2).fit(series, labels)
         assert 1.0 == search.best_score_
 
-    def test_threads(self, known: Any) -> None:
+    def test_threads(self, labelled: Any) -> None:
         """Results do not depend on the number of threads."""
         queries = np.random.default_rng(2).uniform(0, 50, (20, 30))
-        one, many = (CCAClassifier(n_jobs=n).fit(*known).kneighbors(queries) for n in (1, 4))
+        one, many = (CCAClassifier(n_jobs=n).fit(*labelled).kneighbors(queries) for n in (1, 4))
         assert one[0].tolist() == many[0].tolist()
         assert one[1].tolist() == many[1].tolist()
 

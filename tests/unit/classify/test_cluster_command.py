@@ -195,7 +195,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"limit": 3.0}, "is 3.0; it must be 2 as elsewhere: results of different"),
+            ({"limit": 3.0}, "is 3.0; it must be 2 as in other results: results of"),
             ({"points": None}, "5bw-85rtt-64q'; it must be an existing folder"),
             ({"points": np.full(10, 30)}, "5bw-85rtt-64q: trace is '0.18 s'"),
         ],
@@ -274,13 +274,13 @@ class TestCommand:
         assert message in done.stderr
 
 
-def samples_of(known: TrainingSet, cca: str, names: tuple[str, ...]) -> list[list[Any]]:
+def samples_of(training_set: TrainingSet, cca: str, names: tuple[str, ...]) -> list[list[Any]]:
     """Return samples of a CCA, grouped by server."""
     return [
         [
             next(
                 sample
-                for sample in known.samples
+                for sample in training_set.samples
                 if (sample.setting, sample.cca, sample.variation.name, sample.seed)
                 == (setting, cca, name, 1)
             )
@@ -290,10 +290,13 @@ def samples_of(known: TrainingSet, cca: str, names: tuple[str, ...]) -> list[lis
     ]
 
 
-def clusters(found: dict[str, Any]) -> list[set[str]]:
+def clusters(relabelled: dict[str, Any]) -> list[set[str]]:
     """Return the CCAs in each cluster of unknown servers."""
     return sorted(
-        ({name.partition("-")[0] for name in server["targets"]} for server in found["unknown"]),
+        (
+            {name.partition("-")[0] for name in server["targets"]}
+            for server in relabelled["unknown"]
+        ),
         key=str,
     )
 
@@ -303,13 +306,14 @@ def test_unknown_ccas(tmp_path: Path) -> None:
 
     The traces are the virtual kernel's; BBR and Scalable are removed from the training set.
     """
-    known = TrainingSet.load(PACKAGED)
+    training_set = TrainingSet.load(PACKAGED)
     novel = ("bbr", "scalable")
     reduced = replace(
-        known, samples=tuple(sample for sample in known.samples if sample.cca not in novel)
+        training_set,
+        samples=tuple(sample for sample in training_set.samples if sample.cca not in novel),
     )
     for cca in (*novel, "reno"):
-        for server in samples_of(known, cca, ("plain", "longer", "shorter")):
+        for server in samples_of(training_set, cca, ("plain", "longer", "shorter")):
             verdict = judge([(item.setting, item.trace) for item in server], reduced).to_dict()
             for one, trace in zip(server, verdict["traces"], strict=True):
                 trace |= {"points": one.trace, "limit": reduced.thresholds[one.setting].distance}
@@ -329,15 +333,17 @@ def test_noisy_cubic(tmp_path: Path) -> None:
     A small training set, of one ordinary run for each CCA, does not include request-driven clients,
     but their traces are near to those of the other servers. CCAs other than CUBIC stay unknown.
     """
-    known = TrainingSet.load(PACKAGED)
-    plain_only = tuple(x for x in known.samples if (x.variation.name, x.seed) == ("plain", 2))
-    small = replace(known, samples=plain_only)
+    training_set = TrainingSet.load(PACKAGED)
+    plain_only = tuple(
+        x for x in training_set.samples if (x.variation.name, x.seed) == ("plain", 2)
+    )
+    small = replace(training_set, samples=plain_only)
     before = {}
     for cca, names in (
         ("cubic", ("plain", "shorter", "jitter 2 ms, asking")),
         ("vegas", ("late",)),
     ):
-        for server in samples_of(known, cca, names):
+        for server in samples_of(training_set, cca, names):
             verdict = judge([(one.setting, one.trace) for one in server], small).to_dict()
             for one, trace in zip(server, verdict["traces"], strict=True):
                 trace |= {"points": one.trace, "limit": small.thresholds[one.setting].distance}

@@ -54,7 +54,7 @@ def occupancy(rng: np.random.Generator, points: int, top: int = 100) -> Points:
     return np.clip(np.cumsum(rng.integers(-9, 10, points)) + top // 2, 0, top).astype(float)
 
 
-def some(seed: int, count: int, lengths: tuple[int, ...] = LENGTHS) -> list[Points]:
+def occupancies(seed: int, count: int, lengths: tuple[int, ...] = LENGTHS) -> list[Points]:
     """Return occupancies of several lengths."""
     rng = np.random.default_rng(seed)
     return [occupancy(rng, int(length)) for length in rng.choice(lengths, count)]
@@ -84,7 +84,7 @@ class TestDefinition:
     @pytest.mark.parametrize("seed", range(8))
     def test_recurrence(self, seed: int) -> None:
         """Distances equal the recurrence, for any two lengths; whole numbers are exact."""
-        queries, references = some(seed, 5), some(seed + 100, 37)
+        queries, references = occupancies(seed, 5), occupancies(seed + 100, 37)
         expected = table(queries, references)
         assert expected == distances(queries, references).tolist()
 
@@ -123,7 +123,7 @@ class TestDefinition:
 @pytest.fixture
 def series() -> Points:
     """Return occupancies of equal length: windows of unequal lengths are defined differently."""
-    return np.stack(some(5, 12, (60,)))
+    return np.stack(occupancies(5, 12, (60,)))
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ class TestOracles:
 
     def test_different_lengths(self, dtaidistance: Any, tslearn: Any) -> None:
         """Both agree on series of different lengths without a window."""
-        for x, y in zip(some(6, 8), some(7, 8), strict=True):
+        for x, y in zip(occupancies(6, 8), occupancies(7, 8), strict=True):
             measured = distance(x, y)
             one = dtaidistance.distance(x, y, inner_dist="euclidean", use_c=True)
             assert measured == pytest.approx(one, rel=SINGLE)
@@ -173,7 +173,7 @@ class TestOracles:
 class TestIdentities:
     def test_itself(self) -> None:
         """A series is at a distance of 0 from itself, and from itself slowed down."""
-        for x in some(10, 20):
+        for x in occupancies(10, 20):
             assert distance(x, x) == 0
             assert distance(x, np.repeat(x, 3)) == 0
 
@@ -201,7 +201,7 @@ class TestIdentities:
 
     def test_invariances(self) -> None:
         """Shifting, negating or reversing both series does not change their distance."""
-        for x, y in zip(some(14, 10), some(15, 10), strict=True):
+        for x, y in zip(occupancies(14, 10), occupancies(15, 10), strict=True):
             expected = distance(x, y)
             assert expected == distance(x + 1000, y + 1000)
             assert expected == distance(-x, -y)
@@ -209,14 +209,14 @@ class TestIdentities:
 
     def test_scale(self) -> None:
         """Doubling the values doubles the distance."""
-        for x, y in zip(some(16, 10), some(17, 10), strict=True):
+        for x, y in zip(occupancies(16, 10), occupancies(17, 10), strict=True):
             assert 2 * distance(x, y) == distance(2 * x, 2 * y)
 
     def test_pairwise(self, path: str) -> None:
         """Pairwise distances are those between all series, on every path."""
         del path
         for count in (1, 2, 16, 17, 35, 70):
-            series = some(count, count)
+            series = occupancies(count, count)
             expected = distances(series, series)
             np.testing.assert_array_equal(pairwise(series), expected)
 
@@ -280,7 +280,7 @@ def brute_force(
     return np.take_along_axis(matrix, order, axis=1).tolist(), order.tolist()
 
 
-def found(
+def nearest_lists(
     queries: list[Points], references: list[Points], k: int, window: int | None = None
 ) -> tuple[list[list[float]], list[list[int]]]:
     """Return the result of :func:`nearest` as lists."""
@@ -294,15 +294,19 @@ class TestNearest:
     def test_brute_force(self, k: int, window: int | None, path: str) -> None:
         """The nearest equal those of a comparison with every reference, on every path."""
         del path
-        queries, references = some(30, 6), some(31, 150)
-        assert brute_force(queries, references, k, window) == found(queries, references, k, window)
+        queries, references = occupancies(30, 6), occupancies(31, 150)
+        assert brute_force(queries, references, k, window) == nearest_lists(
+            queries, references, k, window
+        )
 
     @pytest.mark.parametrize("window", [0, 1, 4, 16])
     def test_narrow_window(self, window: int, path: str) -> None:
         """The nearest are correct in narrow windows, where lower bounds are tight."""
         del path
-        queries, references = some(32, 6, (80,)), some(33, 200, (80,))
-        assert brute_force(queries, references, 2, window) == found(queries, references, 2, window)
+        queries, references = occupancies(32, 6, (80,)), occupancies(33, 200, (80,))
+        assert brute_force(queries, references, 2, window) == nearest_lists(
+            queries, references, 2, window
+        )
 
     def test_groups_far_apart(self) -> None:
         """The nearest are correct where most references are excluded early."""
@@ -310,7 +314,7 @@ class TestNearest:
         levels = rng.integers(0, 40, 300)
         references = [occupancy(rng, 200) / 2 + 50 * level for level in levels]
         queries = [occupancy(rng, 200) / 2 + 50 * level for level in range(0, 40, 3)]
-        assert brute_force(queries, references, 4) == found(queries, references, 4)
+        assert brute_force(queries, references, 4) == nearest_lists(queries, references, 4)
 
     def test_ties(self) -> None:
         """Of equally near references those with the lowest indices are returned, in order."""
@@ -327,7 +331,7 @@ class TestNearest:
         for window in (None, 0, 2):
             for k in (1, 7, 60):
                 expected = brute_force(queries, references, k, window)
-                assert expected == found(queries, references, k, window)
+                assert expected == nearest_lists(queries, references, k, window)
 
     def test_many_queries(self) -> None:
         """Each of more queries than one block gets its own neighbours."""

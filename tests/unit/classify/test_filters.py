@@ -99,24 +99,28 @@ class TestSmoothed:
 
 
 @pytest.fixture(scope="module")
-def known() -> TrainingSet:
+def packaged_set() -> TrainingSet:
     """Give the packaged set for one setting."""
-    known = TrainingSet.load(PACKAGED)
-    own = tuple(sample for sample in known.samples if sample.setting == SETTINGS[0])
-    return replace(known, samples=own, thresholds={SETTINGS[0]: known.thresholds[SETTINGS[0]]})
+    packaged_set = TrainingSet.load(PACKAGED)
+    own = tuple(sample for sample in packaged_set.samples if sample.setting == SETTINGS[0])
+    return replace(
+        packaged_set, samples=own, thresholds={SETTINGS[0]: packaged_set.thresholds[SETTINGS[0]]}
+    )
 
 
 class TestSmoothedSet:
-    def test_alike(self, known: TrainingSet) -> None:
+    def test_alike(self, packaged_set: TrainingSet) -> None:
         """The set's traces are smoothed like a server's: each is at distance 0 from itself."""
-        smooth = smoothed_set(known, 0.2)
+        smooth = smoothed_set(packaged_set, 0.2)
         for i in (0, -1):
-            (one,) = judge([(SETTINGS[0], smoothed(known.samples[i].trace, 0.2))], smooth).traces
-            assert (known.samples[i].cca, 0.0) == (one.label, one.distance)
+            (one,) = judge(
+                [(SETTINGS[0], smoothed(packaged_set.samples[i].trace, 0.2))], smooth
+            ).traces
+            assert (packaged_set.samples[i].cca, 0.0) == (one.label, one.distance)
 
-    def test_threshold(self, known: TrainingSet) -> None:
+    def test_threshold(self, packaged_set: TrainingSet) -> None:
         """The threshold is the same quantile of distances within a CCA, of smoothed traces."""
-        smooth = smoothed_set(known, 0.2)
+        smooth = smoothed_set(packaged_set, 0.2)
         names = np.array([sample.cca for sample in smooth.samples])
         first, second = np.triu_indices(len(names), 1)
         same = names[first] == names[second]
@@ -124,16 +128,16 @@ class TestSmoothedSet:
             dtw.pairwise([item.trace for item in smooth.samples])[first, second][same] / 1000
         )
         threshold = smooth.thresholds[SETTINGS[0]]
-        assert known.thresholds[SETTINGS[0]].quantile == threshold.quantile
+        assert packaged_set.thresholds[SETTINGS[0]].quantile == threshold.quantile
         assert threshold.quantile == pytest.approx(
             (distances <= threshold.distance).mean(), abs=1e-3
         )
         assert math.isnan(threshold.false_known)
 
-    def test_setting(self, known: TrainingSet) -> None:
+    def test_setting(self, packaged_set: TrainingSet) -> None:
         """A setting without samples is an input error."""
         with pytest.raises(InputError, match="setting is '10bw"):
-            smoothed_set(known, 0.2, [SETTINGS[2]])
+            smoothed_set(packaged_set, 0.2, [SETTINGS[2]])
 
 
 class TestPauses:
@@ -204,17 +208,19 @@ class TestBridged:
     @pytest.mark.parametrize("cca", CCAS)
     def test_classified(self, cca: str) -> None:
         """A server with pauses is classified as without, and nearer than unbridged."""
-        known = TrainingSet.load(PACKAGED)
+        packaged_set = TrainingSet.load(PACKAGED)
         for setting in SETTINGS[:2]:
             own = next(
                 sample
-                for sample in known.samples
+                for sample in packaged_set.samples
                 if (sample.cca, sample.setting, sample.variation.name) == (cca, setting, "plain")
             )
-            others = tuple(item for item in known.samples if item is not own)
+            others = tuple(item for item in packaged_set.samples if item is not own)
             events = quiet(paused(own.trace, at=400))
             (raw,), (straight,) = (
-                judge([(setting, filters.trace(events))], replace(known, samples=others)).traces
+                judge(
+                    [(setting, filters.trace(events))], replace(packaged_set, samples=others)
+                ).traces
                 for filters in (Filters(), Filters(bridge_s=0.5))
             )
             assert cca == straight.nearest
@@ -224,10 +230,10 @@ class TestBridged:
 class TestCommand:
     def test_options(self, tmp_path: Path) -> None:
         """`ccbench classify` bridges and smooths: distance and threshold change."""
-        known = TrainingSet.load(PACKAGED)
+        packaged_set = TrainingSet.load(PACKAGED)
         own = next(
             sample
-            for sample in known.samples
+            for sample in packaged_set.samples
             if sample.cca == "cubic" and sample.setting in SETTINGS
         )
         trace = np.nan_to_num(paused(own.trace, at=400))

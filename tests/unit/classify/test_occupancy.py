@@ -42,7 +42,7 @@ class TestOccupancy:
     @pytest.mark.parametrize("record", [events(), events((0.0, 1)), events((0.0, 1), (9.9, 1))])
     def test_too_short(self, record: pd.DataFrame) -> None:
         """Events that end before the trace are an input error that states their duration."""
-        with pytest.raises(InputError, match=r"trace is '.* s'; it must be 20 s of events"):
+        with pytest.raises(InputError, match=r"trace is '.* s'; it must be at least 20 s"):
             occupancy(record, duration_s=20.0)
 
     def test_type(self) -> None:

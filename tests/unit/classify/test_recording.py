@@ -175,7 +175,7 @@ class TestRead:
 
     def test_no_setting(self, tmp_path: Path) -> None:
         """A file without a setting is an input error unless a setting is named."""
-        with pytest.raises(InputError, match="setting is None; it must be named"):
+        with pytest.raises(InputError, match="setting is None; it must be given"):
             read(csv(tmp_path / "a.csv", 7))
 
     @pytest.mark.parametrize(
@@ -229,8 +229,8 @@ class TestJudgeFiles:
 class TestJudge:
     def test_evidence(self, training: Path) -> None:
         """A verdict has the nearest CCA and the second nearest, with their distances."""
-        known = TrainingSet.load(training)
-        verdict = judge([(SETTINGS[0], [11.0] * 1000), (SETTINGS[1], [41.0] * 1000)], known)
+        reference_set = TrainingSet.load(training)
+        verdict = judge([(SETTINGS[0], [11.0] * 1000), (SETTINGS[1], [41.0] * 1000)], reference_set)
         assert ["reno", "cubic"] == [trace.nearest for trace in verdict.traces]
         assert ["cubic", "reno"] == [item.second for item in verdict.traces]
         assert verdict.traces[0].second_distance == pytest.approx(29, abs=1)
@@ -283,11 +283,11 @@ class TestCommand:
         """A record that is too short is refused."""
         done = self.classify(csv(tmp_path / "a.csv", 7, seconds=5), "--setting", "5bw-85rtt-64q")
         assert 2 == done.exit_code
-        assert "trace is '4.99 s'; it must be 20 s" in done.stderr
+        assert "trace is '4.99 s'; it must be at least 20 s" in done.stderr
 
     def test_packaged(self) -> None:
         """The packaged training set contains 15 CCAs in the thesis's settings."""
-        known = TrainingSet.load(PACKAGED)
-        assert 15 == len(known.ccas)
-        assert set(SETTINGS) <= set(known.settings) == set(known.thresholds)
-        assert "kernel" == known.provenance["engine"]
+        reference_set = TrainingSet.load(PACKAGED)
+        assert 15 == len(reference_set.ccas)
+        assert set(SETTINGS) <= set(reference_set.settings) == set(reference_set.thresholds)
+        assert "kernel" == reference_set.provenance["engine"]

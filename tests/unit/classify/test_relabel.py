@@ -58,13 +58,13 @@ class TestRelabelled:
 
     def test_most(self) -> None:
         """Of several sufficient labels the most frequent is assigned; known traces keep theirs."""
-        known = [simple(30, item) for item in ("bic", "cubic", "cubic")]
-        assert ["bic", "cubic", "cubic", "cubic"] == labels([*known, simple(30, "unknown")])
+        labelled = [simple(30, item) for item in ("bic", "cubic", "cubic")]
+        assert ["bic", "cubic", "cubic", "cubic"] == labels([*labelled, simple(30, "unknown")])
 
     def test_tie(self) -> None:
         """Of equally frequent labels the one nearest to the training set is assigned."""
-        known = [simple(30, "cubic", distance=0.5), simple(30, "bic", distance=0.4)]
-        assert "bic" == labels([*known, simple(30, "unknown")])[-1]
+        labelled = [simple(30, "cubic", distance=0.5), simple(30, "bic", distance=0.4)]
+        assert "bic" == labels([*labelled, simple(30, "unknown")])[-1]
 
     def test_groups(self) -> None:
         """Labels do not cross groups of servers."""

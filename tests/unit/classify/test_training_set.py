@@ -47,53 +47,53 @@ def samples(*seeds: int) -> list[Sample]:
 
 
 @pytest.fixture
-def known() -> TrainingSet:
+def small_set() -> TrainingSet:
     """Give a training set."""
     return train(samples(1, 2, 3), samples(4), {"ccbench": "1.2.3"})
 
 
 class TestTrain:
-    def test_classifies(self, known: TrainingSet) -> None:
+    def test_classifies(self, small_set: TrainingSet) -> None:
         """The set distinguishes its CCAs, and a trace unlike all of them is unknown."""
-        classifier = known.classifier(SETTINGS[0])
+        classifier = small_set.classifier(SETTINGS[0])
         traces = [sample(cca, SETTINGS[0], 9).trace for cca in LEVELS]
         assert [*LEVELS, "unknown"] == classifier.predict([*traces, [300.0] * 50]).tolist()
 
-    def test_contents(self, known: TrainingSet) -> None:
+    def test_contents(self, small_set: TrainingSet) -> None:
         """The set has a threshold for each setting, and lists its CCAs."""
-        assert set(SETTINGS[:2]) == set(known.thresholds) == set(known.settings)
-        assert ("high", "low", "middle") == known.ccas
+        assert set(SETTINGS[:2]) == set(small_set.thresholds) == set(small_set.settings)
+        assert ("high", "low", "middle") == small_set.ccas
 
-    def test_order(self, known: TrainingSet) -> None:
+    def test_order(self, small_set: TrainingSet) -> None:
         """The order of samples does not matter."""
         other = train(samples(3, 1, 2)[::-1], samples(4), {})
-        assert known.thresholds == other.thresholds
-        for one, two in zip(known.samples, other.samples, strict=True):
+        assert small_set.thresholds == other.thresholds
+        for one, two in zip(small_set.samples, other.samples, strict=True):
             assert (one.cca, one.setting, one.seed) == (two.cca, two.setting, two.seed)
 
-    def test_setting(self, known: TrainingSet) -> None:
+    def test_setting(self, small_set: TrainingSet) -> None:
         """A setting without samples is an input error that lists the available ones."""
         with pytest.raises(InputError, match=r"setting is .*10bw.*; it must be one of 5bw"):
-            known.classifier(SETTINGS[2])
+            small_set.classifier(SETTINGS[2])
 
 
 class TestFile:
-    def test_round_trip(self, known: TrainingSet, tmp_path: Path) -> None:
+    def test_round_trip(self, small_set: TrainingSet, tmp_path: Path) -> None:
         """A saved set is loaded exactly."""
-        known.save(tmp_path / "training.parquet")
+        small_set.save(tmp_path / "training.parquet")
         loaded = TrainingSet.load(tmp_path / "training.parquet")
-        assert known.thresholds == loaded.thresholds
-        assert known.provenance == loaded.provenance
-        for one, two in zip(known.samples, loaded.samples, strict=True):
+        assert small_set.thresholds == loaded.thresholds
+        assert small_set.provenance == loaded.provenance
+        for one, two in zip(small_set.samples, loaded.samples, strict=True):
             assert (one.cca, one.setting, one.variation, one.seed) == (
                 *(two.cca, two.setting, two.variation, two.seed),
             )
             np.testing.assert_array_equal(one.trace, two.trace)
 
-    def test_same_bytes(self, known: TrainingSet, tmp_path: Path) -> None:
+    def test_same_bytes(self, small_set: TrainingSet, tmp_path: Path) -> None:
         """The same training set is the same file."""
         for name in ("one", "other"):
-            known.save(tmp_path / name)
+            small_set.save(tmp_path / name)
         assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
     @pytest.mark.parametrize("content", [b"", b"something else"])
@@ -104,7 +104,7 @@ class TestFile:
             TrainingSet.load(tmp_path / "broken")
 
     @pytest.mark.parametrize(
-        "about",
+        "description",
         [
             b"{",
             b"[" * 100_000,
@@ -112,11 +112,13 @@ class TestFile:
             b'{"format": 2, "thresholds": [{"setting": {"rtt_ms": "x"}}], "provenance": {}}',
         ],
     )
-    def test_damaged_description(self, known: TrainingSet, tmp_path: Path, about: bytes) -> None:
+    def test_damaged_description(
+        self, small_set: TrainingSet, tmp_path: Path, description: bytes
+    ) -> None:
         """A damaged description, at any position, is an input error that names the file."""
         path = tmp_path / "broken"
-        known.save(path)
-        table = pq.read_table(path).replace_schema_metadata({b"ccbench training set": about})
+        small_set.save(path)
+        table = pq.read_table(path).replace_schema_metadata({b"ccbench training set": description})
         pq.write_table(table, path)
         with pytest.raises(InputError, match=r"training set .*broken"):
             TrainingSet.load(path)
@@ -177,13 +179,13 @@ class TestExtended:
         assert not shown.exit_code, shown.stderr
         after = CliRunner().invoke(program, ["classify", str(server), "--training", str(file)])
         assert "congestion control: zigzag" in after.stdout
-        known, packaged = TrainingSet.load(file), TrainingSet.load(PACKAGED)
-        assert {*known.ccas} == {*packaged.ccas, "zigzag"}
-        assert len(known.samples) == len(packaged.samples) + len(SETTINGS)
-        assert known.provenance["added"] == ["zigzag"]
-        assert known.digest != packaged.digest == known.provenance["extends"]
+        small_set, packaged = TrainingSet.load(file), TrainingSet.load(PACKAGED)
+        assert {*small_set.ccas} == {*packaged.ccas, "zigzag"}
+        assert len(small_set.samples) == len(packaged.samples) + len(SETTINGS)
+        assert small_set.provenance["added"] == ["zigzag"]
+        assert small_set.digest != packaged.digest == small_set.provenance["extends"]
         one = packaged.samples[0]
-        assert judge([(one.setting, one.trace)], known).label == one.cca
+        assert judge([(one.setting, one.trace)], small_set).label == one.cca
 
     @pytest.mark.parametrize(
         ("words", "message"),

@@ -110,7 +110,7 @@ class TestCommand:
             ((), "names is"),
             (("a b.com",), "server is 'a b.com'"),
             (("http://localhost:8088/x",), "not this machine's loopback: let the server listen on"),
-            (("example.com", "https://127.0.1.1"), "server is 'https://127.0.1.1'; it must be one"),
+            (("example.com", "https://127.0.1.1"), "server is 'https://127.0.1.1'; it must be a"),
             (("example.com", "--pause", "5s"), "write the number of s without the unit"),
             (("run-1",), "file is 'run-1'; it must be an existing file"),
             (("queue.csv",), "file is 'queue.csv'; it must be an existing file"),

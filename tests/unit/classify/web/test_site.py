@@ -102,12 +102,12 @@ class TestSite:
         assert not seen
 
     @pytest.mark.parametrize(
-        "said", [b"HTTP/1.1 404 \x1b[31mred\x9b2J\r\n\r\n", b"\x1b[2Jhello\r\n", b"\r\n"]
+        "reply", [b"HTTP/1.1 404 \x1b[31mred\x9b2J\r\n\r\n", b"\x1b[2Jhello\r\n", b"\r\n"]
     )
-    def test_escapes(self, said: bytes) -> None:
+    def test_escapes(self, reply: bytes) -> None:
         """Server text cannot send control characters to a terminal."""
         with (
-            saying(lambda connection: connection.sendall(said)) as where,
+            saying(lambda connection: connection.sendall(reply)) as where,
             pytest.raises(ServerError) as caught,
         ):
             find_site(Target.named(f"http://{where}"), Manners())
@@ -140,11 +140,11 @@ class TestSite:
         assert kind_of(f"127.0.0.1:{port}") == "refused"
 
     @pytest.mark.parametrize(
-        "said", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000 + b"\r\n"]
+        "reply", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000 + b"\r\n"]
     )
-    def test_no_http(self, said: bytes) -> None:
+    def test_no_http(self, reply: bytes) -> None:
         """A server without HTTP, or with a thousand headers, is no web server."""
-        with saying(lambda connection: connection.sendall(said)) as where:
+        with saying(lambda connection: connection.sendall(reply)) as where:
             assert kind_of(f"http://{where}") == "http"
 
     def test_no_tls(self) -> None:
@@ -153,24 +153,24 @@ class TestSite:
             assert kind_of(url.replace("http:", "https:")) == "tls"
 
     @pytest.mark.parametrize(
-        "said", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"], ids=repr
+        "reply", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"], ids=repr
     )
-    def test_drip(self, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_drip(self, reply: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
         """A server that sends single bytes at intervals is abandoned after a bounded time."""
-        monkeypatch.setattr(site, "_PATIENCE_S", 0.5)
+        monkeypatch.setattr(site, "_TIMEOUT_S", 0.5)
         begin_s = time.monotonic()
-        with saying(drip(said)) as where:
+        with saying(drip(reply)) as where:
             try:
                 actual = find_site(Target.named(f"http://{where}"), Manners())
             except ServerError as error:
                 assert error.kind == "timeout"  # noqa: PT017 - a page that grows has been found
             else:
-                assert said.endswith(b"\r\n\r\n")
+                assert reply.endswith(b"\r\n\r\n")
                 assert actual.body_bytes < 100
         assert time.monotonic() - begin_s < 5
 
     def test_drip_in_tls(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A server that stalls in the TLS handshake is abandoned too."""
-        monkeypatch.setattr(site, "_PATIENCE_S", 0.5)
+        monkeypatch.setattr(site, "_TIMEOUT_S", 0.5)
         with saying(lambda _: time.sleep(2)) as where:
             assert kind_of(f"https://{where}") == "timeout"
