@@ -17,7 +17,7 @@ from ccbench.experiment.wifi import Wifi
 @pytest.mark.parametrize(
     ("link", "message"),
     [
-        ({"wifi": Wifi(bitrates_mbps=(65,)), "queue_packets": 63}, "^wifi is 'there'; it must be"),
+        ({"wifi": Wifi(bitrates_mbps=(65,)), "queue_packets": 63}, "^wifi is 'set'; it must be"),
         ({"bandwidth_mbps": 12, "queue_bdp": 2}, "^queue_bdp is 2.0; .*: write queue_packets$"),
     ],
 )

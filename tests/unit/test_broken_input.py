@@ -331,7 +331,7 @@ def test_numbers_of_a_log(tmp_path: Path, base: str, line: str) -> None:
     path = tmp_path / "log"
     head = f"# queue: droptail\n# init timestamp: 1\n# base timestamp: {base}\n"
     path.write_text(f"{head}5 + 1500\n{line}\n")
-    with pytest.raises(EngineError, match="no log of mm-link"):
+    with pytest.raises(EngineError, match="not a log of mm-link"):
         LinkLog.read(path)
 
 

@@ -137,11 +137,11 @@ class BessEngine(RealTimeEngine):
         }
         (folder / files.SESSION).write_text(json.dumps(settings), encoding="utf-8")
 
-    def read_command(self, folder: Path, bottleneck: Bottleneck, /, **about: Any) -> Recording:
+    def read_command(self, folder: Path, bottleneck: Bottleneck, /, **fields: Any) -> Recording:
         """Read the captures and counts of the link from a session's folder."""
         if not (folder / files.STATUS).exists():
             raise KeyboardInterrupt  # it had not begun
-        return read_command(folder, bottleneck, **about)
+        return read_command(folder, bottleneck, **fields)
 
     def _delays(self) -> bool:
         """Whether BESS is there with a module that delays packets."""

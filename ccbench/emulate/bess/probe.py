@@ -87,7 +87,7 @@ def probe(
     arrivals, departures = (pcap.read(file) for file in taps.values())
     for file in taps.values():
         file.unlink()
-    passed = arrivals[packet_record.which(arrivals, departures)]
+    passed = arrivals[packet_record.seen_later(arrivals, departures)]
     error = rate_error(passed, departures, gaps_ns(departures, bottleneck))
     if error is None:
         raise RuntimeError(

@@ -79,11 +79,11 @@ class _Records:
 
     def queue(self, bottleneck: Bottleneck, zero_ns: int) -> tuple[pd.DataFrame, dict[str, Any]]:
         """Return what happened at the queue, and what is to be said of how late it was."""
-        came_out = packet_record.which(self.arrivals, self.departures)
+        came_out = packet_record.seen_later(self.arrivals, self.departures)
         queue = queue_record(self.arrivals, came_out, self.departures)
         queue["time_ns"] -= zero_ns
         if self.sent is not self.arrivals:
-            lost = self.sent[~packet_record.which(self.sent, self.arrivals)]
+            lost = self.sent[~packet_record.seen_later(self.sent, self.arrivals)]
             queue = with_losses(queue, lost, zero_ns)
         begun = self.departures["time_ns"] >= zero_ns
         passed, departures = self.arrivals[came_out][begun], self.departures[begun]

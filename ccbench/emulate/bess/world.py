@@ -40,7 +40,7 @@ def run(folder: Path, directory: Path, user: str, core: int, scenario: Scenario)
     hosts = wires.connect(sysctls)
     with (
         switch.running_switch(
-            directory, hosts, bottleneck, rtt_ms, core=core, waiting=world.say
+            directory, hosts, bottleneck, rtt_ms, core=core, waiting=world.report
         ) as bess,
         switch.the_receiver(hosts["receiver"], directory, user, rtt_ms, sysctls) as far,
     ):

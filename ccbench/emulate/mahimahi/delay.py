@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mm-delay: which delays it can be, and a host behind it."""
+"""mm-delay: supported delays, and a host behind it."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGEST_JITTER_MS", "behind_delay", "check_rtt", "delay_shell"]
 
-#: Packets leave it at whole milliseconds.
+#: Maximum jitter in milliseconds: packets leave mm-delay at whole milliseconds.
 LARGEST_JITTER_MS = 1.0
 
-#: It takes whole milliseconds, once for each way.
+#: Resolution of the round-trip time in milliseconds: a whole millisecond in each direction.
 _RTT_STEP_MS = 2
 
 
 def check_rtt(rtt_ms: float, engine: str) -> None:
-    """Check that mm-delay can be this delay.
+    """Check that mm-delay supports this delay.
 
     Raises
     ------
     InputError
-        If it cannot. It names the engine.
+        If it does not; the message names the engine.
     """
     if rtt_ms % _RTT_STEP_MS:
         nearest = max(1, round(rtt_ms / _RTT_STEP_MS)) * _RTT_STEP_MS
-        allowed = f"an even number with the engine {engine}: mm-delay knows whole ms each way"
+        allowed = f"an even number with the engine {engine}, as mm-delay delays by whole ms per way"
         raise validation.bad("rtt_ms", rtt_ms, allowed, f"write for example {nearest}")
 
 
 def delay_shell(rtt_ms: float) -> list[str]:
-    """Return the command line of the shell, to be given the command that it runs at its end."""
+    """Return the command line of the shell, without the command that it runs."""
     return ["mm-delay", f"{rtt_ms / _RTT_STEP_MS:.0f}"]
 
 
@@ -53,32 +53,33 @@ def delay_shell(rtt_ms: float) -> list[str]:
 def behind_delay(
     outside: int, rtt_ms: float, user: pwd.struct_passwd, sysctls: Mapping[str, str]
 ) -> Iterator[tuple[int, str]]:
-    """Have a host behind mm-delay, which delays what comes to it and what it sends.
+    """Create a host behind mm-delay, which delays packets in both directions.
 
-    To be called where :func:`~ccbench.emulate.realtime.namespaces.settle` was.
+    The mount namespace must have been prepared by
+    :func:`~ccbench.emulate.realtime.namespaces.settle`.
 
     Parameters
     ----------
     outside : int
-        A process in the network namespace that the shell is to be in.
+        A process in the network namespace in which the shell is started.
     rtt_ms : float
-        The delay of both ways together.
+        The delay of both directions together in milliseconds.
     user : struct_passwd
-        Who runs the shell.
+        The user of the shell.
     sysctls : mapping
-        Settings of the host.
+        Sysctls of the host.
 
     Yields
     ------
     int
         A process in the host's network namespace.
     str
-        The host's address, where packets from outside reach it.
+        The host's address from outside.
 
     Raises
     ------
     RuntimeError
-        If the shell does not start, or has not lasted until the end.
+        If the shell does not start, or ends early.
     """
     let_iptables_serve_users(HERE)
     gates = Gates(HERE / files.GATES, user)
@@ -95,7 +96,7 @@ def behind_delay(
 def _address_of(device: str) -> str:
     """Return the IPv4 address of a device in this network namespace."""
     command = ["ip", "-json", "-4", "address", "show", "dev", device]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True)
-    (link,) = json.loads(shown.stdout)
+    process = subprocess.run(command, check=True, capture_output=True, text=True)
+    (link,) = json.loads(process.stdout)
     address: str = link["addr_info"][0]["local"]
     return address

@@ -15,9 +15,9 @@ from ccbench.emulate.realtime.host import lacking, root_check, user_check
 __all__ = ["checks", "programs_digest"]
 
 _INSTALL_SCRIPT = "scripts/mahimahi.sh"
-#: Of Mahimahi.
+#: Mahimahi's programs.
 _PROGRAMS = ("mm-delay", "mm-link", "mm-loss")
-#: Others that a run calls, and their packages.
+#: Other required programs and their packages.
 _TOOLS = {
     "iptables": "iptables",
     "dnsmasq": "dnsmasq-base",
@@ -28,19 +28,19 @@ _TOOLS = {
 
 
 def checks(user: str) -> list[Check]:
-    """Return the checks, none of which changes anything.
+    """Return the checks, which have no side effects.
 
     Parameters
     ----------
     user : str
-        Who is to run Mahimahi's programs.
+        The user of Mahimahi's programs.
     """
     return [_programs(), _tools(), root_check(), user_check(user)]
 
 
 @cache
 def programs_digest() -> str:
-    """Return what tells this machine's build of Mahimahi from others; "none" without one."""
+    """Return a digest of this machine's build of Mahimahi; "none" if it is not installed."""
     digest = hashlib.sha256()
     for name in _PROGRAMS:
         path = shutil.which(name)
@@ -61,7 +61,7 @@ def _programs() -> Check:
 
 
 def _how_to_install() -> str:
-    """Return the step that installs Mahimahi here; it is packaged for few systems."""
+    """Return the step that installs Mahimahi, which few systems have as a package."""
     try:
         release = platform.freedesktop_os_release()
     except OSError:
@@ -71,7 +71,7 @@ def _how_to_install() -> str:
         return f"sudo {_INSTALL_SCRIPT} (in ccbench's sources; four packages come from Debian 11)"
     if release.get("ID") in {"ubuntu", "debian"}:
         return package
-    return "use Ubuntu or Debian, which have it as a package, or build it from its source"
+    return "use Ubuntu or Debian, which have a package, or build it from source"
 
 
 def _tools() -> Check:

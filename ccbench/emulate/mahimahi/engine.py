@@ -34,14 +34,14 @@ __all__ = ["MahimahiEngine"]
 class MahimahiEngine(RealTimeEngine):
     """Runs scenarios on the TCP stack of this machine, in real time, through Mahimahi's shells.
 
-    A command behind a link reaches the machine itself at ``$MAHIMAHI_BASE``. Round trips of links
-    are even whole numbers of milliseconds.
+    A command behind a link reaches the machine itself at ``$MAHIMAHI_BASE``. Round-trip times of
+    links are even numbers of milliseconds.
 
     Parameters
     ----------
     user : str, optional
-        Who runs the shells, which refuse root. By default the user that the environment variable
-        ``CCBENCH_USER`` names, or who has called sudo, or ``nobody``.
+        The user of the shells, which refuse root. By default the environment variable
+        ``CCBENCH_USER``, the caller of sudo, or ``nobody``.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class MahimahiEngine(RealTimeEngine):
     package = "ccbench.emulate.mahimahi"
     program = "Mahimahi"
     shared = "the same kernel and the same mahimahi package"
-    packet_record_bytes = 100  # lines in mm-link's log, and the packets that were watched
+    packet_record_bytes = 100  # lines in mm-link's log, and captured packets
     shortest_rtt_ms = 2
     directions = DIRECTIONS
     status_file = files.STATUS
@@ -65,24 +65,24 @@ class MahimahiEngine(RealTimeEngine):
         return doctor.programs_digest()
 
     def doctor(self) -> list[Check]:
-        """Return what Mahimahi needs of this machine, and whether it is there."""
+        """Return the checks of Mahimahi's requirements on this machine."""
         return doctor.checks(self.user)
 
     def link_checks(self) -> list[Check]:
-        """Return what :meth:`record` needs of this machine, and whether it is there."""
+        """Return the checks of the requirements of :meth:`record` on this machine."""
         return [*self.doctor(), forwarding_check()]
 
     def check_path(self, bottleneck: Bottleneck, rtt_ms: float) -> None:
-        """Raise an InputError if Mahimahi cannot be this path."""
+        """Raise an InputError if Mahimahi cannot emulate this path."""
         check_path(bottleneck, rtt_ms)
 
     def check_link(self, bottleneck: Bottleneck) -> None:
-        """Raise an InputError if no command can be behind this link, or it cannot be recorded."""
+        """Raise an InputError if this link cannot be emulated or recorded for a command."""
         super().check_link(bottleneck)
         validation.one_of("qdisc", bottleneck.qdisc, ("droptail",))
 
     def jitter_ms(self) -> float:
-        """Return the path's own jitter in either direction, in milliseconds."""
+        """Return the path's inherent jitter in either direction in milliseconds."""
         return LARGEST_JITTER_MS
 
     def world_arguments(self, _core: int, /) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class MahimahiEngine(RealTimeEngine):
         return (self.user,)
 
     def read_run(self, scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) -> Run:
-        """Read the run whose records are in a folder."""
+        """Read a run from the records in a folder."""
         return read_run(scenario, folder, provenance)
 
     def prepare_link(
@@ -110,9 +110,9 @@ class MahimahiEngine(RealTimeEngine):
         )
         (folder / files.SHELLS).write_text(json.dumps(nested), encoding="utf-8")
 
-    def read_command(self, folder: Path, _bottleneck: Bottleneck, /, **about: Any) -> Recording:
+    def read_command(self, folder: Path, _bottleneck: Bottleneck, /, **fields: Any) -> Recording:
         """Read mm-link's log of the link from a session's folder."""
         log = LinkLog.read(folder / files.LINK_LOG)
         times_ms = log.lines["time_ms"]
         duration_s = times_ms.iloc[-1] / 1e3 if len(times_ms) else 0.0
-        return Recording(duration_s=duration_s, queue=replay(log), **about)
+        return Recording(duration_s=duration_s, queue=replay(log), **fields)

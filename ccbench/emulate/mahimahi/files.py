@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files in the folder of a run that only Mahimahi has: what its shells read and write."""
+"""Files in the folder of a run that are specific to Mahimahi."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ ANSWERS_TRACE = "answers.trace"
 GATES = "gates"
 LOGS = "logs"
 LINK_LOG = f"{LOGS}/link"
-#: What the shells of a command are, as JSON, and its exit status.
+#: Command lines of a command's shells as JSON, and the command's exit status.
 SHELLS = "shells.json"
 STATUS = f"{LOGS}/status"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gates between Mahimahi's shells: each namespace is made ready before anything goes on in it.
+"""Gates between nested Mahimahi shells, at which each namespace is configured.
 
-A shell inside another starts only where packets are forwarded, which a namespace that was made a
-moment ago does not do: as Mahimahi is meant, that takes a setting for the whole machine. So what
-runs inside each shell says where it is and waits; when the namespace is ready, it goes on with the
-next shell, or with the command.
+A nested shell starts only if packets are forwarded, which is off in a new namespace; Mahimahi
+expects a setting of the whole machine. Each shell therefore runs a gate, which reports its process
+and waits until the namespace is configured, and then starts the next shell or the command.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Gates", "end"]
 
-#: How long a shell may take to start or to end, and how often it is looked for.
-_PATIENCE_S = 20.0
+#: Time limit for the start or end of a shell, and the polling interval, in seconds.
+_TIMEOUT_S = 20.0
 _POLL_S = 0.05
 
-_UNTIL_TOLD = ("sh", "-c", "read -r end")
+_WAIT_FOR_INPUT = ("sh", "-c", "read -r end")
 
-_SAID, _GO = "said", "go"
-_COMMAND = 'echo "$$ $MAHIMAHI_BASE" >"$0/said"; read -r go <"$0/go"; exec "$@"'
+_REPORT, _GO = "report", "go"
+_COMMAND = f'echo "$$ $MAHIMAHI_BASE" >"$0/{_REPORT}"; read -r go <"$0/{_GO}"; exec "$@"'
 
 
 class Gates:
@@ -40,10 +39,9 @@ class Gates:
     Parameters
     ----------
     folder : Path
-        Where the shells find the two pipes that are made there. Standard input and output are left
-        to the command.
+        Folder for two pipes, which is created. Standard input and output belong to the command.
     user : struct_passwd
-        Who runs the shells.
+        The user of the shells.
     """
 
     def __init__(self, folder: Path, user: pwd.struct_passwd) -> None:
@@ -51,37 +49,37 @@ class Gates:
         folder.mkdir()
         folder.chmod(0o711)
         self._pipes = {}
-        self._seen = {_namespace("self")}
-        for name in (_SAID, _GO):
+        self._known_namespaces = {_namespace("self")}
+        for name in (_REPORT, _GO):
             os.mkfifo(folder / name)
             (folder / name).chmod(0o600)
             os.chown(folder / name, user.pw_uid, -1)
-            # For both, so that nobody waits for the other side and nothing ends with it.
+            # Opened for reading and writing, so that neither side blocks or ends with the other.
             self._pipes[name] = os.open(folder / name, os.O_RDWR)
 
     def chain(self, shells: Iterable[list[str]], command: Iterable[str]) -> list[str]:
-        """Return the command line of shells within each other, the outermost first."""
+        """Return the command line of nested shells, outermost first."""
         gate = ("sh", "-c", _COMMAND, str(self._folder))
         return [*(word for shell in shells for word in (*shell, *gate)), *command]
 
     def start(self, shells: Iterable[list[str]], console: Path) -> subprocess.Popen[str]:
-        """Start shells within each other, as their user, until they are told to end.
+        """Start nested shells as their user, to run until :func:`end`.
 
         Parameters
         ----------
         shells : iterable of list of str
-            Their command lines, the outermost first.
+            Their command lines, outermost first.
         console : Path
-            Where to write what they say.
+            Output file of the shells.
 
         Returns
         -------
         Popen
-            The outermost, for :func:`end`.
+            The outermost shell.
         """
         with console.open("wb") as file:
             return subprocess.Popen(
-                self.chain(shells, _UNTIL_TOLD),
+                self.chain(shells, _WAIT_FOR_INPUT),
                 stdin=subprocess.PIPE,
                 stdout=file,
                 stderr=file,
@@ -95,28 +93,28 @@ class Gates:
     def open_all(
         self, outermost: subprocess.Popen[str], count: int, make_ready: Callable[[], None]
     ) -> tuple[list[int], str]:
-        """Wait for each shell, make its namespace ready, and let it go on.
+        """Wait for each shell, configure its namespace, and open its gate.
 
         Parameters
         ----------
         outermost : Popen
-            The process of the outermost shell, which has ended if another could not start.
+            The outermost shell, which ends if another one fails to start.
         count : int
-            How many shells there are.
+            Number of shells.
         make_ready : callable
-            Is called in the network namespace of each.
+            Called in the network namespace of each shell.
 
         Returns
         -------
         list of int
-            A process inside each shell, from the outermost on: the next shell, or the command.
+            A process inside each shell, outermost first: the next shell, or the command.
         str
             The address of the machine outside all shells.
 
         Raises
         ------
         RuntimeError
-            If one does not come.
+            If a shell does not start.
         """
         insides, address = [], ""
         for _ in range(count):
@@ -128,28 +126,29 @@ class Gates:
         return insides, address
 
     def _wait(self, outermost: subprocess.Popen[str]) -> tuple[int, str]:
-        pipe = self._pipes[_SAID]
-        deadline_s = time.monotonic() + _PATIENCE_S
+        pipe = self._pipes[_REPORT]
+        deadline_s = time.monotonic() + _TIMEOUT_S
         while not select.select([pipe], [], [], _POLL_S)[0]:
             if outermost.poll() is not None or time.monotonic() > deadline_s:
                 raise RuntimeError("a shell does not start")
-        # Other programs of the user could write to the pipe too: what they say may be no shell.
+        # The content is not trusted, as other programs of the user can write to the pipe.
         words = os.read(pipe, 1 << 10).decode(errors="replace").split()
-        if len(words) != 2 or not words[0].isdecimal() or _namespace(words[0]) in self._seen:  # noqa: PLR2004 - process and address
-            raise RuntimeError("a shell says nonsense")
-        self._seen.add(_namespace(words[0]))
+        is_report = len(words) == 2 and words[0].isdecimal()  # noqa: PLR2004 - process and address
+        if not is_report or _namespace(words[0]) in self._known_namespaces:
+            raise RuntimeError("a shell's report is invalid")
+        self._known_namespaces.add(_namespace(words[0]))
         return int(words[0]), words[1]
 
 
 def end(shells: subprocess.Popen[str]) -> None:
-    """End the shells that :meth:`Gates.start` has started.
+    """End the shells started by :meth:`Gates.start`.
 
     Raises
     ------
     RuntimeError
-        If they have not done well.
+        If their exit status is not 0.
     """
-    shells.communicate("end\n", _PATIENCE_S)
+    shells.communicate("end\n", _TIMEOUT_S)
     if status := shells.returncode:
         raise RuntimeError(f"Mahimahi's shells ended with status {status}")
 

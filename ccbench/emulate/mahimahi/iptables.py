@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An iptables that serves Mahimahi."""
+"""Wrapper that makes iptables usable by Mahimahi."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from pathlib import Path
 
 __all__ = ["let_iptables_serve_users"]
 
-#: -p, as the shell would give up being root.
+#: With -p, the shell does not drop root's privileges.
 _WRAPPER = '#!/bin/sh -p\nexec setpriv --ruid 0 -- {} "$@"\n'
 _ALTERNATIVES = Path("/etc/alternatives")
 
 
 def let_iptables_serve_users(folder: Path) -> None:
-    """Let programs that are root by their file's owner call iptables, in this mount namespace.
+    """Let setuid programs call iptables in this mount namespace.
 
-    Mahimahi's are such, and iptables from 1.8.8 on refuses to work for a user who is not root
-    otherwise. To be called as root of a mount namespace that nobody else is in.
+    Mahimahi's programs are setuid, which iptables from 1.8.8 on refuses. This function must be
+    called as root in a private mount namespace.
 
     Parameters
     ----------
     folder : Path
-        Where files may be made that last as long as the namespace.
+        A folder for files that last as long as the namespace.
     """
     link = _ALTERNATIVES / "iptables"
     if not link.is_symlink():
-        return  # another system, which chooses its iptables in another way
+        return  # a system without alternatives
     own = folder / _ALTERNATIVES.name
     shutil.copytree(_ALTERNATIVES, own, symlinks=True)
     wrapper = own / link.name

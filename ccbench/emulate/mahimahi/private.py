@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Namespaces of one's own: what Mahimahi needs there, without a change for anybody else."""
+"""Configuration of private namespaces for Mahimahi."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUTER_SYSCTLS", "make_ready", "prepare"]
 
-#: Settings of the network namespaces. Mahimahi's programs forward packets, and start only where
-#: that is allowed; whoever speaks IPv6 asks for routers, through the bottleneck.
+#: Sysctls of the network namespaces. Mahimahi's programs start only if packets are forwarded; with
+#: IPv6, router solicitations would pass the bottleneck.
 ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.disable_ipv6": "1"}
 
-#: Packets that wait until a shell reads them. The usual 500 are too few for many flows that start
-#: together, and what finds no room is in no log.
-_ENTRANCE = "20000"
+#: Length of the queue from which a shell reads, in packets. The default of 500 is too short if many
+#: flows start together, and its drops are not logged.
+_QUEUE_PACKETS = "20000"
 
 
 def prepare(folder: Path) -> None:
-    """Make these mount and process namespaces ready for Mahimahi's shells."""
+    """Configure the current mount and process namespaces for Mahimahi's shells."""
     settle(folder)
     let_iptables_serve_users(HERE)
 
 
 def make_ready(sysctls: Mapping[str, str]) -> None:
-    """Make the network namespace of a shell, which this thread is in, ready for a scenario."""
+    """Configure the network namespace of a shell, which this thread is in."""
     set_sysctls({**ROUTER_SYSCTLS, **sysctls})
-    subprocess.run(["ip", "link", "set", "ingress", "txqueuelen", _ENTRANCE], check=True)
+    subprocess.run(["ip", "link", "set", "ingress", "txqueuelen", _QUEUE_PACKETS], check=True)

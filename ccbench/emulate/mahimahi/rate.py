@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link of a bottleneck as a trace: mm-link knows nothing else."""
+"""The link of a bottleneck as a trace, the only input of mm-link."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ if TYPE_CHECKING:
 
 __all__ = ["TUN_HEADER_BYTES", "constant_rate", "link_trace", "turned"]
 
-#: mm-link reads packets from a TUN device, which puts 4 bytes before each, and gives a delivery
-#: opportunity as many bytes more. A full packet of 1500 IP bytes so takes exactly one opportunity,
-#: and a scenario's rate, which counts IP bytes, is one opportunity for every 1500. Smaller packets
-#: pay relatively more for the header: 40 bytes of IP pass at 91 % of the rate.
+#: mm-link reads packets from a TUN device, which prepends 4 bytes to each, and enlarges delivery
+#: opportunities by as many. A full packet of 1500 IP bytes therefore takes exactly one opportunity,
+#: and a scenario's rate, which counts IP bytes, is one opportunity per 1500. The header costs
+#: smaller packets relatively more: those of 40 IP bytes pass at 91 % of the rate.
 TUN_HEADER_BYTES = 4
 
-#: Longest period. Every rate of whole kbit/s has one that divides 12 s: 12,000 bits, a full packet,
-#: at 1 kbit/s.
+#: Maximum period. Every rate in whole kbit/s has a period that divides 12 s: 12,000 bits, a full
+#: packet, at 1 kbit/s.
 _PERIOD_MS = 12_000
 
 
 def constant_rate(bandwidth_mbps: float) -> Trace:
     """Return the trace of a link of constant rate.
 
-    By every whole millisecond t it has had the opportunities of t milliseconds at that rate,
-    rounded down: as regular as mm-link's clock allows, and never more than one packet from what the
-    rate allows, over a second or over an hour.
+    The number of opportunities up to each whole millisecond is that of the rate, rounded down. This
+    is as regular as mm-link's clock permits, and deviates from the rate by less than one packet
+    over any duration.
 
     Parameters
     ----------
     bandwidth_mbps : float
-        Rate in Mbit/s of IP bytes of full packets. One that is no whole number of kbit/s becomes
-        the nearest rate with a period of at most 12 s, at most 1 packet in 24 s away.
+        Rate in Mbit/s of IP bytes of full packets. A rate that is not in whole kbit/s is rounded to
+        the nearest one with a period of at most 12 s, which differs by at most 1 packet in 24 s.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def constant_rate(bandwidth_mbps: float) -> Trace:
     (0.012, 5)
     """
     packet_bits = OPPORTUNITY_BYTES * 8
-    # What the decimal number says, not the nearest binary one.
+    # The exact decimal number instead of the nearest binary one.
     per_ms = Fraction(str(bandwidth_mbps)) * 1000 / packet_bits
     per_ms = per_ms.limit_denominator(_PERIOD_MS)
     # The k-th packet is due at k / per_ms; the next whole millisecond is its opportunity.
@@ -62,8 +62,9 @@ def link_trace(bottleneck: Bottleneck, *, at_least_ms: int) -> tuple[Trace, int]
     Returns
     -------
     Trace
+        The rotated trace.
     int
-        By how much the link's clock has to be ahead, in milliseconds: `at_least_ms` or more.
+        The lead of the link's clock in milliseconds, `at_least_ms` or more.
     """
     if bottleneck.trace is not None:
         return turned(bottleneck.trace, at_least_ms=at_least_ms)
@@ -72,10 +73,9 @@ def link_trace(bottleneck: Bottleneck, *, at_least_ms: int) -> tuple[Trace, int]
 
 
 def turned(trace: Trace, *, at_least_ms: int) -> tuple[Trace, int]:
-    """Return a trace that is the given one after some time, and that time in milliseconds.
+    """Return a trace that equals the given one after a delay, and the delay in milliseconds.
 
-    A trace ends with an opportunity, so only those times will do at which its last is one of the
-    given one's.
+    A trace ends with an opportunity, so the delay must move one of the given trace's to the end.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def turned(trace: Trace, *, at_least_ms: int) -> tuple[Trace, int]:
     """
     times = trace.opportunities_ms
     period_ms = times[-1]
-    # The time t of the trace is at t + wait: at the end of a period for one of the opportunities.
+    # Time t of the trace moves to t + wait, which is the end of a period for one opportunity.
     wait_ms = min(at_least_ms + (-time - at_least_ms) % period_ms for time in set(times))
     moved = sorted((time + wait_ms - 1) % period_ms + 1 for time in times)
     return Trace(name=trace.name, opportunities_ms=tuple(moved)), wait_ms

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a run has left in its folder to a :class:`~ccbench.run.run.Run`."""
+"""Conversion of the records in a run's folder to a :class:`~ccbench.run.run.Run`."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _NS_PER_MS = 1_000_000
 
 
 def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) -> Run:
-    """Read what a run has left.
+    """Read a run from its records.
 
     Raises
     ------
     EngineError
-        If the records contradict each other.
+        If the records are inconsistent.
     """
     log = LinkLog.read(folder / LINK_LOG)
     zero_ns = int((folder / files.ZERO).read_text(encoding="utf-8"))
@@ -48,32 +48,32 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     arrival_lines, departure_lines = (log.lines[log.lines["kind"] == kind] for kind in "+-")
     _match(arrival_lines, arrivals, "arrived at")
     _match(departure_lines, departures, "left")
-    unheard = len(arrival_lines) - len(arrivals)  # before anybody listened
+    unheard = len(arrival_lines) - len(arrivals)  # before the capture began
     came_out = None
     if scenario.bottlenecks[0].qdisc not in {"droptail", "bfifo"}:
-        came_out = [True] * unheard + packet_record.which(arrivals, departures).tolist()
+        came_out = [True] * unheard + packet_record.seen_later(arrivals, departures).tolist()
     flows = [NO_FLOW] * unheard + packet_record.flow_of(arrivals).tolist()
     queue = replay(log, flows, came_out)
     queue["time_ns"] += log.started_ms * _NS_PER_MS - zero_ns
     if (folder / files.SENT).exists():
         sent = packet_record.read(folder / files.SENT)
-        queue = with_losses(queue, sent[~packet_record.which(sent, arrivals)], zero_ns)
+        queue = with_losses(queue, sent[~packet_record.seen_later(sent, arrivals)], zero_ns)
     late = lateness(_late_ns(departure_lines, departures, log, zero_ns))
     return to_run(scenario, folder, queue, {**provenance, **late})
 
 
-def _match(lines: pd.DataFrame, packets: PacketRecords, what: str) -> None:
-    """Make sure that packets are those of the last lines of the log, each in its place."""
+def _match(lines: pd.DataFrame, packets: PacketRecords, event: str) -> None:
+    """Check that the captured packets match the last lines of the log."""
     lengths = lines["size"].tail(len(packets)) - TUN_HEADER_BYTES
     if not np.array_equal(lengths, packets["length"]):
-        message = f"the packets that {what} mm-link are not those in its log"
-        raise EngineError(f"{message}: the machine is too busy, or other programs sent some")
+        message = f"the packets that {event} mm-link differ from those in its log"
+        raise EngineError(f"{message}: the machine is too busy, or other programs sent packets")
 
 
 def _late_ns(
     lines: pd.DataFrame, packets: PacketRecords, log: LinkLog, zero_ns: int
 ) -> npt.NDArray[np.float64]:
-    """Return how much later than the log says packets left the link, as they did in fact."""
+    """Return the time from the logged to the actual departure of each packet in nanoseconds."""
     due_ns = (lines["time_ms"].tail(len(packets)).to_numpy() + log.started_ms) * _NS_PER_MS
     late_ns: npt.NDArray[np.float64] = packets["time_ns"] - due_ns
     return late_ns[packets["time_ns"] >= zero_ns]

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From mm-link's log to the queue record of a run.
+"""Reconstruction of a queue's record from mm-link's log by simulating the queue.
 
-The log does not say which packets the queue dropped, nor when a packet left the queue for the link.
-But arrivals, opportunities and the limit determine all of it if the queue is drop-tail, and for
-CoDel and PIE it is enough to know besides which packets came out. So the queue is run again. Every
-departure in the log is held against the one that comes out: a record that differs in a single
-packet is no record.
+The log does not contain drops, nor the times at which packets left the queue for the link. For a
+drop-tail queue, they follow from arrivals, delivery opportunities and the limit; for CoDel and PIE,
+also from the set of packets that were delivered. Each simulated departure is compared with the log,
+and any difference is an error.
 """
 
 from __future__ import annotations
@@ -30,63 +29,60 @@ if TYPE_CHECKING:
 
 __all__ = ["replay"]
 
-#: A delivery: when, in milliseconds; how many bytes; how many milliseconds after the arrival.
+#: A delivery: time in milliseconds, size in bytes, and time since the arrival in milliseconds.
 Delivery: TypeAlias = tuple[int, int, int]
 
-#: Queues whose drops the limit determines.
+#: Queues that drop packets only at their limit.
 _DETERMINED = {"infinite", "droptail"}
-#: Queues that drop at other times too, and whether that is when a packet arrives: with CoDel it is
-#: when its turn would come.
+#: Queues with other drops, and whether these occur at a packet's arrival: CoDel drops at the head.
 _OTHERS = {"pie": True, "codel": False}
 
 
 def replay(
     log: LinkLog, flows: Sequence[int] | None = None, came_out: Sequence[bool] | None = None
 ) -> pd.DataFrame:
-    """Return what happened to every packet at mm-link's queue.
+    """Return the record of all packets at mm-link's queue.
 
     Parameters
     ----------
     log : LinkLog
-        What mm-link wrote.
+        mm-link's log.
     flows : sequence of int, optional
-        To which flow each arrival belongs, in their order, which the log does not know. Left out:
-        all to flow 0.
+        The flow of each arrival, in order, which is not in the log; by default flow 0.
     came_out : sequence of bool, optional
-        Whether each arrival left the queue for the link. A drop-tail queue does without, and has it
-        left out.
+        Whether each arrival left the queue for the link. Not needed for drop-tail queues.
 
     Returns
     -------
     DataFrame
-        Like ``queue`` of a :class:`~ccbench.run.run.Run`, times counted from the start of the
-        link's clock. A packet is dequeued at the opportunity that takes its first bytes; the
-        departure that the log has is at the one that takes its last.
+        Like ``queue`` of a :class:`~ccbench.run.run.Run`, with times since the start of the link's
+        clock. A packet is dequeued at the opportunity that sends its first bytes; its departure in
+        the log is at the opportunity that sends its last.
 
     Raises
     ------
     EngineError
-        If the queue was of a kind whose drops cannot be told, or the log contradicts itself or what
-        else is given.
+        If the drops of this kind of queue cannot be reconstructed, or the log is inconsistent or
+        does not match the other arguments.
 
     Examples
     --------
     >>> from ccbench.emulate.mahimahi.link_log import LinkLog
     >>> queue = replay(LinkLog.read("tests/realtime/mahimahi/reno.log"))
-    >>> int(queue.loc[queue["event"] == "dequeue", "backlog_packets"].max())  # of 10 that waited
+    >>> int(queue.loc[queue["event"] == "dequeue", "backlog_packets"].max())  # of 10 in the queue
     9
     """
-    kind, *limits = _parsed(log.queue)
+    kind, *limits = _parse(log.queue)
     if kind not in (_DETERMINED if came_out is None else {*_DETERMINED, *_OTHERS}):
         message = f"mm-link's queue is {log.queue!r}: what it dropped cannot be told from its log"
         raise EngineError(message)
     link = _Link(*limits, drops_at_arrival=_OTHERS.get(kind, False))
     arrivals = int((log.lines["kind"] == "+").sum())
-    for known in (flows, came_out):
-        if known is not None and len(known) != arrivals:
-            raise EngineError(f"{arrivals} packets arrived at mm-link, but {len(known)} were sent")
+    for given in (flows, came_out):
+        if given is not None and len(given) != arrivals:
+            raise EngineError(f"{arrivals} packets arrived at mm-link, but {len(given)} were sent")
     packets = zip(flows or repeat(0), came_out or repeat(None), strict=False)
-    delivered: deque[Delivery] = deque()  # what the log must tell next
+    delivered: deque[Delivery] = deque()  # not yet compared with the log
     columns = (log.lines[name].tolist() for name in ("time_ms", "kind", "size", "delay_ms"))
     for time_ms, line, size, delay_ms in zip(*columns, strict=True):
         if line == "-":
@@ -117,38 +113,38 @@ class _Link:
     def __init__(self, max_packets: float, max_bytes: float, *, drops_at_arrival: bool) -> None:
         self._max_packets, self._max_bytes = max_packets, max_bytes
         self._drops_at_arrival = drops_at_arrival
-        self._waiting: deque[tuple[_Packet, bool]] = deque()  # and whether it comes out
+        self._waiting: deque[tuple[_Packet, bool]] = deque()  # with whether it will be delivered
         self._waiting_bytes = 0
         self._sending = _Packet(0, 0, 0)
         self._unsent_bytes = 0
         self._rows: list[tuple[int, str, int, int, int, int]] = []
 
     def arrive(self, packet: _Packet, *, comes_out: bool | None) -> None:
-        """Let a packet in, or drop it if it does not fit; the one on the link does not count.
+        """Enqueue a packet, or drop it at the limit, which excludes the packet on the link.
 
         Raises
         ------
         EngineError
-            If it comes out though it does not fit.
+            If a packet was delivered that exceeds the limit.
         """
         time_ms = packet.arrival_ms
         self._waiting.append((packet, comes_out is not False))
         self._waiting_bytes += packet.size
-        self._note(time_ms, "enqueue", packet)
+        self._record(time_ms, "enqueue", packet)
         fits = len(self._waiting) <= self._max_packets and self._waiting_bytes <= self._max_bytes
         if comes_out and not fits:
-            raise EngineError("mm-link contradicts itself: a packet passed its queue that was full")
+            raise EngineError("mm-link contradicts itself: a packet passed its full queue")
         if not fits or (comes_out is False and self._drops_at_arrival):
             self._waiting.pop()
             self._waiting_bytes -= packet.size
-            self._note(time_ms, "drop", packet)
+            self._record(time_ms, "drop", packet)
 
-    def deliver(self, time_ms: int, room: int) -> list[Delivery]:
-        """Use an opportunity of `room` bytes; return the packets whose last bytes it took."""
+    def deliver(self, time_ms: int, size: int) -> list[Delivery]:
+        """Use a delivery opportunity of `size` bytes; return the packets that it completes."""
         delivered = []
-        while room and (self._unsent_bytes or self._next(time_ms)):
-            sent = min(room, self._unsent_bytes)
-            room -= sent
+        while size and (self._unsent_bytes or self._next(time_ms)):
+            sent = min(size, self._unsent_bytes)
+            size -= sent
             self._unsent_bytes -= sent
             if not self._unsent_bytes:
                 packet = self._sending
@@ -156,27 +152,27 @@ class _Link:
         return delivered
 
     def _next(self, time_ms: int) -> bool:
-        """Take the next packet that comes out from the queue; False if there is none.
+        """Dequeue the next packet that will be delivered; return False if there is none.
 
-        Those before it are dropped now, as their turn would be.
+        Packets before it are dropped at this time.
         """
         if not any(comes_out for _, comes_out in self._waiting):
             return False
         while True:
             packet, comes_out = self._waiting.popleft()
             self._waiting_bytes -= packet.size
-            self._note(time_ms, "dequeue" if comes_out else "drop", packet)
+            self._record(time_ms, "dequeue" if comes_out else "drop", packet)
             if comes_out:
                 self._sending, self._unsent_bytes = packet, packet.size
                 return True
 
     def record(self) -> pd.DataFrame:
-        """Return all that has happened."""
+        """Return the record of the queue."""
         names = ["time_ns", "event", "flow", "bytes", "backlog_packets", "backlog_bytes"]
         frame = pd.DataFrame(self._rows, columns=names).assign(bottleneck=0)
         return frame[list(QUEUE_COLUMNS)].astype(dict(QUEUE_COLUMNS))
 
-    def _note(self, time_ms: int, event: str, packet: _Packet) -> None:
+    def _record(self, time_ms: int, event: str, packet: _Packet) -> None:
         waiting = len(self._waiting)
         ip_bytes = self._waiting_bytes - waiting * TUN_HEADER_BYTES
         size = packet.size - TUN_HEADER_BYTES
@@ -184,8 +180,8 @@ class _Link:
         self._rows.append(row)
 
 
-def _parsed(queue: str) -> tuple[str, float, float]:
-    """Return the kind, and how many packets and bytes may wait, from mm-link's words."""
+def _parse(queue: str) -> tuple[str, float, float]:
+    """Return the kind and the limits in packets and bytes from mm-link's description."""
     kind = queue.partition(" ")[0]
     limits = {unit: float(limit) for unit, limit in re.findall(r"(packets|bytes)=(\d+)", queue)}
     return kind, limits.get("packets", math.inf), limits.get("bytes", math.inf)
@@ -193,11 +189,11 @@ def _parsed(queue: str) -> tuple[str, float, float]:
 
 def _compare(logged: Delivery | None, replayed: Delivery | None) -> None:
     if logged != replayed:
-        message = f"the log has {_words(logged)} where its queue, run again, has {_words(replayed)}"
+        message = f"its log has {_describe(logged)}, its replayed queue {_describe(replayed)}"
         raise EngineError(f"mm-link contradicts itself: {message}")
 
 
-def _words(delivery: Delivery | None) -> str:
+def _describe(delivery: Delivery | None) -> str:
     if delivery is None:
         return "no delivery"
     time_ms, size, delay_ms = delivery

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first process of a command's namespaces: Mahimahi's shells, and the command in them.
+"""First process of a command's namespaces, which runs the command in Mahimahi's shells.
 
-It is what :mod:`ccbench.emulate.realtime.session` says. The shells are told to end when nobody
-waits for the command any more, and take back what they have changed.
+It implements :mod:`ccbench.emulate.realtime.session`. When the lifeline is closed, the shells are
+terminated and undo their changes.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-#: What runs innermost. What is on its way when the command ends would be lost with the shells; and
-#: these know no status but 0 and 1.
+#: The innermost program. It writes the command's exit status, as shells return only 0 or 1, and
+#: sleeps, as packets in flight at their end would be lost.
 _INNERMOST = ("sh", "-c", f'{" ".join(session.ORDINARY)} "$@"; echo $? >"$0"; sleep 0.5')
 
-#: How long the shells may take to end before they are all told to, and then killed.
-_PATIENCE_S = 5.0
+#: Time limit for the end of the shells in seconds, after which all are terminated, then killed.
+_TIMEOUT_S = 5.0
 
-#: Shells that start together in one network take the same addresses.
+#: Lock of the start of shells, as shells that start at the same time take the same addresses.
 _LOCK = Path("/run/ccbench.lock")
 
 
 def run(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str]) -> None:
-    """Run the command within the shells that the folder names; the shells as `user`, too."""
-    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is for the command
+    """Run the command in the shells that the folder describes, all as `user`."""
+    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is handled by the command
     prepare(folder)
     nested = json.loads((HERE / files.SHELLS).read_text(encoding="utf-8"))
     logs = HERE / files.LOGS
@@ -59,12 +59,12 @@ def run(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str]
 def _end_with(lifeline: int, process: subprocess.Popen[str]) -> None:
     os.read(lifeline, 1)
     process.terminate()
-    # On busy machines a shell has been seen to wait for the one within it, which went on.
+    # On busy machines, the outermost shell may wait for an inner one that keeps running.
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
-            process.wait(_PATIENCE_S)
+            process.wait(_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            os.kill(-1, number)  # all others in this namespace of processes, whose first this is
+            os.kill(-1, number)  # all other processes in this process namespace
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The path of a scenario as Mahimahi's shells, one within another.
+"""The path of a scenario as nested Mahimahi shells.
 
-A packet of a sender, which sits innermost, passes ``mm-loss``, then the queue and the link of
-``mm-link``, then ``mm-delay``, and is at the receiver, which sits outside. Answers pass all of them
-the other way, where only the delay matters.
+A packet from the sender, which is innermost, passes ``mm-loss``, the queue and link of ``mm-link``,
+and ``mm-delay``, and reaches the receiver outside. Packets in the other direction are only delayed.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ __all__ = [
     "shells",
 ]
 
-#: mm-link's queues by the names of ours. For each, what a scenario calls an option, what mm-link
-#: does, and the value if the scenario names none: Linux's.
+#: The supported qdiscs. For each option in a scenario: its name in mm-link, and the default, which
+#: is Linux's.
 QUEUES: Mapping[str, Mapping[str, tuple[str, int]]] = {
     "droptail": {},
     "bfifo": {},
@@ -39,17 +38,17 @@ QUEUES: Mapping[str, Mapping[str, tuple[str, int]]] = {
     "pie": {"target_ms": ("qdelay_ref", 15), "max_burst_ms": ("max_burst", 150)},
 }
 
-#: Where mm-link has another name. Its one drop-tail queue counts packets or bytes.
-_THEIR_NAMES = {"bfifo": "droptail"}
+#: Qdiscs with another name in mm-link, whose drop-tail queue counts packets or bytes.
+_MM_LINK_NAMES = {"bfifo": "droptail"}
 
-#: The link of the answers, 240 Mbit/s: packets without data do not queue there.
+#: The link in the other direction, at 240 Mbit/s, on which packets without data are not queued.
 ANSWERS = Trace(name="answers", opportunities_ms=(1,) * 20)
 
 DIRECTIONS = ("down", "up")
 
 
 def check_path(bottleneck: Bottleneck, rtt_ms: float) -> None:
-    """Check that Mahimahi can be this path.
+    """Check that Mahimahi can emulate this path.
 
     Raises
     ------
@@ -63,12 +62,12 @@ def check_path(bottleneck: Bottleneck, rtt_ms: float) -> None:
         for name, value in bottleneck.qdisc_options:
             if name not in options:
                 raise validation.unknown_key(f"qdisc_options.{name}", options)
-            _, usual = options[name]
+            _, default = options[name]
             ms = validation.Range(1, 10_000)
-            validation.whole(f"qdisc_options.{name}", value, ms, example=usual)
+            validation.whole(f"qdisc_options.{name}", value, ms, example=default)
 
 
-def shells(  # noqa: PLR0913 - a path has that many parts, all by keyword
+def shells(  # noqa: PLR0913 - independent parts of the path, by keyword
     bottleneck: Bottleneck,
     rtt_ms: float,
     *,
@@ -77,25 +76,25 @@ def shells(  # noqa: PLR0913 - a path has that many parts, all by keyword
     log: Path,
     direction: str = "up",
 ) -> list[list[str]]:
-    """Return the command lines of the shells, the outermost first.
+    """Return the command lines of the shells, outermost first.
 
-    Each is to be given, at its end, the command that it runs inside.
+    The command that a shell runs must be appended to each.
 
     Parameters
     ----------
     bottleneck, rtt_ms : Bottleneck, float
-        What :func:`check_path` has passed.
+        The path, accepted by :func:`check_path`.
     link, answers : Path
-        Trace files of the bottleneck and of the way back.
+        Trace files of the bottleneck and of the other direction.
     log : Path
-        Where mm-link writes what happens at the bottleneck.
+        mm-link's log file of the bottleneck.
     direction : str
-        Where the bottleneck is: ``"up"``, on the way out of the innermost shell, or ``"down"``.
+        Direction of the bottleneck: ``"up"``, out of the innermost shell, or ``"down"``.
 
     Returns
     -------
     list of list of str
-        ``mm-delay``, ``mm-link`` and, if there are random losses, ``mm-loss`` before the queue.
+        ``mm-delay``, ``mm-link`` and, for random losses, ``mm-loss`` before the queue.
 
     Examples
     --------
@@ -113,25 +112,25 @@ def shells(  # noqa: PLR0913 - a path has that many parts, all by keyword
     delay = delay_shell(rtt_ms)
     traces = [str(path) for path in ((link, answers) if is_up else (answers, link))]
     queue = [
-        f"--{side}-queue={_THEIR_NAMES.get(bottleneck.qdisc, bottleneck.qdisc)}",
+        f"--{side}-queue={_MM_LINK_NAMES.get(bottleneck.qdisc, bottleneck.qdisc)}",
         f"--{side}-queue-args={_queue_arguments(bottleneck)}",
         f"--{side}-log={log}",
     ]
-    both = ["mm-link", *traces, *queue, "--"]
+    mm_link = ["mm-link", *traces, *queue, "--"]
     if not bottleneck.loss:
-        return [delay, both]
+        return [delay, mm_link]
     loss = ["mm-loss", side, f"{bottleneck.loss:.12g}"]
-    return [delay, both, loss] if is_up else [delay, loss, both]
+    return [delay, mm_link, loss] if is_up else [delay, loss, mm_link]
 
 
 def _queue_arguments(bottleneck: Bottleneck) -> str:
     given = dict(bottleneck.qdisc_options)
-    own = (
-        f"{theirs}={given.get(name, usual)}"
-        for name, (theirs, usual) in QUEUES[bottleneck.qdisc].items()
+    options = (
+        f"{argument}={given.get(name, default)}"
+        for name, (argument, default) in QUEUES[bottleneck.qdisc].items()
     )
     assert bottleneck.queue_packets is not None
     limit = f"packets={bottleneck.queue_packets}"
     if bottleneck.qdisc == "bfifo":
         limit = f"bytes={bottleneck.queue_packets * (MTU_BYTES + TUN_HEADER_BYTES)}"
-    return ",".join([limit, *own])
+    return ",".join([limit, *options])

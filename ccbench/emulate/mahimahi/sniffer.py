@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that records the packets that leave a network namespace, and their times.
+"""Capture of the packets that leave a network namespace.
 
-mm-link's log knows neither flows nor how late the real machine was. Both are told by the packets
-themselves, as they leave through a shell's ``ingress`` device, in the order in which the shell gets
-them.
+mm-link's log contains neither flows nor the lateness of the machine. Both follow from the packets
+that leave through a shell's ``ingress`` device, in the order in which the shell receives them.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ if TYPE_CHECKING:
 
 __all__ = ["start_sniffer"]
 
-#: Every shell has this device inside, and nothing leaves it by another.
+#: Device inside each shell through which all packets leave.
 _DEVICE = "ingress"
 
 _ETH_P_ALL = 3
 _PACKET_OUTGOING = 4
 _SO_TIMESTAMPNS = 35
-#: Room for what comes while this process does not run: bytes.
+#: Size of the buffer for packets that arrive while this process is not running, in bytes.
 _BUFFER = 1 << 26
 
 
 def start_sniffer(pid: int, path: Path) -> BaseProcess:
-    """Write a record of each packet that leaves the namespace of a process, until it is gone.
+    """Start a process that records the packets that leave a shell's namespace until its end.
 
     Parameters
     ----------
     pid : int
-        A process in that namespace, which is a shell's.
+        A process in the shell's namespace.
     path : Path
-        A file of ``PACKET_RECORD``, complete when the process that is returned has ended.
+        Output file of ``PACKET_RECORD``, complete when the returned process has ended.
     """
     with inside_namespace_of(pid):
         tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
@@ -61,7 +60,7 @@ def _sniff(tap: socket.socket, path: Path) -> None:
     with path.open("wb") as file, suppress(KeyboardInterrupt):
         while True:
             try:
-                # With MSG_TRUNC the length is the packet's, however little of it is taken.
+                # With MSG_TRUNC, the length is that of the whole packet.
                 length, ancillary, _, address = tap.recvmsg_into(
                     [packet], socket.CMSG_SPACE(16), socket.MSG_TRUNC
                 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first process of a run's private namespaces: it opens Mahimahi's shells, one in another.
+"""First process of a run's private namespaces, which starts nested Mahimahi shells.
 
-It is ``python -m ccbench.emulate.mahimahi.world FOLDER USER``.
+Usage: ``python -m ccbench.emulate.mahimahi.world FOLDER USER``.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-#: Between the start of the link's clock and that of the scenario all is made ready.
+#: Minimum time for the setup between the start of the link's clock and that of the scenario.
 _LEAD_MS = 1_000
-#: How long those that watch the packets may take to end.
-_PATIENCE_S = 20.0
+#: Time limit for the end of the sniffers, in seconds.
+_TIMEOUT_S = 20.0
 
 
 def run(folder: Path, user: pwd.struct_passwd, scenario: Scenario) -> None:
-    """Run the scenario, the shells as `user`.
+    """Run the scenario with shells of `user`.
 
     Raises
     ------
@@ -67,14 +67,14 @@ def run(folder: Path, user: pwd.struct_passwd, scenario: Scenario) -> None:
     )
     end(path.shells)
     for sniffer in sniffers:
-        sniffer.join(_PATIENCE_S)
+        sniffer.join(_TIMEOUT_S)
         if sniffer.exitcode != 0:
-            raise RuntimeError("what watches the packets did not end with them")
+            raise RuntimeError("a sniffer did not end with the shells")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Path:
-    """The open shells, a process in each network namespace that matters, and who is outside."""
+    """The shells, processes in the network namespaces to capture in, and the outside address."""
 
     shells: subprocess.Popen[str]
     sender: int
@@ -104,14 +104,14 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
 
 
 def _link_started_ms(log: Path) -> int:
-    """Return when mm-link's clock started, in milliseconds since 1970."""
-    deadline_s = time.monotonic() + _PATIENCE_S
+    """Return the start time of mm-link's clock in milliseconds since 1970."""
+    deadline_s = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < deadline_s:
         with suppress(FileNotFoundError):
-            if found_ms := started_ms(log.read_text(encoding="utf-8", errors="replace")):
-                return found_ms
+            if time_ms := started_ms(log.read_text(encoding="utf-8", errors="replace")):
+                return time_ms
         time.sleep(0.01)
-    raise RuntimeError("mm-link does not say when its clock started")
+    raise RuntimeError("mm-link does not log when its clock started")
 
 
 if __name__ == "__main__":

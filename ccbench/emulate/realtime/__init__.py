@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of engines in real time: this machine's TCP on an emulated path.
+"""Common part of real-time engines, which run this machine's TCP over an emulated path.
 
-Each run has namespaces of its own. The engine's process (:mod:`.engine`, :mod:`.supervisor`) starts
-the first process there, which makes the path and then lets the hosts talk over it (:mod:`.world`).
-The records in the run's folder become a Run (:mod:`.records`). A command behind a link has a
-session instead (:mod:`.command`, :mod:`.session`).
+Each run has its own namespaces. The engine's process (:mod:`.engine`, :mod:`.supervisor`) starts
+their first process, which sets up the path and exchanges the flows' data over it (:mod:`.world`).
+:mod:`.records` converts the records in the run's folder to a Run. A command behind a link runs in a
+session (:mod:`.command`, :mod:`.session`).
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sender of one flow, over TCP or UDP."""
+"""Interface of the applications that send flows over TCP or UDP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Application", "closed_sample"]
 
 
 class Application(Protocol):
-    """What sends the data of one flow."""
+    """Sends the data of one flow."""
 
     start_s: float
     stop_s: float
@@ -21,18 +21,18 @@ class Application(Protocol):
     retransmits: int
 
     def attend(self, now_s: float, poll: selectors.BaseSelector) -> float:
-        """Begin, or offer what there is to send by now; return when there may be more."""
+        """Start, or offer the data that is due; return the time of the next call in seconds."""
 
     def send(self, poll: selectors.BaseSelector) -> None:
-        """Give the socket, which has room, what is on offer."""
+        """Pass offered data to the socket, which has space."""
 
     def sample(self) -> tuple[int, ...]:
-        """Return the rest of a sample, from ``cwnd_packets`` on; of a closed one the totals."""
+        """Return a sample from ``cwnd_packets`` on; that of a closed socket has only totals."""
 
     def close(self, poll: selectors.BaseSelector) -> None:
-        """End at once; once more does nothing."""
+        """End the flow immediately; further calls have no effect."""
 
 
 def closed_sample(retransmits: int) -> tuple[int, ...]:
-    """Return the rest of a sample of a socket that is no more."""
+    """Return the sample of a closed socket from ``cwnd_packets`` on."""
     return (0, 0, 0, 0, 0, retransmits, 0, 0, 0)

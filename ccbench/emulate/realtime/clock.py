@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a scenario."""
+"""Clock of a scenario."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ __all__ = ["Clock"]
 
 
 class Clock:
-    """Time since the scenario began.
+    """Time since the start of a scenario.
 
     Parameters
     ----------
     zero_epoch_ns : int
-        When it begins, in nanoseconds since 1970.
+        The start in nanoseconds since 1970.
     """
 
     def __init__(self, zero_epoch_ns: int) -> None:
         self._zero_ns = time.monotonic_ns() + zero_epoch_ns - time.time_ns()
 
     def now_ns(self) -> int:
-        """Return the time in nanoseconds; below 0 before the beginning."""
+        """Return the time in nanoseconds; negative before the start."""
         return time.monotonic_ns() - self._zero_ns
 
     def now_s(self) -> float:

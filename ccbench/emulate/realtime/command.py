@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command behind an emulated link, seen from outside: the session that runs it, and its end."""
+"""Start and exit status of a command behind an emulated link."""
 
 from __future__ import annotations
 
@@ -24,52 +24,53 @@ __all__ = ["check_command", "check_link", "exit_status", "run_session"]
 
 
 def check_command(command: Sequence[str]) -> None:
-    """Check that there is a command.
+    """Check that a command is not empty.
 
     Raises
     ------
     InputError
-        If there is none.
+        If it is.
     """
     if not command:
         raise validation.bad("command", list(command), "a program and its arguments", "name one")
 
 
 def check_link(bottleneck: Bottleneck) -> None:
-    """Check that a bottleneck is one that a command can be behind, whatever the engine.
+    """Check that a real-time engine can emulate a bottleneck for a command.
 
     Raises
     ------
     InputError
-        If its link is Wi-Fi, or its queue is as long as a scenario's round-trip time says.
+        If its link is Wi-Fi, or its queue length is given in BDPs.
     """
     if bottleneck.wifi is not None:
         step = "write bandwidth_mbps, or run a scenario on the engine kernel"
-        raise validation.bad("wifi", "there", "left out, as no link in real time is Wi-Fi", step)
+        allowed = "left out, as real-time engines have no Wi-Fi links"
+        raise validation.bad("wifi", "set", allowed, step)
     if bottleneck.queue_packets is None:
-        allowed = "left out, as only a scenario knows a BDP"
+        allowed = "left out, as only a scenario has a BDP"
         raise validation.bad("queue_bdp", bottleneck.queue_bdp, allowed, "write queue_packets")
 
 
 def run_session(
     module: str, folder: Path, user: str, command: Sequence[str], output: IO[bytes] | None
 ) -> bool:
-    """Run a module of ours, which calls :func:`ccbench.emulate.realtime.session.main`.
+    """Run a module that calls :func:`ccbench.emulate.realtime.session.main`.
 
-    Ctrl-C is for the command, which has the terminal; what it has done until then is read.
+    Ctrl-C interrupts the command, which owns the terminal; its record is still read.
 
     Parameters
     ----------
     module : str
-        What becomes the first process of the command's namespaces.
+        The module, run as the first process of the command's namespaces.
     folder : Path
-        Where it finds all else that it needs to know.
+        The session's folder.
     user : str
-        Who runs the command.
+        User of the command.
     command : sequence of str
         Program and arguments.
     output : file, optional
-        Where standard output and error go; by default to this process's.
+        Standard output and error; by default those of this process.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def run_session(
     interrupts: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
-    if is_main:  # only that thread has a say. Not SIG_IGN, which the command would inherit.
+    if is_main:  # only this thread can set handlers. The command would inherit SIG_IGN.
         signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     reading, writing = os.pipe()
     words = (str(folder), user, str(reading), *command)
@@ -90,7 +91,7 @@ def run_session(
             try:
                 process.wait()
             finally:
-                lifeline.close()  # the session takes back what it has changed, and ends
+                lifeline.close()  # makes the session undo its changes and end
                 process.wait()
     finally:
         os.close(reading)
@@ -100,21 +101,21 @@ def run_session(
 
 
 def exit_status(folder: Path, status: str, *, interrupted: bool) -> int:
-    """Return the command's exit status, or a shell's for Ctrl-C.
+    """Return the command's exit status, or a shell's status for Ctrl-C.
 
     Parameters
     ----------
     folder : Path
-        Of the session.
+        The session's folder.
     status : str
-        The file in there that has it.
+        Name of the file with the exit status.
     interrupted : bool
         Whether there was a Ctrl-C.
 
     Raises
     ------
     EngineError
-        If there is none, with what the session says.
+        If there is no exit status; the message contains the session's error.
     """
     path = folder / status
     text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -125,4 +126,4 @@ def exit_status(folder: Path, status: str, *, interrupted: bool) -> int:
     failure = folder / files.FAILURE
     if failure.exists():
         raise EngineError(f"the emulated link failed: {failure.read_text(encoding='utf-8')}")
-    raise EngineError("the command was not started, or killed with its link")
+    raise EngineError("the command was not started, or was killed with its link")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of the engines in real time: this machine's TCP, over an emulated path."""
+"""Base class of real-time engines, which run this machine's TCP over an emulated path."""
 
 from __future__ import annotations
 
@@ -45,35 +45,36 @@ if TYPE_CHECKING:
 
 __all__ = ["RealTimeEngine"]
 
-_LONGEST_RTT_MS = 10_000
+_MAX_RTT_MS = 10_000
 
 
 class RealTimeEngine(ABC):
-    """An engine in real time: runs scenarios, and any program behind a link.
+    """A real-time engine: runs scenarios, and any program behind a link.
 
-    Every run has network, mount and process namespaces of its own. A subclass says what makes the
-    path: the modules ``world`` and ``session`` of its package are the first processes of these
-    namespaces, for a scenario and for a command.
+    Each run has its own network, mount and process namespaces. Subclasses define the path: the
+    modules ``world`` and ``session`` of their package are the first processes of the namespaces of
+    a scenario and of a command, respectively.
 
     Parameters
     ----------
     user : str, optional
-        The user that runs programs which refuse root. By default the one that the environment
-        variable ``CCBENCH_USER`` names, or who has called sudo, or ``nobody``.
+        The user of programs that refuse root. By default the environment variable ``CCBENCH_USER``,
+        the caller of sudo, or ``nobody``.
     """
 
     name: ClassVar[str]
     #: The package with ``world``, ``session`` and ``records``.
     package: ClassVar[str]
-    #: The program that makes the path, and what machines must share to have the same version.
+    #: The program that emulates the path, and the software that machines with equal versions share.
     program: ClassVar[str]
     shared: ClassVar[str]
-    #: All records of one packet, in bytes.
+    #: Size of all records of one packet in bytes.
     packet_record_bytes: ClassVar[int]
-    #: The least delay of a command's link, and the directions that its bottleneck can have.
+    #: The minimum delay of a command's link in milliseconds, and the possible directions of its
+    #: bottleneck.
     shortest_rtt_ms: ClassVar[int]
     directions: ClassVar[tuple[str, ...]] = ("down",)
-    #: The file in a session's folder that has the command's exit status.
+    #: The file with the command's exit status in a session's folder.
     status_file: ClassVar[str]
 
     def __init__(self, user: str | None = None) -> None:
@@ -86,7 +87,7 @@ class RealTimeEngine(ABC):
         Raises
         ------
         MissingRequirement
-            If this machine has another one.
+            If this machine has another version.
         """
         engine = cls()
         if engine.version() != version:
@@ -97,24 +98,24 @@ class RealTimeEngine(ABC):
         return engine
 
     def version(self) -> str:
-        """Return what identifies everything that can change a result."""
+        """Return an identifier of everything that affects results."""
         code = code_digest(f"{self.package}.world", f"{self.package}.records")[:12]
         return f"{code}-{platform.release()}-{self.programs()}"
 
     def identity(self, scenario: Scenario) -> str:
-        """Return the digest of all that decides what a run of `scenario` looks like."""
+        """Return the digest of everything that determines a run of `scenario`."""
         return run_identity(self.name, self.version(), scenario.key())
 
     def provenance(self) -> dict[str, object]:
-        """Return what this engine is; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
+        """Describe this engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
         return provenance(self.name, self.version())
 
     def check_cca(self, cca: str, field: str = "cca") -> None:
-        """Raise an InputError that names `field` if this machine lacks a congestion control."""
+        """Raise an InputError about `field` if this machine lacks a congestion control."""
         check_cca(cca, field)
 
     def check(self, scenario: Scenario) -> None:
-        """Raise an InputError if the path or this machine's kernel cannot do what it says."""
+        """Raise an InputError if the path or this machine's kernel does not support a scenario."""
         check_scenario(scenario, self.name)
         self.check_path(scenario.bottlenecks[0], scenario.rtt_ms)
         check_noise(scenario.noise, self.name, self.jitter_ms())
@@ -122,7 +123,7 @@ class RealTimeEngine(ABC):
         self.check_installed(scenario.rtt_ms)
 
     def needs(self, scenario: Scenario) -> Needs:
-        """Return what a run takes; see :meth:`ccbench.emulate.engine.Engine.needs`."""
+        """Return the resources of a run; see :meth:`ccbench.emulate.engine.Engine.needs`."""
         return needs(scenario, self.packet_record_bytes)
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
@@ -134,7 +135,7 @@ class RealTimeEngine(ABC):
                 on_progress(0.0)
 
         with self.own_core(waiting) as core, workspace() as folder:
-            folder.chmod(0o711)  # the ordinary user finds its way through
+            folder.chmod(0o711)  # accessible to the ordinary user
             arguments = self.world_arguments(core)
             run_world(
                 f"{self.package}.world", scenario, folder, *arguments, on_progress=on_progress
@@ -152,8 +153,8 @@ class RealTimeEngine(ABC):
     ) -> Recording:
         """Run a command behind a link, and record the link's queue.
 
-        The command is an ordinary user's and has this process's standard input. It reaches
-        whomever this machine reaches, but not the machine's own addresses of the kind 127.0.0.1.
+        The command runs as an ordinary user and inherits this process's standard input. It reaches
+        the same hosts as this machine, except for the machine's loopback addresses (127.0.0.1).
 
         Parameters
         ----------
@@ -163,11 +164,11 @@ class RealTimeEngine(ABC):
         Raises
         ------
         InputError
-            If the engine cannot be this link.
+            If the engine cannot emulate this link.
         MissingRequirement
-            If something is not installed or not allowed.
+            If a requirement is not installed or not permitted.
         EngineError
-            If the command was not started, or the record of its packets is not complete.
+            If the command was not started, or the record of its packets is incomplete.
 
         Examples
         --------
@@ -182,7 +183,7 @@ class RealTimeEngine(ABC):
         check_command(command)
         self.check_link(bottleneck)
         validation.one_of("direction", direction, self.directions)
-        delays = validation.Range(self.shortest_rtt_ms, _LONGEST_RTT_MS)
+        delays = validation.Range(self.shortest_rtt_ms, _MAX_RTT_MS)
         rtt_ms = validation.number("rtt_ms", rtt_ms, delays, example=80)
         self.check_path(bottleneck, rtt_ms)
         require(self.link_checks())
@@ -208,28 +209,28 @@ class RealTimeEngine(ABC):
             )
 
     def nearest_link(self, bottleneck: Bottleneck) -> Bottleneck:
-        """Return the link of this engine that stands for a bottleneck.
+        """Return the equivalent of a bottleneck on this engine.
 
         Raises
         ------
         InputError
-            If a command cannot be behind it.
+            If the engine cannot emulate it.
         """
         self.check_link(bottleneck)
         return bottleneck
 
     def check_link(self, bottleneck: Bottleneck) -> None:
-        """Raise an InputError if no command can be behind this link."""
+        """Raise an InputError if the engine cannot emulate this link for a command."""
         check_link(bottleneck)
 
-    def check_installed(self, rtt_ms: float) -> None:  # noqa: B027 - most builds have any
-        """Raise an InputError if what is installed here cannot have this delay."""
+    def check_installed(self, rtt_ms: float) -> None:  # noqa: B027 - most builds support all
+        """Raise an InputError if the installed program does not support this delay."""
 
     def own_core(
         self,
-        waiting: Callable[[], None],  # noqa: ARG002 - there is nothing to wait for
+        waiting: Callable[[], None],  # noqa: ARG002 - for subclasses
     ) -> AbstractContextManager[int]:
-        """Hold a core for the path's program alone, once one is free; -1 if it needs none."""
+        """Reserve a core for the path's program, waiting for a free one; -1 if it needs none."""
         return nullcontext(-1)
 
     @abstractmethod
@@ -238,19 +239,19 @@ class RealTimeEngine(ABC):
 
     @abstractmethod
     def doctor(self) -> list[Check]:
-        """Return what the engine needs of this machine, and whether it is there."""
+        """Return the checks of the engine's requirements on this machine."""
 
     @abstractmethod
     def link_checks(self) -> list[Check]:
-        """Return what :meth:`record` needs of this machine, and whether it is there."""
+        """Return the checks of the requirements of :meth:`record` on this machine."""
 
     @abstractmethod
     def check_path(self, bottleneck: Bottleneck, rtt_ms: float, /) -> None:
-        """Raise an InputError if the programs cannot be this path."""
+        """Raise an InputError if the programs cannot emulate this path."""
 
     @abstractmethod
     def jitter_ms(self) -> float:
-        """Return the path's own jitter in either direction, in milliseconds."""
+        """Return the path's inherent jitter in either direction in milliseconds."""
 
     @abstractmethod
     def world_arguments(self, core: int, /) -> tuple[str, ...]:
@@ -258,24 +259,24 @@ class RealTimeEngine(ABC):
 
     @abstractmethod
     def read_run(self, scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) -> Run:
-        """Read the run whose records are in a folder."""
+        """Read a run from the records in a folder."""
 
     @abstractmethod
     def prepare_link(
         self, folder: Path, bottleneck: Bottleneck, rtt_ms: float, direction: str, core: int, /
     ) -> None:
-        """Write what the module ``session`` reads to its folder."""
+        """Write the input of the module ``session`` to its folder."""
 
     @abstractmethod
-    def read_command(self, folder: Path, bottleneck: Bottleneck, /, **about: Any) -> Recording:
+    def read_command(self, folder: Path, bottleneck: Bottleneck, /, **fields: Any) -> Recording:
         """Read the record of a command's link from a session's folder.
 
         Parameters
         ----------
         folder : Path
-            Of the session.
+            The session's folder.
         bottleneck : Bottleneck
-            Of the link.
-        **about
+            The bottleneck of the link.
+        **fields
             ``status``, ``was_interrupted`` and ``provenance`` of the Recording.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files in the folder of any run in real time: what each side leaves for the other."""
+"""Files in the folder of a real-time run."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ __all__ = [
     "first_words",
 ]
 
-#: What to run, as JSON.
+#: The scenario as JSON.
 SCENARIO = "scenario.json"
-#: What the programs say that make the path.
+#: Output of the path's programs.
 CONSOLE = "console"
-#: Why a command's session has failed, in a line.
+#: Reason of a failed session in one line.
 FAILURE = "failure"
-#: When the scenario began: nanoseconds since 1970.
+#: Start of the scenario in nanoseconds since 1970.
 ZERO = "zero"
-#: Packets as they left the sender, arrived at the link and left it.
+#: Packets that left the sender, arrived at the link and left the link.
 SENT = "sent"
 ARRIVALS = "arrivals"
 DEPARTURES = "departures"
-#: ``sender.SAMPLE_RECORD`` and ``sender.COMPLETION_RECORD``, as files of numpy.
+#: NumPy files of ``sender.SAMPLE_RECORD`` and ``sender.COMPLETION_RECORD``.
 SAMPLES = "samples.npy"
 COMPLETIONS = "completions.npy"
 
 
 def first_words(folder: Path) -> str:
-    """Return what the path's programs said first, which tells most: the others only repeat it."""
+    """Return the first line of the path's programs, which states the error that others repeat."""
     console = folder / CONSOLE
     text = console.read_text(encoding="utf-8", errors="replace") if console.exists() else ""
     return f": {text.partition(chr(10))[0]}" if text else ""

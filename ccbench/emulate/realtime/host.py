@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine as the two hosts of a run in real time: what it can do, and what it needs."""
+"""Validation of real-time scenarios against this machine, and checks of its requirements."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ __all__ = [
     "user_check",
 ]
 
-#: Each has a port.
-_MOST_FLOWS = 1_000
+#: Maximum number of flows, each of which has a port.
+_MAX_FLOWS = 1_000
 
 
 def check_cca(cca: str, field: str = "cca") -> None:
@@ -42,7 +42,7 @@ def check_cca(cca: str, field: str = "cca") -> None:
     Raises
     ------
     InputError
-        If it does not have it. It names `field`.
+        If it does not; the message names `field`.
     """
     path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     available = sorted(path.read_text(encoding="utf-8").split())
@@ -53,20 +53,20 @@ def check_cca(cca: str, field: str = "cca") -> None:
 
 
 def check_scenario(scenario: Scenario, engine: str) -> None:
-    """Check that this machine's kernel has what the flows need, and that they share one path.
+    """Check that a real-time engine and this machine's kernel support the flows of a scenario.
 
     Raises
     ------
     InputError
-        If not. It names the engine.
+        If they do not; the message names the engine.
     """
     if len(scenario.bottlenecks) > 1:
         allowed, step = f"one with the engine {engine}", "remove some, or use the engine kernel"
         raise validation.bad("bottlenecks", len(scenario.bottlenecks), allowed, step)
-    if scenario.flow_count > _MOST_FLOWS:
-        allowed = f"at most {_MOST_FLOWS} single flows with the engine {engine}"
+    if scenario.flow_count > _MAX_FLOWS:
+        allowed = f"at most {_MAX_FLOWS} single flows with the engine {engine}"
         raise validation.bad("flows", scenario.flow_count, allowed, "lower the counts")
-    for field, value, allowed in _of_virtual_time(scenario):
+    for field, value, allowed in _virtual_time_features(scenario):
         step = "use the engine kernel"
         raise validation.bad(field, value, f"{allowed} with the engine {engine}", step)
     for i, flow in enumerate(scenario.flows):
@@ -79,36 +79,35 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
 
 
 def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
-    """Check that there is no more noise than the engine has of its own.
+    """Check that a scenario's noise does not exceed the engine's inherent noise.
 
     Parameters
     ----------
     noise : Noise
-        That of the scenario.
+        The scenario's noise. The spread of start times is not limited.
     engine : str
-        Its name.
+        The engine's name.
     most_ms : float
-        Its jitter in either direction, in milliseconds. Starts may be spread by any time; there
-        is no other noise.
+        The engine's jitter in either direction in milliseconds; it has no other noise.
 
     Raises
     ------
     InputError
-        If there is more.
+        If it does.
     """
     path = dict.fromkeys(("forward_jitter_ms", "reverse_jitter_ms"), most_ms)
     for kind, most in (path | {"sender_jitter_ms": 0, "background_share": 0}).items():
         level = getattr(noise, kind)
         if level > most:
-            allowed = f"at most {most:g} with the engine {engine}, whose noise is its own"
+            allowed = f"at most {most:g} with the engine {engine}, which adds no noise"
             step = "lower it, or use --no-noise (in Python noise=NO_NOISE)"
             raise validation.bad(f"noise.{kind}", level, allowed, step)
 
 
-def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
-    """Yield what only the virtual kernel has: field, value, and what is allowed elsewhere."""
+def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
+    """Yield field, value and allowed values of features that only the virtual kernel supports."""
     if scenario.bottlenecks[0].wifi is not None:
-        yield "bottlenecks[0].wifi", "there", "left out"
+        yield "bottlenecks[0].wifi", "set", "left out"
     if (every := scenario.bottlenecks[0].loss_every_packets) is not None:
         yield "bottlenecks[0].loss_every_packets", every, "left out"
     if scenario.queue_log == "summary":
@@ -119,7 +118,7 @@ def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
         yield "module_parameters", dict(scenario.module_parameters), "left out"
     for i, flow in enumerate(scenario.flows):
         if flow.kind == "video":
-            yield f"flows[{i}].kind", flow.kind, "another one"
+            yield f"flows[{i}].kind", flow.kind, "another kind"
         if flow.connections is not None:
             yield f"flows[{i}].connections", flow.connections, "left out"
         if flow.acks == "every":
@@ -127,17 +126,17 @@ def _of_virtual_time(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
 
 
 def ordinary_user(user: str | None) -> str:
-    """Return who runs Mahimahi's programs, which refuse root.
+    """Return the user that runs Mahimahi's programs, which refuse root.
 
-    That is `user`, or whom the environment variable ``CCBENCH_USER`` names, or who has called sudo,
-    or ``nobody``.
+    It is `user`, the environment variable ``CCBENCH_USER``, the caller of sudo, or ``nobody``, in
+    this order.
     """
     named = user or os.environ.get("CCBENCH_USER") or os.environ.get("SUDO_USER", "nobody")
     return "nobody" if named == "root" else named
 
 
 def provenance(engine: str, engine_version: str) -> dict[str, object]:
-    """Return what :meth:`ccbench.emulate.engine.Engine.provenance` is of an engine in real time."""
+    """Describe a real-time engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
     return {
         "ccbench": version("ccbench"),
         "engine": engine,
@@ -150,7 +149,7 @@ def provenance(engine: str, engine_version: str) -> dict[str, object]:
 def lacking(programs: Mapping[str, str]) -> dict[str, str]:
     """Return the programs that are not installed, with their packages.
 
-    A run is root's, who finds programs where ordinary users do not look for them.
+    Runs execute as root, so folders that are not on ordinary users' PATH are searched, too.
     """
     folders = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
     return {
@@ -161,34 +160,34 @@ def lacking(programs: Mapping[str, str]) -> dict[str, str]:
 
 
 def forwarding_check() -> Check:
-    """Check that this machine forwards packets, which a command needs that reaches others."""
+    """Check that this machine forwards packets, which commands behind a link require."""
     path = Path("/proc/sys/net/ipv4/ip_forward")
     return Check(
         name="forwarding",
         ok=path.read_text(encoding="utf-8").strip() == "1",
-        detail="a command behind a link reaches others only where IPv4 packets are forwarded",
+        detail="a command behind a link reaches other hosts only if IPv4 packets are forwarded",
         remedy="sudo sysctl -w net.ipv4.ip_forward=1",
     )
 
 
 def root_check() -> Check:
-    """Check that this process is root's."""
+    """Check that this process runs as root."""
     return Check(
         name="root",
         ok=os.geteuid() == 0,
-        detail="a run makes network namespaces and looks at what passes",
+        detail="a run creates network namespaces and captures packets",
         remedy="run it with sudo",
     )
 
 
 def user_check(name: str) -> Check:
-    """Check that there is such a user, who is not root."""
+    """Check that the user exists and is not root."""
     try:
         user = pwd.getpwnam(name)
     except KeyError:
         detail, ok = f"there is no user {name}", False
     else:
         ok = user.pw_uid != 0 and user.pw_gid != 0
-        detail = f"{name} runs the shells" if ok else f"{name} is root, as whom shells do not run"
+        detail = f"{name} runs the shells" if ok else f"{name} is root, which the shells refuse"
     remedy = "set CCBENCH_USER to the name of an ordinary user"
     return Check(name="user", ok=ok, detail=detail, remedy=remedy)

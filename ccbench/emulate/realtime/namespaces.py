@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Namespaces of one's own: what a run changes there, nobody else notices."""
+"""Private namespaces, which isolate a run's changes from the machine."""
 
 from __future__ import annotations
 
@@ -25,30 +25,31 @@ __all__ = [
     "settle",
 ]
 
-#: A run's folder in its mount namespace, where anybody there finds it by a short name. Outside it
-#: is an empty folder.
+#: Mount point of a run's folder in its mount namespace, accessible to all users. It is an empty
+#: folder outside the namespace.
 HERE = Path("/run/ccbench")
 
 _CLONE_NEWNET = 0x40000000
 
-#: Before all ordinary programs, behind what the kernel does itself.
+#: Real-time priority above all ordinary programs and below the kernel's own threads.
 _PRIORITY = 5
 
 
 def in_namespaces(module: str, *arguments: str, network: bool) -> list[str]:
-    """Return the command line that runs a module of ours in namespaces of its own, as root.
+    """Return the command line that runs a ccbench module in new namespaces, as root.
 
-    These are of mounts, of processes, which end with the first, and, if `network`, of the network.
+    These are a mount namespace, a process namespace, which ends with its first process, and, if
+    `network`, a network namespace.
     """
-    # `python -m` would look for every module in the current folder first, which may be anybody's.
+    # `python -m` would first search the current folder, which may belong to any user.
     start = (
         "import sys; sys.path[:] = [path for path in sys.path if path]; "
         "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__')"
     )
-    own = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    options = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if network:
-        own.append("--net")
-    return ["unshare", *own, "--", sys.executable, "-c", start, module, *arguments]
+        options.append("--net")
+    return ["unshare", *options, "--", sys.executable, "-c", start, module, *arguments]
 
 
 def call(*words: str) -> None:
@@ -57,64 +58,65 @@ def call(*words: str) -> None:
     Raises
     ------
     RuntimeError
-        If it fails, with what it says.
+        If it fails, with its error message.
     """
-    done = subprocess.run(words, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+    process = subprocess.run(words, check=False, capture_output=True, text=True)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {process.stderr.strip()}")
 
 
 @contextmanager
 def inside_namespace_of(pid: int) -> Iterator[None]:
-    """Let this thread be in the network namespace of a process; sockets made there stay there."""
-    with Path(f"/proc/{pid}/ns/net").open("rb") as it, inside_namespace(it.fileno()):
+    """Move this thread to a process's network namespace; sockets created there remain in it."""
+    with Path(f"/proc/{pid}/ns/net").open("rb") as target, inside_namespace(target.fileno()):
         yield
 
 
 @contextmanager
 def inside_namespace(descriptor: int) -> Iterator[None]:
-    """Let this thread be in the network namespace that a file descriptor is open for."""
-    with Path("/proc/thread-self/ns/net").open("rb") as ours:
+    """Move this thread to the network namespace of a file descriptor during the block."""
+    with Path("/proc/thread-self/ns/net").open("rb") as original:
         _enter(descriptor)
         try:
             yield
         finally:
-            _enter(ours.fileno())
+            _enter(original.fileno())
 
 
 def _enter(descriptor: int) -> None:
-    # os.setns is there from Python 3.12 on.
+    # Python has os.setns only from 3.12 on.
     if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def new_network() -> int:
-    """Make a network namespace; return a process in it, which ends with this process's namespace.
+    """Create a network namespace and return a process in it.
 
-    It is to be called where :func:`in_namespaces` has put this process.
+    The process ends with the process namespace of this process, which must be one started by
+    :func:`in_namespaces`.
 
     Raises
     ------
     RuntimeError
-        If it cannot be made.
+        If it cannot be created.
     """
-    # It says when it is there, and then does nothing.
+    # The process prints a line when the namespace exists.
     process = subprocess.Popen(
         ["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"], stdout=subprocess.PIPE
     )
     assert process.stdout is not None
     if not process.stdout.readline():
-        raise RuntimeError("a network namespace could not be made")
+        raise RuntimeError("a network namespace could not be created")
     return process.pid
 
 
 def set_sysctls(sysctls: Mapping[str, str]) -> None:
-    """Change settings of this network namespace; those of IPv6 only if it is there.
+    """Set sysctls of this network namespace, skipping those of IPv6 if the kernel lacks it.
 
     Raises
     ------
     RuntimeError
-        If this kernel does not have one of the others, or refuses its value.
+        If this kernel lacks another sysctl or refuses its value.
     """
     for name, value in sysctls.items():
         path = Path("/proc/sys") / name.replace(".", "/")
@@ -128,11 +130,11 @@ def set_sysctls(sysctls: Mapping[str, str]) -> None:
 
 
 def settle(folder: Path) -> None:
-    """Have a run's folder at :data:`HERE`, in the mount namespace that this process has.
+    """Mount a run's folder at :data:`HERE` in the mount namespace of this process.
 
-    This process, and what it starts from now on, goes before ordinary programs, if this is allowed.
+    If permitted, this process and its future children are also given real-time priority.
     """
     HERE.mkdir(exist_ok=True)
     subprocess.run(["mount", "--bind", str(folder), str(HERE)], check=True)
-    with suppress(OSError):  # how late a run was will tell
+    with suppress(OSError):  # the run's lateness shows whether it was needed
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))

@@ -13,28 +13,28 @@ if TYPE_CHECKING:
 
 __all__ = ["needs"]
 
-#: The path's programs and the hosts, for which each has a Python process; and what reads the
-#: records, for each packet and each sample, in bytes.
+#: Memory of the path's programs and the Python processes of the hosts; and for reading the records:
+#: constant, per packet and per sample; in bytes.
 _PROGRAMS_BYTES = 350e6
 _READER_BYTES = 20e6
 _PACKET_BYTES = 1200
 _SAMPLE_BYTES = 350
-#: What of that stays as the run.
+#: The part of it that the run keeps.
 _RUN_PACKET_BYTES = 48
 _RUN_SAMPLE_BYTES = 130
-#: Of a sample in its file.
+#: Size of a sample's record in bytes.
 _SAMPLE_RECORD_BYTES = 96
 
 
 def needs(scenario: Scenario, packet_record_bytes: float) -> Needs:
-    """Return what a run takes that records every packet, also with ``queue_log = false``.
+    """Return the resources of a run, which records every packet even with ``queue_log = false``.
 
     Parameters
     ----------
     scenario : Scenario
-        What is run.
+        The scenario.
     packet_record_bytes : float
-        All records of one packet, in bytes.
+        Size of all records of one packet in bytes.
     """
     sent, sampled = sum(packets(scenario)), samples(scenario)
     return Needs(

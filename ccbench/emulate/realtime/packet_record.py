@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A packet as it was seen somewhere on the path: enough to know it again elsewhere."""
+"""Records of packets captured on the path, by which a packet is identified elsewhere."""
 
 from __future__ import annotations
 
@@ -17,18 +17,25 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["HEADERS_BYTES", "PACKET_RECORD", "PacketRecords", "flow_of", "packed", "read", "which"]
+__all__ = [
+    "HEADERS_BYTES",
+    "PACKET_RECORD",
+    "PacketRecords",
+    "flow_of",
+    "packed",
+    "read",
+    "seen_later",
+]
 
-#: One packet. ``port`` is that of the receiver, 0 if it is neither TCP nor UDP over IPv4. What sets
-#: packets of a flow apart, and translation of addresses leaves as it is, is the ``identification``
-#: of the IP packet and ``key``: the sequence number of TCP, or the number that our datagrams begin
-#: with.
+#: One packet. ``port`` is that of the receiver, 0 for packets other than TCP and UDP over IPv4.
+#: Packets of a flow are distinguished by fields that address translation preserves: the IP
+#: ``identification``, and ``key``, TCP's sequence number or the number at the start of a datagram.
 PACKET_RECORD = np.dtype(
     [("time_ns", "i8"), ("port", "u2"), ("length", "u2"), ("identification", "u4"), ("key", "u4")]
 )
 _PACKED = struct.Struct("=qHHII")
 
-#: What of a packet has to be known for its record.
+#: Length of the headers that a record requires.
 HEADERS_BYTES = 64
 
 _IPV4 = 4
@@ -44,11 +51,11 @@ def packed(packet: bytes | bytearray | memoryview, length: int, time_ns: int) ->
     Parameters
     ----------
     packet : bytes
-        Its headers, :data:`HEADERS_BYTES` or all there is.
+        Its first :data:`HEADERS_BYTES`, or the whole packet if it is shorter.
     length : int
         Its length in bytes.
     time_ns : int
-        When it was seen, in nanoseconds.
+        The time of the capture in nanoseconds.
     """
     if packet[0] >> 4 != _IPV4 or packet[9] not in {socket.IPPROTO_TCP, socket.IPPROTO_UDP}:
         return _PACKED.pack(time_ns, 0, length, 0, 0)
@@ -66,30 +73,30 @@ def read(path: Path) -> PacketRecords:
 
 
 def flow_of(packets: PacketRecords) -> npt.NDArray[np.uint32]:
-    """Return which flow each packet is of; what is of none has a number that no scenario has."""
-    # What has no port of ours wraps around.
+    """Return the flow of each packet; that of other packets exceeds all flows of a scenario."""
+    # Ports below the first one wrap around.
     return packets["port"].astype(np.uint32) - np.uint32(FIRST_PORT)
 
 
-def which(packets: PacketRecords, later: PacketRecords) -> npt.NDArray[np.bool_]:
-    """Return which packets were seen later; none overtakes another.
+def seen_later(packets: PacketRecords, later: PacketRecords) -> npt.NDArray[np.bool_]:
+    """Return whether each packet was also captured at a later point of the path, in order.
 
-    A closed socket answers every packet in the same words. Of such packets, those that come last
-    are the ones that pass a full queue: meanwhile it can only have become shorter.
+    Packets without a flow count as seen. A closed socket answers all packets alike. Of equal
+    packets, the last ones are those that pass a full queue, which can only have become shorter.
 
     Raises
     ------
     EngineError
-        If one was seen later only.
+        If a packet was captured only at the later point.
     """
     identity = ["time_ns", "port", "length", "identification", "key"]
     expected = iter(later[later["port"] != 0][identity][::-1].tolist())
     following = next(expected, None)
-    found: npt.NDArray[np.bool_] = packets["port"] == 0  # what is no flow's does not tell
+    is_seen: npt.NDArray[np.bool_] = packets["port"] == 0  # packets without a flow
     for i, (time_ns, *packet) in enumerate(packets[identity][::-1].tolist(), start=1):
         if following is not None and packet == list(following[1:]) and time_ns <= following[0]:
-            found[-i] = True
+            is_seen[-i] = True
             following = next(expected, None)
     if following is not None:
         raise EngineError("packets passed the path in another order than they were sent")
-    return found
+    return is_seen

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The receiving host: real sockets that take everything, in real time."""
+"""The receiving host in real time."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _DATAGRAM_BUFFER_BYTES = 1 << 24
 
 
 class Receiver(threading.Thread):
-    """The receiving host: takes everything, and counts.
+    """The receiving host: receives all data and counts the bytes.
 
-    To be made in the receiver's network namespace.
+    It must be created in the receiver's network namespace.
 
     Parameters
     ----------
     flows : sequence of Flow
         The scenario's single flows.
     clock : Clock
-        Of the scenario.
+        The scenario's clock.
     """
 
     def __init__(self, flows: Sequence[Flow], clock: Clock) -> None:
@@ -44,38 +44,38 @@ class Receiver(threading.Thread):
         self._poll = selectors.DefaultSelector()
         for i, flow in enumerate(flows):
             udp = flow.is_udp
-            entrance = socket.socket(type=socket.SOCK_DGRAM if udp else socket.SOCK_STREAM)
-            entrance.bind(("", FIRST_PORT + i))
-            entrance.settimeout(0)
-            if udp:  # datagrams that find no room are gone
-                entrance.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, _DATAGRAM_BUFFER_BYTES)
+            endpoint = socket.socket(type=socket.SOCK_DGRAM if udp else socket.SOCK_STREAM)
+            endpoint.bind(("", FIRST_PORT + i))
+            endpoint.settimeout(0)
+            if udp:  # datagrams are lost if the buffer is full
+                endpoint.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, _DATAGRAM_BUFFER_BYTES)
             else:
-                entrance.listen()
-            self._poll.register(entrance, selectors.EVENT_READ, (i, not udp))
+                endpoint.listen()
+            self._poll.register(endpoint, selectors.EVENT_READ, (i, not udp))
 
     def run(self) -> None:
-        """Receive until the process ends; `error` says why if it does not come to that."""
+        """Receive until the process ends; after a failure, `error` is the exception."""
         try:
             self._receive()
-        except Exception as error:  # noqa: BLE001 - nobody would hear of it in this thread
+        except Exception as error:  # noqa: BLE001 - the main thread reports it
             self.error = error
 
     def _receive(self) -> None:
         buffer = bytearray(1 << 18)
         while True:
             for key, _ in self._poll.select():
-                flow, is_entrance = key.data
+                flow, is_listening = key.data
                 connection: Any = key.fileobj
-                if is_entrance:
+                if is_listening:
                     connection, _ = connection.accept()
                     connection.settimeout(0)
                     self._poll.register(connection, selectors.EVENT_READ, (flow, False))
                     continue
-                if self._delays_acks[flow]:  # TCP forgets it whenever something is missing
+                if self._delays_acks[flow]:  # TCP resets the option after losses
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
                 try:
                     received = connection.recv_into(buffer)
-                except ConnectionResetError:  # how a sender stops
+                except ConnectionResetError:  # the sender stopped
                     received = 0
                 if received:
                     self.delivered_bytes[flow] += received

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of an emulated link behind which a program ran: in memory and in a folder."""
+"""Recordings of the queue of an emulated link behind which a program ran."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Recording"]
 
-_QUEUE, _ABOUT = "queue.parquet", "shell.json"
+_QUEUE, _DESCRIPTION = "queue.parquet", "shell.json"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recording:
-    """The record of a queue behind which a command ran.
+    """The recorded queue of an emulated link behind which a command ran.
 
     Parameters
     ----------
     status : int
         The command's exit status.
     duration_s : float
-        How long the link was there, in seconds.
+        Lifetime of the link in seconds.
     queue : DataFrame
-        As in a :class:`~ccbench.run.run.Run`; all packets are of flow 0.
+        As in a :class:`~ccbench.run.run.Run`; all packets belong to flow 0.
     provenance : mapping
-        JSON-able values that say what made it: ``ccbench``, ``engine``, ``engine_version``, the
-        ``bottleneck``, ``rtt_ms``, ``direction`` and ``command``, and what the caller adds.
+        JSON values: ``ccbench``, ``engine``, ``engine_version``, ``bottleneck``, ``rtt_ms``,
+        ``direction``, ``command``, and additions of the caller.
     was_interrupted : bool
-        Whether there was a Ctrl-C, which is the command's business in the first place.
+        Whether there was a Ctrl-C, which the command may have handled.
     """
 
     status: int
@@ -54,11 +54,12 @@ class Recording:
         return Bottleneck.from_dict(self.provenance["bottleneck"])
 
     def summary(self) -> dict[str, float | None]:
-        """Return the figures that say most: packets, drops, the largest queue, utilisation."""
+        """Return exit status, duration, packets, drops, largest queue and utilisation."""
         queue = self.queue
         count = queue["event"].value_counts()
         capacity = self.bottleneck.capacity_bytes(self.duration_s)
-        waiting = queue.loc[queue["event"] != "enqueue", "backlog_packets"]  # when all is decided
+        # An arriving packet counts as enqueued until it is dropped.
+        waiting = queue.loc[queue["event"] != "enqueue", "backlog_packets"]
         carried = queue.loc[queue["event"] == "dequeue", "bytes"].sum()
         return {
             "exit_status": self.status,
@@ -70,40 +71,41 @@ class Recording:
         }
 
     def save(self, folder: Path) -> None:
-        """Write it to a folder that is there: ``queue.parquet`` and ``shell.json``."""
+        """Write ``queue.parquet`` and ``shell.json`` to an existing folder."""
         with durable.new_file(folder / _QUEUE) as temporary:
             table_files.write(self.queue, temporary)
         files = {_QUEUE: file_digest((folder / _QUEUE).read_bytes())}
-        with durable.new_file(folder / _ABOUT) as temporary:
-            about = {**self.summary(), "provenance": dict(self.provenance), "files": files}
-            document = sealed(about)
+        with durable.new_file(folder / _DESCRIPTION) as temporary:
+            document = sealed(
+                {**self.summary(), "provenance": dict(self.provenance), "files": files}
+            )
             temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
     @staticmethod
     def is_in(folder: Path) -> bool:
-        """Whether one has been written to a folder."""
-        return (folder / _ABOUT).is_file()
+        """Return whether a folder contains a recording."""
+        return (folder / _DESCRIPTION).is_file()
 
     @classmethod
     def load(cls, folder: Path) -> Recording:
-        """Read what :meth:`save` has written.
+        """Read a recording from a folder.
 
         Raises
         ------
         InputError
-            If that is damaged.
+            If it is damaged.
         """
         try:
-            about = unsealed((folder / _ABOUT).read_bytes())
-            check_files(folder, about["files"])
+            document = unsealed((folder / _DESCRIPTION).read_bytes())
+            check_files(folder, document["files"])
             queue = table_files.read((folder / _QUEUE).read_bytes())
             return cls(
-                status=about["exit_status"],
-                duration_s=about["duration_s"],
+                status=document["exit_status"],
+                duration_s=document["duration_s"],
                 queue=tables.normalised("queue", queue, tables.QUEUE_COLUMNS),
-                provenance=about["provenance"],
+                provenance=document["provenance"],
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
-            allowed = f"one with {_QUEUE} and {_ABOUT} as they were written"
+            allowed = f"one with unmodified {_QUEUE} and {_DESCRIPTION}"
             step = f"record it again ({error})"
             raise validation.bad("folder", str(folder), allowed, step) from error

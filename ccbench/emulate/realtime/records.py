@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the records of a run in real time to a :class:`~ccbench.run.run.Run`."""
+"""Conversion of the records of a real-time run to a :class:`~ccbench.run.run.Run`."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 
 __all__ = ["lateness", "to_run", "with_losses"]
 
-#: A run in which one packet in a hundred left the link later than this after its time was made on
-#: too busy a machine.
+#: Limit of the 99th percentile of packets' lateness at the link's exit, in milliseconds. Above it,
+#: the machine was too busy for the run.
 LATE_MS = 5.0
 
 
 def to_run(
     scenario: Scenario, folder: Path, queue: pd.DataFrame, provenance: Mapping[str, Any]
 ) -> Run:
-    """Put together what a run has left.
+    """Return the run of the records of hosts and queue.
 
     Parameters
     ----------
     scenario : Scenario
-        What was run.
+        The scenario.
     folder : Path
-        Where :func:`ccbench.emulate.realtime.world.talk` has left what the hosts have seen.
+        Folder of the hosts' records, written by :func:`ccbench.emulate.realtime.world.talk`.
     queue : DataFrame
-        What happened at the bottleneck, as in ``queue`` of a Run, before and after the scenario
-        too.
+        Record of the bottleneck's queue, as in ``queue`` of a Run, including the time before and
+        after the scenario.
     provenance : mapping
-        What made the run.
+        The provenance of the run.
 
     Raises
     ------
     EngineError
-        If others than the scenario's flows used the path.
+        If packets other than those of the scenario's flows used the path.
     """
     end_ns = round(scenario.duration_s * 1e9)
     queue = queue[queue["time_ns"].between(0, end_ns)].reset_index(drop=True)
@@ -61,33 +61,33 @@ def to_run(
     return Run(
         scenario=scenario,
         queue=queue if scenario.queue_log else queue.iloc[:0],
-        flows=_flows(samples, queue, _last_sent_ns(scenario)),
+        flows=_flows(samples, queue, _stop_ns(scenario)),
         completions=pd.DataFrame({name: completions[name] for name in completions.dtype.names}),
         provenance=dict(provenance),
     )
 
 
 def lateness(late_ns: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """Return what a run's provenance says about how late packets left the link.
+    """Return the entries of a run's provenance about the packets' lateness.
 
     Parameters
     ----------
     late_ns : array of float
-        How late each left, in nanoseconds.
+        Lateness of each packet at the link's exit in nanoseconds.
     """
     if not len(late_ns):
         return {"is_late": False}
-    median, most = np.percentile(late_ns, [50, 99]) / 1e6
+    median, p99 = np.percentile(late_ns, [50, 99]) / 1e6
     return {
         "late_ms_median": round(float(median), 3),
-        "late_ms_p99": round(float(most), 3),
+        "late_ms_p99": round(float(p99), 3),
         "late_ms_max": round(float(late_ns.max()) / 1e6, 3),
-        "is_late": bool(most > LATE_MS),
+        "is_late": bool(p99 > LATE_MS),
     }
 
 
 def with_losses(queue: pd.DataFrame, lost: PacketRecords, zero_ns: int) -> pd.DataFrame:
-    """Add the packets that were lost before the queue."""
+    """Return a queue record with the packets that were lost before the queue."""
     rows = pd.DataFrame(
         {
             "time_ns": lost["time_ns"] - zero_ns,
@@ -97,14 +97,14 @@ def with_losses(queue: pd.DataFrame, lost: PacketRecords, zero_ns: int) -> pd.Da
             "bytes": lost["length"],
         }
     )
-    whole = pd.concat([queue, rows]).sort_values("time_ns", kind="stable", ignore_index=True)
+    merged = pd.concat([queue, rows]).sort_values("time_ns", kind="stable", ignore_index=True)
     for column in ("backlog_packets", "backlog_bytes"):
-        whole[column] = whole[column].ffill().fillna(0)
-    return whole.astype(dict(QUEUE_COLUMNS))
+        merged[column] = merged[column].ffill().fillna(0)
+    return merged.astype(dict(QUEUE_COLUMNS))
 
 
-def _last_sent_ns(scenario: Scenario) -> pd.Series[float]:
-    """Return until when each flow sends; -1 of TCP flows, whose sockets tell."""
+def _stop_ns(scenario: Scenario) -> pd.Series[float]:
+    """Return the stop time of each flow; -1 for TCP flows, whose sockets show whether they send."""
     table = scenario.flow_table()
     return (table["stop_s"] * 1e9).where(table["cca"] == "", -1)
 
@@ -112,25 +112,25 @@ def _last_sent_ns(scenario: Scenario) -> pd.Series[float]:
 def _flows(
     samples: npt.NDArray[Any], queue: pd.DataFrame, stop_ns: pd.Series[float]
 ) -> pd.DataFrame:
-    """Add to the samples what the queue's record says about each flow; none is longer than that."""
+    """Return the samples with throughput and drops from the queue's record of each flow."""
     table = pd.DataFrame({name: samples[name] for name in samples.dtype.names or ()})
     table["state"] = pd.Categorical.from_codes(table["state"], dtype=STATE_DTYPE)
     events = queue.assign(
         throughput_bytes=queue["bytes"].where(queue["event"] == "dequeue", 0),
         drops=queue["event"] == "drop",
     )
-    of_flow = dict(list(events.groupby("flow")))
+    events_by_flow = dict(list(events.groupby("flow")))
     table["throughput_bytes"] = table["drops"] = 0
-    whole = []
-    for flow, of_one in table.groupby("flow"):
-        rows, own = of_one.copy(), of_flow.get(flow, events.iloc[:0])
-        before = np.searchsorted(own["time_ns"], rows["time_ns"], side="right")
+    parts = []
+    for flow, flow_samples in table.groupby("flow"):
+        rows, flow_events = flow_samples.copy(), events_by_flow.get(flow, events.iloc[:0])
+        before = np.searchsorted(flow_events["time_ns"], rows["time_ns"], side="right")
         for name in ("throughput_bytes", "drops"):
-            totals = np.cumsum(own[name].to_numpy(), dtype="i8")
+            totals = np.cumsum(flow_events[name].to_numpy(), dtype="i8")
             rows[name] = np.concatenate([[0], totals])[before]
-        # A closed socket is sampled as long as packets of its flow wait.
+        # A closed socket is sampled as long as packets of its flow are queued.
         is_open = (rows["cwnd_packets"] > 0) | (rows["time_ns"] <= stop_ns.loc[flow])
-        in_use = is_open | (before < len(own))
-        whole.append(rows[in_use | in_use.shift(1, fill_value=True)])
-    all_rows: pd.DataFrame = pd.concat([table.iloc[:0], *whole])
+        in_use = is_open | (before < len(flow_events))
+        parts.append(rows[in_use | in_use.shift(1, fill_value=True)])
+    all_rows: pd.DataFrame = pd.concat([table.iloc[:0], *parts])
     return all_rows.sort_values(["time_ns", "flow"], ignore_index=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sending host: the applications of all flows in real time, and samples of their sockets."""
+"""The sending host in real time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPLETION_RECORD", "SAMPLE_RECORD", "Sender"]
 
-#: As in ``flows`` of a Run, without what the queue's record tells.
+#: As in ``flows`` of a Run, without the columns derived from the queue's record.
 SAMPLE_RECORD = np.dtype(
     [
         *(("time_ns", "i8"), ("flow", "u4"), ("delivered_bytes", "u8")),
@@ -42,25 +42,25 @@ COMPLETION_RECORD = np.dtype(
     ]
 )
 
-#: How often progress is reported, in seconds.
+#: Interval of progress reports in seconds.
 _PROGRESS_S = 0.1
 
 
 class Sender:
     """The sending host: the applications of all flows, and samples of their sockets.
 
-    To be made in the sender's network namespace.
+    It must be created in the sender's network namespace.
 
     Parameters
     ----------
     scenario : Scenario
-        What to send, and when.
+        The scenario.
     address : str
-        The receiver's, as the sender sees it.
+        The receiver's address from the sender's point of view.
     receiver : Receiver
-        Knows what was delivered.
+        The receiver, which counts delivered bytes.
     clock : Clock
-        Of the scenario.
+        The scenario's clock.
 
     Raises
     ------
@@ -111,11 +111,11 @@ class Sender:
             flow.close(poll)
 
     def samples(self) -> npt.NDArray[Any]:
-        """Return the samples that were taken, in order of time."""
+        """Return the samples in order of time."""
         return np.array(self._samples, dtype=SAMPLE_RECORD)
 
     def completions(self) -> npt.NDArray[Any]:
-        """Return what became of each flow."""
+        """Return the completion of each flow."""
         rows = np.zeros(len(self._flows), dtype=COMPLETION_RECORD)
         for i, flow in enumerate(self._flows):
             delivered = self._receiver.delivered_bytes[i]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first process of a command's namespaces: what any engine's does there.
+"""First process of a command's namespaces: the part that all engines share.
 
-:func:`ccbench.emulate.realtime.command.run_session` starts it as root of new mount and process
-namespaces. The network is the machine's own, as the command may want to reach anybody. So a session
-is told to end when nobody waits for the command any more, and takes back what it has changed there.
+:func:`ccbench.emulate.realtime.command.run_session` starts it as root in new mount and process
+namespaces. The network namespace is the machine's own, so that the command reaches other hosts.
+When the pipe LIFELINE is closed, a session therefore undoes its changes of the network and ends.
 
     python -m MODULE FOLDER USER LIFELINE COMMAND...
 """
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ORDINARY", "Identity", "identity", "main"]
 
-#: What runs as this process does goes before other programs; the command does not.
+#: Prefix that resets the command's priority, as this process has real-time priority.
 ORDINARY = ("chrt", "--other", "0")
 
 
 class Identity(TypedDict):
-    """Who a program is: keywords of ``Popen``."""
+    """User, groups and environment of a program: keywords of ``Popen``."""
 
     user: int
     group: int
@@ -40,7 +40,7 @@ class Identity(TypedDict):
 
 
 def identity(user: pwd.struct_passwd) -> Identity:
-    """Return what makes a program a user's, with the rest of this process's environment."""
+    """Return the identity of a user, with the rest of this process's environment."""
     return {
         "user": user.pw_uid,
         "group": user.pw_gid,
@@ -50,21 +50,21 @@ def identity(user: pwd.struct_passwd) -> Identity:
 
 
 def main(run: Callable[[Path, pwd.struct_passwd, int, list[str]], None]) -> None:
-    """Run a command as this program's arguments say.
+    """Run the command in this program's arguments.
 
     Parameters
     ----------
     run : callable
-        Makes the path and runs the command on it. It is given the session's folder, who runs the
-        command, a pipe's end that becomes readable when nobody waits for the command any more, and
-        program and arguments. Standard input, output and error are the command's.
+        Sets up the path and runs the command. Its arguments are the session's folder, the command's
+        user, the reading end of the lifeline, and the program with its arguments. Standard input,
+        output and error are the command's.
     """
     folder, user, lifeline, *command = sys.argv[1:]
-    # The path needs the folder to the end, also when ccbench has been killed.
+    # The path uses the folder until its end, even if ccbench is killed.
     hold(Path(folder))
     try:
         run(Path(folder), pwd.getpwnam(user), int(lifeline), command)
     except (CcbenchError, OSError, RuntimeError, subprocess.SubprocessError) as error:
-        words = f"{error}{files.first_words(Path(folder))}"
-        (Path(folder) / files.FAILURE).write_text(words, encoding="utf-8")
+        message = f"{error}{files.first_words(Path(folder))}"
+        (Path(folder) / files.FAILURE).write_text(message, encoding="utf-8")
         sys.exit(1)

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that the sockets of both hosts share."""
+"""Constants of the sockets of both hosts."""
 
 from __future__ import annotations
 
 __all__ = ["FIRST_PORT", "SO_RCVBUFFORCE"]
 
-#: Each single flow has a port of the receiver's to itself, by which everybody tells flows apart:
-#: flow 0 this one, and so on.
+#: The receiver's port of flow 0; the port of flow i, which identifies its packets, is this plus i.
 FIRST_PORT = 20_000
 
-#: Of Linux; Python's module has no name for it.
+#: Linux's socket option, which Python's module does not define.
 SO_RCVBUFFORCE = 33

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's side of a run in real time: starts it, follows it, and ends it in any case."""
+"""Supervision of a real-time run by the engine's process: start, progress and end."""
 
 from __future__ import annotations
 
@@ -22,33 +22,36 @@ if TYPE_CHECKING:
 
 __all__ = ["run_world"]
 
-#: A run that says nothing for this long does not go on.
-_SILENCE_S = 60.0
+#: Time without a report after which a run is considered hung, in seconds.
+_TIMEOUT_S = 60.0
 _POLL_S = 0.1
 
 
 def run_world(
     module: str, scenario: Scenario, folder: Path, *arguments: str, on_progress: Progress | None
 ) -> None:
-    """Run a module of ours, which calls :func:`ccbench.emulate.realtime.world.main`.
+    """Run a module that calls :func:`ccbench.emulate.realtime.world.main`.
+
+    No process of the run outlives this call.
 
     Parameters
     ----------
     module : str
-        What becomes the first process of the run's namespaces. Its first argument is the folder.
+        The module, run as the first process of the run's namespaces. Its first argument is the
+        folder.
     scenario : Scenario
-        What to run.
+        The scenario.
     folder : Path
-        Of the run.
+        The run's folder.
     *arguments : str
         The module's other arguments.
     on_progress : callable, optional
-        As of :meth:`ccbench.emulate.engine.Engine.run`.
+        As for :meth:`ccbench.emulate.engine.Engine.run`.
 
     Raises
     ------
     EngineError
-        If the run fails. Nothing is left of it, whatever happens.
+        If the run fails.
     """
     document = json.dumps(scenario.to_dict())
     (folder / files.SCENARIO).write_text(document, encoding="utf-8")
@@ -63,26 +66,26 @@ def run_world(
 
 
 def _watch(process: subprocess.Popen[bytes], on_progress: Progress | None) -> None:
-    """Follow what the run says of itself, until it is complete."""
+    """Process the run's reports until it is complete."""
     assert process.stdout is not None
     assert process.stderr is not None
-    heard_s, done_s, text = time.monotonic(), 0.0, b""
+    reported_s, done_s, text = time.monotonic(), 0.0, b""
     while True:
         if select.select([process.stdout], [], [], _POLL_S)[0]:
-            heard_s = time.monotonic()
-            piece = os.read(process.stdout.fileno(), 1 << 16)
-            if not piece:
-                words = process.stderr.read().decode(errors="replace").splitlines()
-                reason = words[-1] if words else "it said nothing"
-                raise EngineError(f"the run ended early: {reason}", words[-20:])
-            *lines, text = (text + piece).split(b"\n")
+            reported_s = time.monotonic()
+            block = os.read(process.stdout.fileno(), 1 << 16)
+            if not block:
+                errors = process.stderr.read().decode(errors="replace").splitlines()
+                reason = errors[-1] if errors else "no message"
+                raise EngineError(f"the run ended early: {reason}", errors[-20:])
+            *lines, text = (text + block).split(b"\n")
             for message in map(json.loads, lines):
                 if "error" in message:
                     raise EngineError(f"the run failed: {message['error']}")
                 if "finished" in message:
                     return
                 done_s = message.get("done_s", done_s)
-        elif time.monotonic() - heard_s > _SILENCE_S:
-            raise EngineError(f"the run has said nothing for {_SILENCE_S:g} s")
+        elif time.monotonic() - reported_s > _TIMEOUT_S:
+            raise EngineError(f"the run hangs: no report for {_TIMEOUT_S:g} s")
         if on_progress is not None:
             on_progress(done_s)

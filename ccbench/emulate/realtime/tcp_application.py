@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application of a TCP flow: what it offers its socket, and what the socket tells."""
+"""Application of a TCP flow."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 __all__ = ["TcpApplication"]
 
-#: What we read of ``struct tcp_info``: state, ca_state; unacked, sacked, lost and retrans; rtt,
+#: Fields of ``struct tcp_info`` in use: state, ca_state; unacked, sacked, lost and retrans; rtt,
 #: snd_ssthresh and snd_cwnd; total_retrans and pacing_rate; min_rtt; bytes_sent.
 _TCP_INFO = struct.Struct("=BB22x4I28xI4xII16xIQ36xI48xQ")
 _TCP_CLOSE = 7
 _NO_PACING = 2**64 - 1
 
 _CHUNK = bytes(1 << 16)
-#: How often an application that offers a rate wakes up, in seconds.
+#: Interval at which an application with a limited rate sends, in seconds.
 _TICK_S = 0.001
 
 
 class TcpApplication:
-    """The application of a TCP flow."""
+    """Sends the data of a TCP flow."""
 
     def __init__(self, flow: Flow, target: tuple[str, int], row: Any) -> None:
         self.start_s: float = row.start_s
@@ -45,12 +45,12 @@ class TcpApplication:
         self._socket = socket.socket()
         self._socket.settimeout(0)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, flow.cca.encode())
-        # Data that waits in the socket when the flow stops is not sent: a reset ends it.
+        # A reset at the flow's stop discards the data in the socket.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
 
     def attend(self, now_s: float, poll: selectors.BaseSelector) -> float:
         """See :class:`.Application`."""
-        if self._socket.fileno() < 0:  # it has been closed
+        if self._socket.fileno() < 0:  # closed
             return math.inf
         if not self._is_open:
             self._is_open = True
@@ -67,9 +67,9 @@ class TcpApplication:
         """See :class:`.Application`."""
         try:
             taken = self._socket.send(_CHUNK[: self._room_bytes])
-        except BlockingIOError:  # no memory just now
+        except BlockingIOError:  # temporarily out of memory
             return
-        except TimeoutError:  # the network let it down: a result
+        except TimeoutError:  # due to the network, which is a result
             self.close(poll)
             return
         self._taken_bytes += taken
@@ -86,7 +86,7 @@ class TcpApplication:
         tcp_state, state, unacked, sacked, lost, retransmitted, *rest = _TCP_INFO.unpack(info)
         srtt_us, ssthresh, cwnd, retransmits, pacing, min_rtt_us, sent_bytes = rest
         self.sent_bytes, self.retransmits = sent_bytes, retransmits
-        if tcp_state == _TCP_CLOSE:  # it has sent all, and knows that it has arrived
+        if tcp_state == _TCP_CLOSE:  # all data was sent and acknowledged
             self._close()
             return closed_sample(retransmits)
         pacing_bps = 0 if pacing == _NO_PACING else 8 * pacing
@@ -101,7 +101,7 @@ class TcpApplication:
         if self._room_bytes:
             self._room_bytes = 0
             poll.unregister(self._socket)
-        self.sample()  # for the totals
+        self.sample()  # updates the totals
         self._close()
 
     def _close(self) -> None:
@@ -115,7 +115,7 @@ class TcpApplication:
             raise OSError(error, f"the flow to port {self._target[1]} does not start: {reason}")
 
     def _offer(self, elapsed_s: float) -> tuple[int, float]:
-        """Return how many bytes there are to send, and when that may change."""
+        """Return the number of bytes to send, and the time since the start when it may change."""
         flow = self._flow
         if flow.kind == "bytes":
             assert self.size_bytes is not None

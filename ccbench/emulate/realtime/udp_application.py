@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application of a UDP flow: a constant rate, or a Poisson process."""
+"""Application of a UDP flow with a constant rate or Poisson arrivals."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["UdpApplication"]
 
 _IP_AND_UDP_BYTES = 28
-#: What datagrams begin with, by which they are told apart.
+#: Sequence number at the start of each datagram, which identifies it.
 _NUMBER = struct.Struct("!I")
 
 
 class UdpApplication:
-    """The application of a UDP flow."""
+    """Sends the data of a UDP flow."""
 
     size_bytes: int | None = None
     retransmits = 0
@@ -40,7 +40,7 @@ class UdpApplication:
         self.stop_s: float = row.stop_s
         self.sent_bytes = 0
         self._target = target
-        self._rest = bytes(flow.packet_bytes - _IP_AND_UDP_BYTES - _NUMBER.size)
+        self._padding = bytes(flow.packet_bytes - _IP_AND_UDP_BYTES - _NUMBER.size)
         self._number = 0
         self._interval_s: float = flow.packet_bytes * 8e-6 / flow.rate_mbps
         self._randomness = randomness if flow.kind == "poisson" else None
@@ -48,10 +48,10 @@ class UdpApplication:
         self._socket = socket.socket(type=socket.SOCK_DGRAM)
 
     def attend(self, now_s: float, poll: selectors.BaseSelector) -> float:
-        """See :class:`.Application`; sends what is due, as a datagram never has to wait."""
+        """See :class:`.Application`; sends all due datagrams, for which UDP always has space."""
         del poll
         while self._next_s <= now_s:
-            payload = _NUMBER.pack(self._number & 0xFFFFFFFF) + self._rest
+            payload = _NUMBER.pack(self._number & 0xFFFFFFFF) + self._padding
             self._socket.sendto(payload, self._target)
             self._number += 1
             self.sent_bytes += len(payload)
@@ -60,10 +60,10 @@ class UdpApplication:
         return self._next_s
 
     def send(self, poll: selectors.BaseSelector) -> None:
-        """See :class:`.Application`; never asked for."""
+        """See :class:`.Application`; never called."""
 
     def sample(self) -> tuple[int, ...]:
-        """See :class:`.Application`: UDP has nothing of all that."""
+        """See :class:`.Application`; UDP has none of these values."""
         return closed_sample(0)
 
     def close(self, poll: selectors.BaseSelector) -> None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first process of a run's private namespaces: what any engine's does there.
+"""First process of a run's private namespaces: the part that all engines share.
 
-All else that runs there ends with it, and with that every device and rule is gone; and it ends when
-its standard input does, which whoever wants the run holds open. It says on its standard output, a
-JSON object a line, how far the run is (``done_s``), that it is complete (``finished``) or why it is
-not (``error``).
+When it ends, so do all other processes, devices and rules in the namespaces. It ends when its
+standard input is closed, which its parent holds open. It reports on its standard output, in one
+JSON object per line, the progress of the run (``done_s``), its completion (``finished``) or its
+failure (``error``).
 """
 
 from __future__ import annotations
@@ -34,24 +34,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["host_sysctls", "main", "say", "sleep", "talk"]
+__all__ = ["host_sysctls", "main", "report", "sleep", "talk"]
 
-#: Packets that are on their way at the end arrive in this time after their round trip.
-_REST_S = 0.5
-_LONGEST_REST_S = 30.0
-#: Besides the sockets of the flows.
+#: Time for packets in flight to arrive at the end, in addition to their round trip, and the maximum
+#: time for queued packets, in seconds.
+_DRAIN_S = 0.5
+_MAX_DRAIN_S = 30.0
+#: Number of open files in addition to the sockets of the flows.
 _OTHER_FILES = 100
 
 
 def main(folder: Path, run: Callable[[Scenario], None]) -> None:
-    """Run the scenario that lies in `folder`, and say what comes of it.
+    """Run the scenario in `folder` and report the result.
 
     Parameters
     ----------
     folder : Path
-        Of the run.
+        The run's folder.
     run : callable
-        Makes the path, and calls :func:`talk`. Its errors are the run's.
+        Sets up the path and calls :func:`talk`. Its errors are reported as the run's.
     """
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:
@@ -60,18 +61,18 @@ def main(folder: Path, run: Callable[[Scenario], None]) -> None:
         _allow_files(3 * scenario.flow_count + _OTHER_FILES)
         run(scenario)
     except (CcbenchError, OSError, RuntimeError, subprocess.SubprocessError) as error:
-        say(error=f"{error}{files.first_words(folder)}")
+        report(error=f"{error}{files.first_words(folder)}")
     else:
-        say(finished=True)
+        report(finished=True)
 
 
 def host_sysctls(scenario: Scenario) -> dict[str, str]:
-    """Return the settings of both hosts."""
+    """Return the sysctls of both hosts."""
     own = {"net.ipv4.tcp_ecn": "1" if scenario.ecn else "0", **dict(scenario.sysctls)}
     return {**HOST_SYSCTLS, **own}
 
 
-def talk(  # noqa: PLR0913 - who, where and when, all by keyword
+def talk(  # noqa: PLR0913 - independent facts about the hosts, by keyword
     scenario: Scenario,
     folder: Path,
     *,
@@ -80,25 +81,25 @@ def talk(  # noqa: PLR0913 - who, where and when, all by keyword
     sender_pid: int,
     receiver_pid: int | None = None,
 ) -> None:
-    """Let the hosts talk until the scenario is over and its last packet has arrived.
+    """Exchange the flows' data until the scenario ends and its last packet has arrived.
 
     Parameters
     ----------
     scenario : Scenario
-        What the hosts do.
+        The scenario.
     folder : Path
-        Where to write what they have seen: ``ZERO``, ``SAMPLES`` and ``COMPLETIONS``.
+        Output folder of the hosts' records: ``ZERO``, ``SAMPLES`` and ``COMPLETIONS``.
     zero_ns : int
-        When the scenario begins, in nanoseconds since 1970.
+        Start of the scenario in nanoseconds since 1970.
     address : str
-        The receiver's, as the sender sees it.
+        The receiver's address from the sender's point of view.
     sender_pid, receiver_pid : int
-        Processes in their network namespaces. The receiver may be in this one.
+        Processes in the hosts' network namespaces; by default the receiver is in this process's.
 
     Raises
     ------
     RuntimeError
-        If it is too late to begin, or the receiver fails.
+        If the start time has passed, or the receiver fails.
     """
     (folder / files.ZERO).write_text(str(zero_ns), encoding="utf-8")
     clock = Clock(zero_ns)
@@ -111,42 +112,42 @@ def talk(  # noqa: PLR0913 - who, where and when, all by keyword
     if clock.now_ns() > 0:
         raise RuntimeError("the machine is too busy: the link was not ready in time")
     sleep(-clock.now_s())
-    sender.run(lambda done_s: say(done_s=round(done_s, 3)))
+    sender.run(lambda done_s: report(done_s=round(done_s, 3)))
     completions = sender.completions()
     if receiver.error is not None:
         raise RuntimeError(f"the receiving host failed: {receiver.error}")
     np.save(folder / files.SAMPLES, sender.samples())
     np.save(folder / files.COMPLETIONS, completions)
-    # What is on its way or waits would be in one of the records and not in the other.
+    # Packets in flight or queued would be in only some of the records.
     (bottleneck,) = scenario.bottlenecks
     assert bottleneck.queue_packets is not None
     full_s = bottleneck.queue_packets * bottleneck.packet_ms / 1e3
-    sleep(_REST_S + scenario.rtt_ms / 1e3 + min(full_s, _LONGEST_REST_S))
+    sleep(_DRAIN_S + scenario.rtt_ms / 1e3 + min(full_s, _MAX_DRAIN_S))
 
 
 def sleep(seconds: float) -> None:
-    """Sleep, and say now and then that this is meant."""
+    """Sleep, reporting every second that the run is alive."""
     until_s = time.monotonic() + seconds
     while (left_s := until_s - time.monotonic()) > 0:
         time.sleep(min(left_s, 1.0))
-        say()
+        report()
 
 
-def say(**words: Any) -> None:
-    """Tell whoever wants the run."""
-    sys.stdout.write(f"{json.dumps(words)}\n")
+def report(**fields: Any) -> None:
+    """Write a JSON object to standard output."""
+    sys.stdout.write(f"{json.dumps(fields)}\n")
     sys.stdout.flush()
 
 
 def _allow_files(count: int) -> None:
-    """Let this process have so many files open: each flow has three sockets."""
+    """Raise the limit of open files to `count`: each flow has three sockets."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, max(count, hard)))
 
 
 def _end_with_input() -> None:
-    # Not by sys.stdin, whose lock the processes forked meanwhile would wait for.
+    # Not through sys.stdin: processes forked meanwhile would wait for its lock.
     while os.read(0, 1):
         pass
     os._exit(1)

@@ -87,7 +87,7 @@ class TestWhich:
         """Of packets that keep their order, those not seen later are returned."""
         sent = packets(*range(10))
         seen = sent[[0, 1, 3, 4, 9]]
-        actual = packet_record.which(sent, seen)
+        actual = packet_record.seen_later(sent, seen)
         assert np.flatnonzero(actual).tolist() == [0, 1, 3, 4, 9]
 
     def test_equal(self) -> None:
@@ -96,7 +96,7 @@ class TestWhich:
         resets["identification"] = resets["key"] = 0
         seen = resets[2:].copy()
         seen["time_ns"] += 100
-        assert packet_record.which(resets, seen).tolist() == [False, False, True, True]
+        assert packet_record.seen_later(resets, seen).tolist() == [False, False, True, True]
 
     def test_equal_and_early(self) -> None:
         """A packet that arrived after the departure of its equal did not pass as that."""
@@ -104,13 +104,13 @@ class TestWhich:
         resets["identification"] = resets["key"] = 0
         seen = resets[:1].copy()
         seen["time_ns"] += 5
-        assert packet_record.which(resets, seen).tolist() == [True, False]
+        assert packet_record.seen_later(resets, seen).tolist() == [True, False]
 
     def test_order(self) -> None:
         """Reordered packets are an error, because no record can be trusted then."""
         sent = packets(*range(4))
         with pytest.raises(EngineError, match="another order"):
-            packet_record.which(sent, sent[[1, 0]])
+            packet_record.seen_later(sent, sent[[1, 0]])
 
 
 class TestQueue:
