@@ -90,7 +90,7 @@ class Bottleneck:
         if self.trace is not None and not isinstance(self.trace, Trace):
             raise validation.bad("trace", self.trace, "a Trace", "read one with Trace.from_file")
         if self.wifi is not None and not isinstance(self.wifi, Wifi):
-            raise validation.bad("wifi", self.wifi, "a Wifi", "make one with Wifi(...)")
+            raise validation.bad("wifi", self.wifi, "a Wifi", "create one with Wifi(...)")
         values: dict[str, object] = {
             "qdisc": qdisc,
             "qdisc_options": options,

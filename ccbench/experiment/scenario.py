@@ -51,7 +51,8 @@ def _parts_of(cls: type) -> Callable[[str, object], tuple[Any, ...]]:
             raise validation.bad(name, parts, allowed, step)
         for i, part in enumerate(parts):
             if not isinstance(part, cls):
-                raise validation.bad(f"{name}[{i}]", part, f"a {cls.__name__}", "make one")
+                step = f"create one with {cls.__name__}(...)"
+                raise validation.bad(f"{name}[{i}]", part, f"a {cls.__name__}", step)
         return tuple(parts)
 
     return check

@@ -252,7 +252,7 @@ def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
 
 
 def downloaded(seconds: float) -> Metric:
-    """Return the metric of the MB that a receiver has a given time after the start of its flow.
+    """Return the metric of the data received a given time after the start of a flow, in MB.
 
     NaN for a flow that neither runs for this time nor completes.
 

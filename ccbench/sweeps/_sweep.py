@@ -146,7 +146,7 @@ class Sweep:
         runs = self.repeat * math.prod(map(len, self.vary.values()))
         if runs > _MOST_RUNS:
             allowed = f"at most {_MOST_RUNS} in all"
-            raise validation.bad("runs", runs, allowed, "vary less, or make several sweeps")
+            raise validation.bad("runs", runs, allowed, "vary less, or split the sweep")
         self._scenarios(self.cases[0].scenario)  # report errors before a run
 
     @classmethod

@@ -156,7 +156,7 @@ DEFAULT_DETECTOR = Detector()
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One iteration of Algorithm 1, as Figure 5.8 draws it, on one flow's deviation trace.
+    """One iteration of Algorithm 1 on one flow's deviation trace, as in Figure 5.8.
 
     Attributes
     ----------

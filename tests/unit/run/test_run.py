@@ -87,12 +87,12 @@ def random_run(rows: int = 5000) -> Run:
     )
 
 
-def assert_same(one: Run, other: Run) -> None:
+def assert_same(first: Run, second: Run) -> None:
     """Fail unless two runs hold the same values of the same types."""
-    assert one.scenario.to_dict() == other.scenario.to_dict()
-    assert one.provenance == other.provenance
+    assert first.scenario.to_dict() == second.scenario.to_dict()
+    assert first.provenance == second.provenance
     for name in ("queue", "flows", "completions"):
-        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
+        pd.testing.assert_frame_equal(getattr(first, name), getattr(second, name))
 
 
 class TestRepr:
@@ -419,7 +419,7 @@ class TestFolder:
     def test_keeps_other_files(self, tmp_path: Path) -> None:
         """Saving never removes files of other kinds."""
         (tmp_path / "thesis.tex").write_text("years of work")
-        with pytest.raises(InputError, match=r"holds thesis\.tex"):
+        with pytest.raises(InputError, match=r"contains thesis\.tex"):
             make_run().save(tmp_path)
         with pytest.raises(InputError, match="is a file"):
             make_run().save(tmp_path / "thesis.tex")
