@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The compiled cores, from native/. Their callers have checked everything.
+# Compiled cores, from native/. Callers validate all arguments.
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ def dtw_lower_bound(
     x: npt.NDArray[np.float32], y: npt.NDArray[np.float32], window: int
 ) -> float: ...
 
-#: Of the simulator's sources, without comments: SHA-256 in hexadecimal.
+#: SHA-256 of the simulator's sources without comments, in hexadecimal.
 datacenter_digest: str
 
 class DatacenterSwitch:

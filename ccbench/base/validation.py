@@ -178,8 +178,8 @@ def user_path(field: str, text: str) -> Path:
     try:
         return path.expanduser()
     except RuntimeError:  # unknown user
-        step = "write out the whole path"
-        raise bad(field, text, f"a path; nobody has the home {path.parts[0]}", step) from None
+        allowed = "a path in the home folder of an existing user"
+        raise bad(field, text, allowed, "write out the whole path") from None
 
 
 def text_file(path: Path, what: str) -> str:

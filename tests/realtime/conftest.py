@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from contextlib import AbstractContextManager
 
-_PATIENCE_S = 20.0
+_TIMEOUT_S = 20.0
 
 #: Prints when it was woken too late, and by how much, in seconds.
 _WATCH = """
@@ -88,7 +88,7 @@ class Alone:
 
     def wait_for(self, program: str) -> set[str]:
         """Wait until a program is part of a run; return the process namespaces of the runs."""
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + _TIMEOUT_S
         while not (own := self.namespaces()) or not any(
             namespace in own and program in words.split(" ")[0] for words, namespace in _processes()
         ):
@@ -241,7 +241,7 @@ def serving(folder: Path, program: str, cca: str, page_bytes: int) -> Iterator[W
         command = ["nsenter", "-t", str(server), "-n", program, *words, str(config)]
         with (folder / "said").open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output)
-        stack.callback(process.wait, _PATIENCE_S)
+        stack.callback(process.wait, _TIMEOUT_S)
         stack.callback(process.terminate)
         _wait(client, process, folder / "said")
         yield Web(client, folder)
@@ -276,15 +276,15 @@ def _connect(client: int, server: int, cca: str) -> None:
     subprocess.run(["nsenter", "-t", str(server), "-n", *route.split()], check=True)
 
 
-def _wait(client: int, process: subprocess.Popen[bytes], said: Path) -> None:
-    deadline_s = time.monotonic() + _PATIENCE_S
+def _wait(client: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline_s = time.monotonic() + _TIMEOUT_S
     while True:
         with inside_namespace_of(client):
             asking = socket.socket()
         with asking:
             if not asking.connect_ex((ADDRESS, 443)):
                 return
-        assert process.poll() is None, said.read_text()
+        assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline_s, "the server does not come"
         time.sleep(0.1)
 

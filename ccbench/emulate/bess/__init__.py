@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine ``bess``: real time, and a link that is a real software switch.
+"""The engine ``bess``: real time, with a real software switch as the link.
 
-:mod:`.engine` runs scenarios, :mod:`.command` any program; the first process of a run's namespaces
-(:mod:`.world`, :mod:`.session`) wires two hosts to a switch (:mod:`.wires`, :mod:`.uplink`). The
-switch (:mod:`.switch`) is a bessd (:mod:`.client`) that is asked for a path (:mod:`.pipeline`) and
-tried first (:mod:`.probe`). What it has captured (:mod:`.pcap`) and counted (:mod:`.account`)
-becomes a Run (:mod:`.records`). What this engine shares with Mahimahi is in
+:mod:`.engine` runs scenarios and commands. The first process of a run's namespaces (:mod:`.world`,
+:mod:`.session`) connects two hosts to a switch (:mod:`.wires`, :mod:`.uplink`). The switch
+(:mod:`.switch`) is a bessd (:mod:`.client`) with a configured path (:mod:`.pipeline`) whose rate is
+measured first (:mod:`.probe`). Its captures (:mod:`.pcap`) and counters (:mod:`.account`) are
+converted to a Run (:mod:`.records`). The part shared with Mahimahi is
 :mod:`ccbench.emulate.realtime`.
 """
 
@@ -33,7 +33,7 @@ DIRECTORY = EngineOption(
     parameter="directory",
     kind=Path,
     metavar="DIR",
-    help="The folder in which BESS was built",
+    help="Folder in which BESS was built",
     default="$CCBENCH_BESS_DIR",
     environment="CCBENCH_BESS_DIR",
 )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packet counters of the path: they show that no packet was lost where there is no record.
+"""Packet counters of the path, which detect packets missing from the records.
 
-BESS's ports lose packets in silence if they are not emptied in time, and so do its hooks if they
-cannot write. But the hosts count what they send and receive, and the queue what it takes and drops.
+BESS's ports silently drop packets if they are not emptied in time, as do its hooks if they cannot
+write. The hosts count the packets that they send and receive, and the queue those that it accepts
+and drops.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ __all__ = ["Account"]
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """Packets that were counted, how long, and how long of that bessd had to wait for its core."""
+    """Packet counters, the time of counting, and bessd's time of waiting for its core."""
 
     time_s: float
     sent: int
@@ -38,7 +39,7 @@ class Account:
 
     @classmethod
     def of(cls, bess: Bess, hosts: Mapping[str, int]) -> Account:
-        """Return what was counted so far."""
+        """Return the current counters."""
         sent, answers_received = wires.carried(hosts["sender"])
         answers_sent, received = wires.carried(hosts["receiver"])
         queue = bess.call(pipeline.queue_status())
@@ -55,22 +56,22 @@ class Account:
         )
 
     def since(self, before: Account) -> Account:
-        """Return what was counted since then."""
-        then = asdict(before)
-        return Account(**{name: value - then[name] for name, value in asdict(self).items()})
+        """Return the differences from earlier counters."""
+        earlier = asdict(before)
+        return Account(**{name: value - earlier[name] for name, value in asdict(self).items()})
 
     @property
     def waited_share(self) -> float:
-        """For what share of the time bessd has waited."""
+        """Share of the time in which bessd waited for its core."""
         return self.waited_s / self.time_s
 
     def check(self, *, sent: int, arrived: int, departed: int) -> None:
-        """Compare it with how many packets are in the records.
+        """Compare the counters with the numbers of packets in the records.
 
         Raises
         ------
         EngineError
-            If a packet is missing somewhere.
+            If a packet is missing.
         """
         for counted, recorded, where in (
             (self.sent, sent, "between the sender and the switch"),

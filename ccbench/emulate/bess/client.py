@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bessd of one's own, and the calls of its service.
+"""Private bessd process and calls of its service.
 
-BESS's protocol belongs to a BESS: it is compiled from the folder that has the program.
+The protocol is specific to a build of BESS, and is compiled from the folder with the program.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _PROTOCOL = (
     "ports/port_msg.proto",
 )
 
-#: Packet buffers: for the longest queue and the longest delay, and as many again. As many as BESS
-#: makes otherwise would take 700 MB of memory.
+#: Number of packet buffers: twice the longest queue and delay line. BESS's default would take
+#: 700 MB of memory.
 _BUFFERS = 65_536
-#: How long bessd may take to start, to answer, and to end.
-_PATIENCE_S = 20.0
+#: Time limit for bessd's start, response and end, in seconds.
+_TIMEOUT_S = 20.0
 _POLL_S = 0.02
 
 
 class BessError(RuntimeError):
-    """BESS has refused something, or does not answer."""
+    """A request refused by BESS, or no response."""
 
 
 class Bess:
@@ -52,14 +52,14 @@ class Bess:
     Parameters
     ----------
     directory : Path
-        BESS's.
+        BESS's folder.
     folder : Path
-        Where to put what this one needs.
+        Folder for the files of this process.
 
     Raises
     ------
     BessError
-        If it does not start, or speaks another protocol.
+        If it does not start, or has another protocol.
     """
 
     def __init__(self, directory: Path, folder: Path) -> None:
@@ -70,7 +70,7 @@ class Bess:
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
                 [
-                    # Its worker never sleeps: it goes first as far as ordinary programs can.
+                    # Its worker never sleeps, so it has the highest priority of ordinary programs.
                     *("chrt", "--other", "0", "nice", "-n", "-20", str(files.program(directory))),
                     *("-f", "-m", "0", "-buffers", str(_BUFFERS)),
                     *("-i", str(folder / files.PID), "-grpc_url", f"unix:{socket}"),
@@ -82,7 +82,7 @@ class Bess:
                 env={**os.environ, "GLOG_logtostderr": "1"},
                 start_new_session=True,
             )
-        # Linux may weigh whole sessions against each other, and what is nice only within them.
+        # With autogroups, Linux applies nice values only within a session.
         with suppress(OSError):
             Path(f"/proc/{self._process.pid}/autogroup").write_text("-20", encoding="utf-8")
         self._channel = grpc.insecure_channel(f"unix:{socket}")
@@ -93,28 +93,28 @@ class Bess:
             raise
 
     def close(self) -> None:
-        """End it; once more does nothing."""
+        """End the process; further calls have no effect."""
         self._channel.close()
         self._process.kill()
-        self._process.wait(_PATIENCE_S)
+        self._process.wait(_TIMEOUT_S)
 
     def waited_s(self) -> float:
-        """Return how long the worker has waited for its core so far, which others had, in seconds.
+        """Return the total time in seconds that the worker has waited for its core.
 
-        That is the thread that has done most.
+        The worker is the thread with the most CPU time.
         """
         threads = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
-        done = (tuple(map(int, file.read_text(encoding="utf-8").split())) for file in threads)
-        _ran_ns, waited_ns, _slices = max(done, default=(0, 0, 0))
+        times = (tuple(map(int, file.read_text(encoding="utf-8").split())) for file in threads)
+        _ran_ns, waited_ns, _slices = max(times, default=(0, 0, 0))
         return waited_ns / 1e9
 
     def call(self, call: Call) -> Any:
-        """Make a call; return the answer, or what an answer of any kind holds.
+        """Make a call and return the response, or the content of a response of type Any.
 
         Raises
         ------
         BessError
-            If BESS does not do it, or does not know such a call.
+            If BESS refuses the request, or has no such call.
         """
         rpc, document = call
         method = self._methods.get(rpc)
@@ -127,25 +127,25 @@ class Bess:
         try:
             request = json_format.ParseDict(document, request_class(), descriptor_pool=self._pool)
         except json_format.ParseError as error:
-            raise BessError(f"this BESS knows another {rpc}: {error}") from error
+            raise BessError(f"this BESS has another version of {rpc}: {error}") from error
         invoke = self._channel.unary_unary(
             f"/{SERVICE}/{rpc}",
             request_serializer=request_class.SerializeToString,
             response_deserializer=response_class.FromString,
         )
         try:
-            response: Any = invoke(request, timeout=_PATIENCE_S)
+            response: Any = invoke(request, timeout=_TIMEOUT_S)
         except grpc.RpcError as error:
-            words = f"{error.details()}: {self._last_words()}"
-            raise BessError(f"BESS does not answer to {rpc}: {words}") from error
-        if response.error.code:  # the call itself was fine in any case
-            words = response.error.errmsg or os.strerror(response.error.code)
-            raise BessError(f"BESS refuses {rpc} {_name(document)}: {words}")
+            reason = f"{error.details()}: {self._last_line()}"
+            raise BessError(f"BESS does not respond to {rpc}: {reason}") from error
+        if response.error.code:  # refused by a call that succeeded
+            reason = response.error.errmsg or os.strerror(response.error.code)
+            raise BessError(f"BESS refuses {rpc} {_name(document)}: {reason}")
         if getattr(response, "fatal", False):
-            raise BessError(f"BESS cannot run this path: {self._last_words()}")
-        return self._unpacked(response.data) if rpc == "ModuleCommand" else response
+            raise BessError(f"BESS cannot run this path: {self._last_line()}")
+        return self._unpack(response.data) if rpc == "ModuleCommand" else response
 
-    def _unpacked(self, data: Any) -> Any:
+    def _unpack(self, data: Any) -> Any:
         kind = data.type_url.rpartition("/")[2]
         if not kind:
             return None
@@ -154,52 +154,53 @@ class Bess:
         return message
 
     def _wait(self) -> None:
-        """Wait until it answers."""
+        """Wait until bessd responds."""
         ready = grpc.channel_ready_future(self._channel)
-        deadline_s = time.monotonic() + _PATIENCE_S
+        deadline_s = time.monotonic() + _TIMEOUT_S
         while True:
             try:
                 ready.result(timeout=_POLL_S)
             except grpc.FutureTimeoutError:
                 status = self._process.poll()
                 if status is not None:
-                    words = f"status {status}: {self._last_words()}"
-                    raise BessError(f"bessd has ended with {words}") from None
+                    reason = f"status {status}: {self._last_line()}"
+                    raise BessError(f"bessd has ended with {reason}") from None
                 if time.monotonic() > deadline_s:
-                    raise BessError(f"bessd does not answer in {_PATIENCE_S:g} s") from None
+                    raise BessError(f"bessd does not respond within {_TIMEOUT_S:g} s") from None
             else:
                 return
 
-    def _last_words(self) -> str:
+    def _last_line(self) -> str:
         lines = self._output.read_text(encoding="utf-8", errors="replace").splitlines()
-        return lines[-1] if lines else "it has said nothing"
+        return lines[-1] if lines else "no message"
 
 
 def compiled(protobuf: Path, target: Path) -> descriptor_pool.DescriptorPool:
-    """Return what the protocol files in a folder describe.
+    """Compile the protocol files in a folder.
 
     Parameters
     ----------
     protobuf : Path
         The folder.
     target : Path
-        Where the compiler is to write, which is read back.
+        Output file of the compiler.
 
     Raises
     ------
     BessError
-        If they are not there, or cannot be compiled.
+        If the files are missing or cannot be compiled.
     """
     compiler = [sys.executable, "-m", "grpc_tools.protoc", f"-I{protobuf}", "--include_imports"]
-    found = subprocess.run(
+    process = subprocess.run(
         [*compiler, f"--descriptor_set_out={target}", *_PROTOCOL],
         capture_output=True,
         text=True,
         check=False,
         cwd=protobuf,
     )
-    if found.returncode:
-        raise BessError(f"BESS's protocol in {protobuf} is not understood: {found.stderr.strip()}")
+    if process.returncode:
+        message = f"BESS's protocol in {protobuf} cannot be compiled: {process.stderr.strip()}"
+        raise BessError(message)
     pool = descriptor_pool.DescriptorPool()
     for file in descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes()).file:
         pool.Add(file)
@@ -207,7 +208,7 @@ def compiled(protobuf: Path, target: Path) -> descriptor_pool.DescriptorPool:
 
 
 def _name(document: dict[str, Any]) -> str:
-    """Return the name of what a request is about."""
+    """Return the name of a request's object."""
     for inner in (document, document.get("class"), document.get("hook")):
         if isinstance(inner, dict):
             for key in ("name", "leaf_module_name", "hook_name"):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignment of cores: a bessd keeps one busy, which the hosts of runs must not use.
+"""Assignment of cores: each bessd keeps one busy, which the hosts of runs must not use.
 
-On every machine, the upper half of the cores is for bessds, one at a time each, whoever's run it
-is; the other half is for the hosts of all runs.
+The upper half of a machine's cores is reserved for bessds, one per core for all users; the lower
+half is for the hosts of all runs.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _POLL_S = 0.2
 
 
 def host_cores() -> list[int]:
-    """Return the cores that hosts may use, of those that this process may."""
+    """Return the cores for hosts among those available to this process."""
     cores = sorted(os.sched_getaffinity(0))
     return cores[: (len(cores) + 1) // 2]
 
 
 @contextmanager
 def own_core(waiting: Callable[[], None] = lambda: None) -> Iterator[int]:
-    """Wait for a core that no other run's bessd has, and have it.
+    """Reserve a core for a bessd during the block, waiting for a free one.
 
     Parameters
     ----------
     waiting : callable
-        Is called several times a second meanwhile. An exception that it raises ends the waiting.
+        Called several times a second while waiting. An exception that it raises ends the wait.
     """
     cores = sorted(os.sched_getaffinity(0) - set(host_cores()))
     lock, core = _first_free(cores)
@@ -52,7 +52,7 @@ def own_core(waiting: Callable[[], None] = lambda: None) -> Iterator[int]:
 
 
 def _first_free(cores: list[int]) -> tuple[int | None, int]:
-    """Lock the first free core; return the lock's descriptor, None if no core is free, and it."""
+    """Lock the first free core; return the lock's descriptor (None if no core is free) and core."""
     for core in cores:
         with suppress(BlockingIOError):
             return lock_file(Path(_LOCK.format(core=core)), wait=False), core

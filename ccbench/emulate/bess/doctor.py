@@ -27,28 +27,28 @@ _LEAST_CORES = 2
 
 
 def checks(directory: Path | None, user: str) -> list[Check]:
-    """Return the checks, none of which changes anything.
+    """Return the checks, which have no side effects.
 
     Parameters
     ----------
     directory : Path, optional
-        BESS's.
+        BESS's folder.
     user : str
-        Who is to run Mahimahi's mm-delay, if BESS cannot delay packets.
+        The user of Mahimahi's mm-delay, if BESS cannot delay packets.
     """
-    found = [_directory(directory), _packages(), _tools(), _cores(), root_check()]
+    results = [_directory(directory), _packages(), _tools(), _cores(), root_check()]
     if directory is not None and not delays(directory):
-        found += [check for check in mahimahi.checks(user) if check.name != "root"]
-    return found
+        results += [check for check in mahimahi.checks(user) if check.name != "root"]
+    return results
 
 
 def check_rtt(directory: Path, rtt_ms: float) -> None:
-    """Check that a path on this BESS can have such a delay.
+    """Check that this build of BESS supports a delay.
 
     Raises
     ------
     InputError
-        If it cannot.
+        If it does not.
     """
     if not delays(directory):
         delay.check_rtt(rtt_ms, "bess")
@@ -58,36 +58,36 @@ def check_rtt(directory: Path, rtt_ms: float) -> None:
 
 
 def delays(directory: Path) -> bool:
-    """Return whether this BESS has a module that delays packets."""
+    """Return whether this build of BESS has a module that delays packets."""
     modules = files.protocol(directory) / "module_msg.proto"
     return modules.exists() and f"message {DELAY_MODULE}Arg" in modules.read_text(encoding="utf-8")
 
 
 def _directory(directory: Path | None) -> Check:
-    ok, detail = False, "not named"
+    ok, detail = False, "not set"
     if directory is not None:
         program, service = files.program(directory), files.protocol(directory) / "service.proto"
-        lacks = [
+        missing = [
             str(path)
-            for path, is_there in (
+            for path, exists in (
                 (program.relative_to(directory), os.access(program, os.X_OK)),
                 (service.relative_to(directory), service.is_file()),
             )
-            if not is_there
+            if not exists
         ]
-        ok = not lacks
-        detail = f"{directory} has no {' and no '.join(lacks)}" if lacks else str(directory)
+        ok = not missing
+        detail = f"{directory} has no {' and no '.join(missing)}" if missing else str(directory)
     return Check(
         name="BESS",
         ok=ok,
         detail=detail,
         remedy="build it (https://github.com/NetSys/bess) and name its folder: --bess-dir DIR or "
-        "CCBENCH_BESS_DIR, which sudo may drop (PyPI's bess and pybess are something else)",
+        "CCBENCH_BESS_DIR, which sudo may drop (PyPI's bess and pybess are other packages)",
     )
 
 
 def _packages() -> Check:
-    missing = [name for name in _PACKAGES if not _is_there(name)]
+    missing = [name for name in _PACKAGES if not _is_installed(name)]
     return Check(
         name="Python packages",
         ok=not missing,
@@ -96,10 +96,10 @@ def _packages() -> Check:
     )
 
 
-def _is_there(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
-    except ModuleNotFoundError:  # what it is part of is not there
+    except ModuleNotFoundError:  # its parent package is not installed
         return False
 
 

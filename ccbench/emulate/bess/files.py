@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files in a BESS's folder, and those in the folder of a run that only BESS has."""
+"""Files in BESS's folder, and files in the folder of a run that are specific to BESS."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ __all__ = [
     "protocol",
 ]
 
-#: What bessd says besides its log.
+#: bessd's standard error.
 BESSD_OUTPUT = "bessd"
-#: Its process, and where it listens.
+#: bessd's process identifier and socket.
 PID = "bessd.pid"
 SOCKET = "bessd.socket"
-#: Its protocol, compiled.
+#: bessd's compiled protocol.
 DESCRIPTORS = "protocol"
-#: Packets of the probe, as they came to the queue and as they left it.
+#: Captures of the probe before and after the queue.
 PROBE = ("probe-arrivals", "probe-departures")
-#: What everybody on the path has counted, as JSON.
+#: Packet counters as JSON.
 ACCOUNT = "account.json"
-#: What a command's session is to be, as JSON, and the command's exit status.
+#: Settings of a command's session as JSON, and the command's exit status.
 SESSION = "session.json"
 STATUS = "status"
 
 
 def program(directory: Path) -> Path:
-    """Return where bessd is in BESS's folder."""
+    """Return the path of bessd in BESS's folder."""
     return directory / "core" / "bessd"
 
 
 def protocol(directory: Path) -> Path:
-    """Return where its protocol is."""
+    """Return the folder of the protocol in BESS's folder."""
     return directory / "protobuf"

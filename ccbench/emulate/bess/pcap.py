@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures that BESS's TcpDump hook writes, as records of packets."""
+"""Reading of captures by BESS's TcpDump hook."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ if TYPE_CHECKING:
 
 __all__ = ["read"]
 
-#: The file's header, which begins with a number that tells the unit of time, here microseconds, and
-#: ends with the kind of link.
+#: The file's header, which begins with a magic number for the unit of time, here microseconds, and
+#: ends with the type of link.
 _FILE_HEADER = struct.Struct("=I16xI")
 _MICROSECONDS = 0xA1B2C3D4
 _ETHERNET = 1
-#: Before each packet: seconds and microseconds since 1970, bytes that are here, and its bytes.
+#: The header of each packet: seconds and microseconds since 1970, captured length, and length.
 _PACKET_HEADER = struct.Struct("=IIII")
 _ETHERNET_HEADER_BYTES = 14
 
 
 def read(path: Path) -> PacketRecords:
-    """Read a file of Ethernet frames.
+    """Read a capture of Ethernet frames.
 
     Raises
     ------
     EngineError
-        If it is none, or ends within a packet.
+        If it has another format, or ends within a packet.
     """
     with path.open("rb") as file:
         header = file.read(_FILE_HEADER.size)
-        is_whole = len(header) == _FILE_HEADER.size
-        if not is_whole or _FILE_HEADER.unpack(header) != (_MICROSECONDS, _ETHERNET):
-            raise EngineError(f"{path.name} of BESS is no pcap file of Ethernet frames")
+        is_complete = len(header) == _FILE_HEADER.size
+        if not is_complete or _FILE_HEADER.unpack(header) != (_MICROSECONDS, _ETHERNET):
+            raise EngineError(f"{path.name} of BESS is not a pcap file of Ethernet frames")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return np.frombuffer(_records(data, path.name), PACKET_RECORD)
 
 
 def _records(data: mmap.mmap, name: str) -> bytes:
     records = bytearray()
-    at = _FILE_HEADER.size
-    while at < len(data):
-        start = at + _PACKET_HEADER.size
+    offset = _FILE_HEADER.size
+    while offset < len(data):
+        start = offset + _PACKET_HEADER.size
         if start > len(data):
             raise EngineError(f"{name} of BESS ends within a packet")
-        seconds, microseconds, included, length = _PACKET_HEADER.unpack_from(data, at)
-        at = start + included
-        if at > len(data):
+        seconds, microseconds, captured, length = _PACKET_HEADER.unpack_from(data, offset)
+        offset = start + captured
+        if offset > len(data):
             raise EngineError(f"{name} of BESS ends within a packet")
         first = start + _ETHERNET_HEADER_BYTES
-        packet = data[first : min(at, first + HEADERS_BYTES)]
+        packet = data[first : min(offset, first + HEADERS_BYTES)]
         time_ns = seconds * 1_000_000_000 + microseconds * 1_000
         records += packed(packet, length - _ETHERNET_HEADER_BYTES, time_ns)
     return bytes(records)

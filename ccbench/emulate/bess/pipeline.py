@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario's path as what BESS is to be asked for, in order: data only.
+"""A scenario's path as a sequence of calls of BESS's service.
 
-Sender and receiver are ports. From the sender, packets pass random losses and the queue; the queue
-is emptied at the link's rate. From the receiver, they pass a delay if this BESS has one.
+Sender and receiver are ports. Packets from the sender pass random losses and the queue, which is
+drained at the link's rate. Packets from the receiver pass a delay if this build of BESS has one.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ __all__ = [
     "QUEUE",
     "Call",
     "check_bottleneck",
-    "counted_in_places",
     "limit_bps",
     "path",
     "queue_status",
     "tap",
+    "usable_queue",
 ]
 
-#: A call of BESS's service: its name, and the request as JSON has it.
+#: A call of BESS's service: its name, and the request as JSON.
 Call: TypeAlias = tuple[str, dict[str, Any]]
 
-#: What a packet of IP is more on the link: the Ethernet header, and what BESS's traffic classes
-#: count for preamble, checksum and the gap between frames. So full packets have the scenario's
-#: rate; smaller ones pay relatively more.
+#: Overhead of an IP packet on the link in bytes: the Ethernet header, and BESS's allowance for
+#: preamble, checksum and interframe gap. Full packets pass at the scenario's rate; the overhead
+#: costs smaller packets relatively more.
 FRAME_BYTES = 14 + 24
 
-#: Of a few builds of BESS; the published one has no module that delays.
+#: The module that delays packets, which only some unpublished builds of BESS have.
 DELAY_MODULE = "QueueDelay"
 
 #: Names of modules.
@@ -50,16 +50,16 @@ QUEUE, LOSS = "queue", "loss"
 _LINK = "link"
 
 _SMALLEST, _LARGEST = 4, 16_384
-#: Packets that may be on their way back. Of the sizes that BESS allows, the largest.
+#: Capacity of the delay in packets, the largest that BESS supports.
 _DELAYED_PACKETS = _LARGEST
 _ANY_WORKER = -1
 
-#: Packets that may wait at a port until BESS takes them; a window of TCP comes at once.
+#: Capacity of a port's ring in packets; an entire TCP window may arrive at once.
 _RING_PACKETS = 4_096
 
 
 def check_bottleneck(bottleneck: Bottleneck) -> None:
-    """Check that BESS can be this bottleneck.
+    """Check that BESS can emulate this bottleneck.
 
     Raises
     ------
@@ -77,33 +77,33 @@ def check_bottleneck(bottleneck: Bottleneck) -> None:
         size = packets + 1
         if size & packets or not _SMALLEST <= size <= _LARGEST:
             nearest = min(
-                (2**power - 1 for power in range(2, 15)), key=lambda held: abs(held - packets)
+                (2**power - 1 for power in range(2, 15)), key=lambda usable: abs(usable - packets)
             )
-            allowed = "a power of two less one (3, 7, 15, … 16383) with the engine bess"
+            allowed = "a power of two minus one (3, 7, 15, … 16383) with the engine bess"
             step = f"write for example queue_packets = {nearest}"
             raise validation.bad("queue_packets", packets, allowed, step)
 
 
-def counted_in_places(bottleneck: Bottleneck) -> Bottleneck:
-    """Return what somebody has in BESS who says how many places its queue has.
+def usable_queue(bottleneck: Bottleneck) -> Bottleneck:
+    """Return a bottleneck with the usable length of a BESS queue of the given size.
 
-    That holds one packet less. What is no number of places in BESS stays as it is.
+    BESS leaves one slot of a queue free. Lengths that are not a size in BESS are unchanged.
 
     Examples
     --------
     >>> from ccbench import Bottleneck
-    >>> counted_in_places(Bottleneck(bandwidth_mbps=5, queue_packets=64)).queue_packets
+    >>> usable_queue(Bottleneck(bandwidth_mbps=5, queue_packets=64)).queue_packets
     63
     """
-    places = bottleneck.queue_packets
-    assert places is not None
-    if places & (places - 1) or not _SMALLEST <= places <= _LARGEST:
+    size = bottleneck.queue_packets
+    assert size is not None
+    if size & (size - 1) or not _SMALLEST <= size <= _LARGEST:
         return bottleneck
-    return replace(bottleneck, queue_packets=places - 1)
+    return replace(bottleneck, queue_packets=size - 1)
 
 
 def limit_bps(bandwidth_mbps: float) -> int:
-    """Return the limit of BESS's traffic class for a rate, which counts IP bytes of full packets.
+    """Return the limit of BESS's traffic class for a rate in IP bytes of full packets.
 
     Examples
     --------
@@ -116,47 +116,47 @@ def limit_bps(bandwidth_mbps: float) -> int:
 def path(
     bottleneck: Bottleneck, *, core: int, ports: Mapping[str, str], delay_ms: int | None
 ) -> list[Call]:
-    """Return the calls that make the path; the last sets it going.
+    """Return the calls that create the path; the last one starts it.
 
     Parameters
     ----------
     bottleneck : Bottleneck
-        What :func:`check_bottleneck` has passed.
+        The bottleneck, accepted by :func:`check_bottleneck`.
     core : int
-        Where BESS's worker is to run: it keeps that core busy.
+        The core of BESS's worker, which keeps it busy.
     ports : mapping
-        The network interfaces that lead to ``"sender"`` and ``"receiver"``.
+        The network interfaces of ``"sender"`` and ``"receiver"``.
     delay_ms : int, optional
-        How long answers are held back by :data:`DELAY_MODULE`, if it is to do so.
+        Delay of packets from the receiver by :data:`DELAY_MODULE`, if it is used.
     """
     assert bottleneck.bandwidth_mbps is not None
     assert bottleneck.queue_packets is not None
-    there = [_module("PortInc", "from_sender", port="sender")]
+    forward = [_module("PortInc", "from_sender", port="sender")]
     if bottleneck.loss:
-        there.append(_module("RandomSplit", LOSS, drop_rate=bottleneck.loss, gates=[0]))
-    # Of its places, BESS leaves one free.
-    there.append(_module("Queue", QUEUE, size=bottleneck.queue_packets + 1))
-    there.append(_module("PortOut", "to_receiver", port="receiver"))
-    back = [_module("PortInc", "from_receiver", port="receiver")]
+        forward.append(_module("RandomSplit", LOSS, drop_rate=bottleneck.loss, gates=[0]))
+    # BESS leaves one slot free.
+    forward.append(_module("Queue", QUEUE, size=bottleneck.queue_packets + 1))
+    forward.append(_module("PortOut", "to_receiver", port="receiver"))
+    reverse = [_module("PortInc", "from_receiver", port="receiver")]
     if delay_ms is not None:
-        back.append(_module("Timestamp", "timestamp"))
-        back.append(_module(DELAY_MODULE, "delay", size=_DELAYED_PACKETS, delay=delay_ms))
-    back.append(_module("PortOut", "to_sender", port="sender"))
-    # Otherwise packets leave in bunches of 32.
-    one_by_one = _command(QUEUE, "set_burst", _arg("QueueCommandSetBurstArg", burst=1))
+        reverse.append(_module("Timestamp", "timestamp"))
+        reverse.append(_module(DELAY_MODULE, "delay", size=_DELAYED_PACKETS, delay=delay_ms))
+    reverse.append(_module("PortOut", "to_sender", port="sender"))
+    # By default, packets leave in bursts of 32.
+    single_packets = _command(QUEUE, "set_burst", _arg("QueueCommandSetBurstArg", burst=1))
     connections = [
-        ("ConnectModules", {"m1": one[1]["name"], "m2": following[1]["name"]})
-        for way in (there, back)
-        for one, following in pairwise(way)
+        ("ConnectModules", {"m1": module[1]["name"], "m2": following[1]["name"]})
+        for direction in (forward, reverse)
+        for module, following in pairwise(direction)
     ]
     return [
         ("PauseAll", {}),
         ("ResetAll", {}),
         ("AddWorker", {"wid": 0, "core": core}),
         *(_port(i, name, interface) for i, (name, interface) in enumerate(ports.items())),
-        *there,
-        *back,
-        one_by_one,
+        *forward,
+        *reverse,
+        single_packets,
         *connections,
         ("AddTc", {"class": _link(limit_bps(bottleneck.bandwidth_mbps))}),
         (
@@ -169,7 +169,7 @@ def path(
 
 
 def _link(limit: int) -> dict[str, Any]:
-    """Return the traffic class of a link of so many bits per second."""
+    """Return the traffic class of a link with a limit in bit/s."""
     return {
         "name": _LINK,
         "policy": "rate_limit",
@@ -181,21 +181,21 @@ def _link(limit: int) -> dict[str, Any]:
 
 
 def queue_status() -> Call:
-    """Return the call that tells what the queue holds and has done."""
+    """Return the call that reads the queue's length and counters."""
     return _command(QUEUE, "get_status", _arg("QueueCommandGetStatusArg"))
 
 
 def tap(module: str, gate: str, file: Path, *, on: bool = True) -> Call:
-    """Return the call that writes every packet at a gate to a file, as pcap, or ends that.
+    """Return the call that starts or ends the capture of a gate's packets to a pcap file.
 
     Parameters
     ----------
     module, gate : str
-        Whose, and ``"igate"``, where packets come in, or ``"ogate"``, where they leave.
+        The module, and ``"igate"`` for its input or ``"ogate"`` for its output.
     file : Path
-        An ordinary file that is there.
+        An existing regular file.
     on : bool
-        Whether it begins or ends.
+        Whether to start or end the capture.
     """
     hook = {
         "class_name": "TcpDump",
@@ -229,5 +229,5 @@ def _command(module: str, command: str, argument: dict[str, Any]) -> Call:
 
 
 def _arg(message: str, **fields: Any) -> dict[str, Any]:
-    """Return a message of any kind as JSON has it."""
+    """Return a message of type Any as JSON."""
     return {"@type": f"type.googleapis.com/bess.pb.{message}", **fields}

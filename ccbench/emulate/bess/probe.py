@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rate that the link has in fact, before a scenario begins."""
+"""Measurement of the link's rate before a scenario starts."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 __all__ = ["probe"]
 
-#: The service that takes datagrams and does nothing; nothing of a scenario has its port.
+#: Port of the discard service, which no flow of a scenario uses.
 _DISCARD = 9
 _IP_AND_UDP_BYTES = 28
-#: What datagrams begin with, by which they are told apart.
+#: Sequence number at the start of each datagram, which identifies it.
 _NUMBER = struct.Struct("!I")
 
-#: As long as it takes to be sure: seconds and packets.
-_LEAST_S = 1.0
-_LEAST_PACKETS = 200
-#: How much more than the link can take is sent, and how often.
+#: Minimum duration in seconds and number of packets of a measurement.
+_MIN_S = 1.0
+_MIN_PACKETS = 200
+#: Offered load relative to the link's rate, and interval of sending in seconds.
 _OVERLOAD = 1.5
 _TICK_S = 0.001
-#: What is on its way arrives in this time.
-_REST_S = 0.1
+#: Time for packets in flight to arrive, in seconds.
+_DRAIN_S = 0.1
 
 
 def probe(
@@ -47,32 +47,32 @@ def probe(
     folder: Path,
     waiting: Callable[[], None],
 ) -> float:
-    """Return by how much the link is too fast, as a share, with traffic of our own.
+    """Return the relative error of the link's rate, measured with test traffic.
 
     Parameters
     ----------
     bess : Bess
-        With the path, on which nothing else is.
+        The switch, without other traffic.
     hosts : mapping
         A process in the network namespace of each host.
     bottleneck : Bottleneck
-        Of the path.
+        The bottleneck of the path.
     folder : Path
-        Where to put packets meanwhile.
+        Folder for temporary captures.
     waiting : callable
-        Is called often while this takes time.
+        Called often during the measurement.
 
     Raises
     ------
     RuntimeError
-        If too few packets pass to tell.
+        If too few packets pass for an estimate.
     """
     taps = dict(zip(("igate", "ogate"), (folder / name for name in files.PROBE), strict=True))
     for gate, file in taps.items():
         file.touch()
         bess.call(pipeline.tap(pipeline.QUEUE, gate, file))
     with inside_namespace_of(hosts["receiver"]):
-        sink = socket.socket(type=socket.SOCK_DGRAM)  # without it, there would be answers
+        sink = socket.socket(type=socket.SOCK_DGRAM)  # prevents ICMP errors
     with inside_namespace_of(hosts["sender"]):
         source = socket.socket(type=socket.SOCK_DGRAM)
     with sink, source:
@@ -80,8 +80,8 @@ def probe(
         _flood(source, bottleneck, waiting)
         while bess.call(pipeline.queue_status()).count:
             waiting()
-            time.sleep(_REST_S)
-        time.sleep(_REST_S)
+            time.sleep(_DRAIN_S)
+        time.sleep(_DRAIN_S)
     for gate, file in taps.items():
         bess.call(pipeline.tap(pipeline.QUEUE, gate, file, on=False))
     arrivals, departures = (pcap.read(file) for file in taps.values())
@@ -91,21 +91,21 @@ def probe(
     error = rate_error(passed, departures, gaps_ns(departures, bottleneck))
     if error is None:
         raise RuntimeError(
-            f"of {len(arrivals)} packets that came to the switch, {len(departures)} passed, and "
-            "too few had to wait: it does not work, or this machine cannot send at its rate"
+            f"{len(departures)} of {len(arrivals)} packets passed the switch, and too few were "
+            "queued: it does not work, or this machine cannot send at its rate"
         )
     return error
 
 
 def _flood(source: socket.socket, bottleneck: Bottleneck, waiting: Callable[[], None]) -> None:
-    """Send full packets, faster than the link does."""
-    seconds = max(_LEAST_S, _LEAST_PACKETS * bottleneck.packet_ms / 1e3)
+    """Send full packets above the link's rate."""
+    seconds = max(_MIN_S, _MIN_PACKETS * bottleneck.packet_ms / 1e3)
     per_s = _OVERLOAD * 1e3 / bottleneck.packet_ms / (1 - bottleneck.loss)
-    rest = bytes(OPPORTUNITY_BYTES - _IP_AND_UDP_BYTES - _NUMBER.size)
+    padding = bytes(OPPORTUNITY_BYTES - _IP_AND_UDP_BYTES - _NUMBER.size)
     start_s, sent = time.monotonic(), 0
     while (elapsed_s := time.monotonic() - start_s) < seconds:
         for number in range(sent, math.ceil(elapsed_s * per_s)):
-            source.sendto(_NUMBER.pack(number) + rest, (wires.HOSTS["receiver"], _DISCARD))
+            source.sendto(_NUMBER.pack(number) + padding, (wires.HOSTS["receiver"], _DISCARD))
             sent = number + 1
         waiting()
         time.sleep(_TICK_S)

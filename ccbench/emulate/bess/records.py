@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a run on BESS has left in its folder to a :class:`~ccbench.run.run.Run`."""
+"""Conversion of the records of a run on BESS to a :class:`~ccbench.run.run.Run`."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ __all__ = [
     "read_run",
 ]
 
-#: By how much the link's rate may differ from what it is to be, as a share of that; and for what
-#: share of a run the switch may have waited for its core, in which no packet was seen in time.
+#: Maximum relative error of the link's rate; also the maximum share of a run in which the switch
+#: waits for its core, when all packets are late.
 LARGEST_RATE_ERROR = 0.005
-#: So many packets in a row tell the rate.
-_ENOUGH_PACKETS = 100
+#: Minimum number of back-to-back packets for an estimate of the rate.
+_MIN_PACKETS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """Packets as they left the sender, came to the queue and left it, and what was counted."""
+    """Packets that left the sender, arrived at the queue and left it, and packet counters."""
 
     sent: PacketRecords
     arrivals: PacketRecords
@@ -59,7 +59,7 @@ class _Records:
 
     @classmethod
     def read(cls, folder: Path) -> _Records:
-        """Read what lies in a folder; an EngineError if not every packet is there."""
+        """Read the records in a folder; an EngineError if a packet is missing."""
         arrivals, departures = (pcap.read(folder / n) for n in (files.ARRIVALS, files.DEPARTURES))
         sent = pcap.read(folder / files.SENT) if (folder / files.SENT).exists() else arrivals
         account = Account(**json.loads((folder / ACCOUNT).read_text(encoding="utf-8")))
@@ -67,7 +67,7 @@ class _Records:
         return cls(sent, arrivals, departures, account)
 
     def with_ports(self) -> _Records:
-        """Return the same as if every packet had a port, as what has none does not count."""
+        """Return the records with a port for every packet, as packets without one are ignored."""
         sent, arrivals, departures = (
             packets.copy() for packets in (self.sent, self.arrivals, self.departures)
         )
@@ -78,7 +78,7 @@ class _Records:
         return replace(self, sent=sent, arrivals=arrivals, departures=departures)
 
     def queue(self, bottleneck: Bottleneck, zero_ns: int) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """Return what happened at the queue, and what is to be said of how late it was."""
+        """Return the record of the queue, and the lateness for the provenance."""
         came_out = packet_record.seen_later(self.arrivals, self.departures)
         queue = queue_record(self.arrivals, came_out, self.departures)
         queue["time_ns"] -= zero_ns
@@ -94,12 +94,12 @@ class _Records:
 
 
 def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) -> Run:
-    """Read what a run has left.
+    """Read a run from its records.
 
     Raises
     ------
     EngineError
-        If the records contradict each other.
+        If the records are inconsistent.
     """
     (bottleneck,) = scenario.bottlenecks
     zero_ns = int((folder / files.ZERO).read_text(encoding="utf-8"))
@@ -110,34 +110,36 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     return to_run(scenario, folder, queue, {**provenance, **late})
 
 
-def read_command(folder: Path, bottleneck: Bottleneck, **what: Any) -> Recording:
-    """Read what a command behind the bottleneck has left.
+def read_command(folder: Path, bottleneck: Bottleneck, **fields: Any) -> Recording:
+    """Read the recording of a command behind the bottleneck.
 
     Parameters
     ----------
     folder : Path
-        Of the command's session.
+        The session's folder.
     bottleneck : Bottleneck
-        What it was behind.
-    **what
+        The bottleneck of the link.
+    **fields
         ``status``, ``provenance`` and ``was_interrupted`` of the Recording.
 
     Raises
     ------
     EngineError
-        If the records contradict each other, or the link was not what it was to be.
+        If the records are inconsistent, or the link was late or had another rate.
     """
     zero_ns = int((folder / files.ZERO).read_text(encoding="utf-8"))
     records = _Records.read(folder).with_ports()
     longest = int(records.sent["length"].max(initial=0))
     if longest > MTU_BYTES:
-        raise EngineError(f"a packet of {longest} bytes came to the switch, more than {MTU_BYTES}")
+        message = f"a packet of {longest} bytes arrived at the switch, more than {MTU_BYTES}"
+        raise EngineError(message)
     queue, late = records.queue(bottleneck, zero_ns)
     if late["is_late"]:
-        said = ", ".join(f"{name} {value}" for name, value in late.items() if name != "is_late")
-        raise EngineError(f"the switch was late, as this machine is too busy ({said}): try again")
+        figures = ", ".join(f"{name} {value}" for name, value in late.items() if name != "is_late")
+        message = f"the switch was late, as this machine is too busy ({figures}): try again"
+        raise EngineError(message)
     return Recording(
-        **{**what, "provenance": {**what["provenance"], **late}},
+        **{**fields, "provenance": {**fields["provenance"], **late}},
         duration_s=round(records.account.time_s, 6),
         queue=normalised("queue", queue.assign(flow=0), QUEUE_COLUMNS),
     )
@@ -158,35 +160,35 @@ def _lateness(
 def queue_record(
     arrivals: PacketRecords, came_out: npt.NDArray[np.bool_], departures: PacketRecords
 ) -> pd.DataFrame:
-    """Return what happened to every packet at a drop-tail queue.
+    """Return the record of all packets at a drop-tail queue.
 
     Parameters
     ----------
     arrivals, departures : array of ``PACKET_RECORD``
-        What came to the queue, and what left it.
+        Packets that arrived at the queue and that left it.
     came_out : array of bool
-        Which arrivals left it; the others were dropped.
+        Whether each arrival left the queue; the others were dropped.
 
     Returns
     -------
     DataFrame
-        Like ``queue`` of a Run, times as they are in the arrays.
+        Like ``queue`` of a Run, with the times of the arrays.
 
     Raises
     ------
     EngineError
-        If more have left than had come.
+        If a packet left the queue before it arrived.
     """
     dropped = np.flatnonzero(~came_out)
     packets = np.concatenate([arrivals, arrivals[dropped], departures])
-    # In one instant packets arrive, each is dropped right after its arrival, and others leave.
+    # Order at equal times: arrivals, each followed by its drop, then departures.
     n = len(arrivals)
     turn = np.concatenate([np.arange(n), dropped, np.full(len(departures), n)])
     kind = np.repeat([0, 1, 2], [n, len(dropped), len(departures)])
     order = np.lexsort((kind, turn, packets["time_ns"]))
     packets, kind = packets[order], kind[order]
     sizes = packets["length"].astype(np.int64)
-    comes_in = np.where(kind == 0, 1, -1)
+    step = np.where(kind == 0, 1, -1)
     frame = pd.DataFrame(
         {
             "time_ns": packets["time_ns"],
@@ -194,17 +196,17 @@ def queue_record(
             "event": np.array(["enqueue", "drop", "dequeue"])[kind],
             "flow": packet_record.flow_of(packets),
             "bytes": sizes,
-            "backlog_packets": np.cumsum(comes_in),
-            "backlog_bytes": np.cumsum(comes_in * sizes),
+            "backlog_packets": np.cumsum(step),
+            "backlog_bytes": np.cumsum(step * sizes),
         }
     )
     if (frame["backlog_packets"] < 0).any():
-        raise EngineError("packets left BESS's queue before they came: its records are damaged")
+        raise EngineError("packets left BESS's queue before their arrival: its records are damaged")
     return frame[list(QUEUE_COLUMNS)].astype(dict(QUEUE_COLUMNS))
 
 
 def gaps_ns(packets: PacketRecords, bottleneck: Bottleneck) -> npt.NDArray[np.float64]:
-    """Return how long the link is to be busy with each packet, in nanoseconds."""
+    """Return the nominal transmission time of each packet in nanoseconds."""
     assert bottleneck.bandwidth_mbps is not None
     gaps: npt.NDArray[np.float64] = (packets["length"] + FRAME_BYTES) * 8e9
     return gaps / limit_bps(bottleneck.bandwidth_mbps)
@@ -213,18 +215,18 @@ def gaps_ns(packets: PacketRecords, bottleneck: Bottleneck) -> npt.NDArray[np.fl
 def rate_error(
     arrivals: PacketRecords, departures: PacketRecords, gaps: npt.NDArray[np.float64]
 ) -> float | None:
-    """Return by how much the link was too fast, as a share; None if it was hardly ever busy.
+    """Return the relative error of the link's rate, positive if too fast; None if rarely busy.
 
     Parameters
     ----------
     arrivals, departures : array of ``PACKET_RECORD``
-        The same packets, as they came to the queue and as they left it.
+        The same packets at their arrival at the queue and at their departure.
     gaps : array of float
-        How long the link is to be busy with each (:func:`gaps_ns`).
+        Nominal transmission time of each (:func:`gaps_ns`).
     """
     times_ns = departures["time_ns"]
     waited = arrivals["time_ns"][1:] <= times_ns[:-1]
-    if waited.sum() < _ENOUGH_PACKETS:
+    if waited.sum() < _MIN_PACKETS:
         return None
     return float(gaps[:-1][waited].sum() / np.diff(times_ns)[waited].sum()) - 1
 
@@ -232,7 +234,10 @@ def rate_error(
 def _late_ns(
     arrivals: PacketRecords, departures: PacketRecords, gaps: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return how much later packets left than they could have, given when the one before did."""
+    """Return the delay of each departure after the earliest possible time, in nanoseconds.
+
+    The earliest time is the arrival, or the end of the previous packet's transmission.
+    """
     free_ns = np.concatenate([[-np.inf], departures["time_ns"][:-1] + gaps[:-1]])
     late_ns: npt.NDArray[np.float64] = departures["time_ns"] - np.maximum(
         arrivals["time_ns"], free_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch on the wires between the hosts: a bessd that has the path, at its rate, and records."""
+"""Switch between the hosts: a bessd with the path at its verified rate."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
     from ccbench.experiment.bottleneck import Bottleneck
 
-__all__ = ["record", "running_switch", "the_receiver"]
+__all__ = ["record", "running_receiver", "running_switch"]
 
-#: bessd measures its clock once, when it starts, and is off for good if that fails.
+#: Maximum number of starts. bessd calibrates its clock only at its start, and an error there makes
+#: all its rates wrong.
 _ATTEMPTS = 3
 
 
 @contextmanager
-def running_switch(  # noqa: PLR0913 - what, where and for whom
+def running_switch(  # noqa: PLR0913 - independent facts about the switch
     directory: Path,
     hosts: Mapping[str, int],
     bottleneck: Bottleneck,
@@ -37,30 +38,30 @@ def running_switch(  # noqa: PLR0913 - what, where and for whom
     core: int,
     waiting: Callable[[], None] = lambda: None,
 ) -> Iterator[Bess]:
-    """Have a bessd with a path, at its rate.
+    """Run a bessd with a path whose rate was measured.
 
-    To be called in the network namespace that has the wires' ends, and where
-    :func:`~ccbench.emulate.realtime.namespaces.settle` was.
+    This must be called in the network namespace of the wires' ends, with a mount namespace prepared
+    by :func:`~ccbench.emulate.realtime.namespaces.settle`.
 
     Parameters
     ----------
     directory : Path
-        BESS's.
+        BESS's folder.
     hosts : mapping
         A process in the network namespace of each host.
     bottleneck : Bottleneck
-        What :func:`~ccbench.emulate.bess.pipeline.check_bottleneck` has passed.
+        The bottleneck, accepted by :func:`~ccbench.emulate.bess.pipeline.check_bottleneck`.
     rtt_ms : float
-        For how long it holds back answers, if this BESS can.
+        Delay of packets from the receiver in milliseconds, if this build of BESS supports it.
     core : int
-        For its worker alone.
+        The core of bessd's worker.
     waiting : callable, optional
-        Is called often while this takes time.
+        Called often during the start.
 
     Raises
     ------
     RuntimeError
-        If it has another rate.
+        If the rate is wrong.
     """
     delay_ms = round(rtt_ms) if doctor.delays(directory) else None
     path = pipeline.path(bottleneck, core=core, ports=wires.ports(), delay_ms=delay_ms)
@@ -81,33 +82,33 @@ def running_switch(  # noqa: PLR0913 - what, where and for whom
 
 
 @contextmanager
-def the_receiver(
-    beyond: int, directory: Path, user: str, rtt_ms: float, sysctls: Mapping[str, str]
+def running_receiver(
+    wire_end: int, directory: Path, user: str, rtt_ms: float, sysctls: Mapping[str, str]
 ) -> Iterator[tuple[int, str]]:
-    """Have the receiver behind mm-delay, if BESS cannot delay; tell a process there, its address.
+    """Yield a process of the receiver and its address, behind mm-delay if BESS cannot delay.
 
     Parameters
     ----------
-    beyond : int
-        A process at the end of the wire.
+    wire_end : int
+        A process at the receiver's end of the wire.
     directory : Path
-        BESS's.
+        BESS's folder.
     user : str
-        Who runs mm-delay.
+        The user of mm-delay.
     rtt_ms : float
-        The delay of both ways together.
+        The delay of both directions together in milliseconds.
     sysctls : mapping
-        Settings of the receiver.
+        Sysctls of the receiver.
     """
     if doctor.delays(directory):
-        yield beyond, wires.HOSTS["receiver"]
+        yield wire_end, wires.HOSTS["receiver"]
         return
-    with behind_delay(beyond, rtt_ms, pwd.getpwnam(user), sysctls) as host:
+    with behind_delay(wire_end, rtt_ms, pwd.getpwnam(user), sysctls) as host:
         yield host
 
 
 def record(bess: Bess, bottleneck: Bottleneck) -> None:
-    """Let BESS write the packets from now on."""
+    """Start BESS's captures."""
     taps = [(pipeline.QUEUE, "igate", ARRIVALS), (pipeline.QUEUE, "ogate", DEPARTURES)]
     if bottleneck.loss:
         taps.append((pipeline.LOSS, "igate", SENT))

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way from a private host to the rest of the world: it becomes a router behind the machine.
+"""Connection of a private host to the machine's network, which turns the host into a router.
 
-That is all that a command behind BESS changes on the machine: a device and a rule, both of which
-are gone when it ends.
+It changes the machine only by a device and a rule, both of which are removed at the end.
 """
 
 from __future__ import annotations
@@ -14,23 +13,24 @@ from ccbench.emulate.realtime.namespaces import call, inside_namespace_of, set_s
 
 __all__ = ["Uplink"]
 
-#: The machine's ends, each with a network of four addresses, which are for documentation: nobody
-#: else has them. So whoever gets the device has the addresses to himself.
+#: The machine's devices, each with a network of four addresses, which are reserved for
+#: documentation. The device's creator therefore has exclusive use of the addresses.
 _DEVICE = "ccbench{number}"
 _ADDRESS = "198.51.100.{number}"
 _COUNT = 64
-_FAR_DEVICE = "uplink"
-#: What `ip` says of a device that is there.
-_IS_THERE = "File exists"
+_ROUTER_DEVICE = "uplink"
+#: Error message of `ip` for an existing device.
+_EXISTS = "File exists"
 
 _ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.disable_ipv6": "1"}
 _NAT = ("iptables", "--wait", "--table", "nat")
+_MASQUERADE = ("--jump", "MASQUERADE")
 
 
 class Uplink:
-    """A wire between the machine and a router, which is made once and removed once.
+    """A wire between the machine and a router, which is created and removed once.
 
-    Both may be called by several threads, each of which is in the machine's network namespace.
+    Several threads may call its methods, in the machine's network namespace.
     """
 
     def __init__(self) -> None:
@@ -39,79 +39,77 @@ class Uplink:
         self._is_over = False
 
     def make(self, router: int) -> None:
-        """Make the host of which `router` is a process a router, whose way out leads over here.
+        """Turn the host of the process `router` into a router connected to this machine.
 
-        Packets have this machine's addresses when they leave it. Once :meth:`remove` was called,
-        this does nothing.
+        Packets leave this machine with its own addresses. After :meth:`remove`, this has no effect.
 
         Raises
         ------
         RuntimeError
-            If that fails. :meth:`remove` is to be called all the same.
+            If it fails. :meth:`remove` must still be called.
         """
         with self._lock:
             if self._is_over:
                 return
             self._number = _new_device(router)
-            device, ours, theirs = self._names()
-            call("ip", "address", "add", f"{ours}/30", "dev", device)
+            device, machine_address, router_address = self._names()
+            call("ip", "address", "add", f"{machine_address}/30", "dev", device)
             call("ip", "link", "set", device, "up")
-            # One that was killed with all that belongs to it may have left the rule.
-            if not _works(*_NAT, "--check", *self._rule()):
+            # A killed session may have left the rule behind.
+            if not _succeeds(*_NAT, "--check", *self._rule()):
                 call(*_NAT, "--append", *self._rule())
             with inside_namespace_of(router):
                 set_sysctls(_ROUTER_SYSCTLS)
-                call("ip", "address", "add", f"{theirs}/30", "dev", _FAR_DEVICE)
-                call("ip", "link", "set", _FAR_DEVICE, "up")
-                call("ip", "route", "replace", "default", "via", ours, "dev", _FAR_DEVICE)
-                # Afterwards nobody gets an answer that there is no way any more.
+                call("ip", "address", "add", f"{router_address}/30", "dev", _ROUTER_DEVICE)
+                call("ip", "link", "set", _ROUTER_DEVICE, "up")
+                route = ("default", "via", machine_address, "dev", _ROUTER_DEVICE)
+                call("ip", "route", "replace", *route)
+                # Prevents ICMP errors about an unreachable network after the uplink's removal.
                 call("ip", "route", "add", "blackhole", "default", "metric", "1")
-                call(*_NAT, "--append", "POSTROUTING", "--out-interface", _FAR_DEVICE, *_OURS)
+                rule = ("POSTROUTING", "--out-interface", _ROUTER_DEVICE, *_MASQUERADE)
+                call(*_NAT, "--append", *rule)
 
     def remove(self) -> None:
-        """Take back what was changed on the machine; once more does nothing."""
+        """Undo the changes of the machine; further calls have no effect."""
         with self._lock:
             self._is_over = True
             if self._number is None:
                 return
             device, _, _ = self._names()
-            with suppress(RuntimeError):  # it may not have come so far
+            with suppress(RuntimeError):  # the rule may not have been added
                 call(*_NAT, "--delete", *self._rule())
             with suppress(RuntimeError):
                 call("ip", "link", "delete", device)
             self._number = None
 
     def _names(self) -> tuple[str, str, str]:
-        """Return the machine's device, its address, and that of the router."""
+        """Return the machine's device, the machine's address and the router's address."""
         assert self._number is not None
         first = 4 * self._number
-        ours, theirs = (_ADDRESS.format(number=first + i) for i in (1, 2))
-        return _DEVICE.format(number=self._number), ours, theirs
+        machine_address, router_address = (_ADDRESS.format(number=first + i) for i in (1, 2))
+        return _DEVICE.format(number=self._number), machine_address, router_address
 
     def _rule(self) -> tuple[str, ...]:
-        _, _, theirs = self._names()
-        return ("POSTROUTING", "--source", f"{theirs}/32", *_OURS)
-
-
-_OURS = ("--jump", "MASQUERADE")
+        _, _, router_address = self._names()
+        return ("POSTROUTING", "--source", f"{router_address}/32", *_MASQUERADE)
 
 
 def _new_device(router: int) -> int:
-    """Make a pair of devices, one of which the router gets; return the number of the other."""
+    """Create a pair of devices for machine and router; return the number of the machine's."""
     for number in range(_COUNT):
         name = _DEVICE.format(number=number)
-        peer = ("peer", "name", _FAR_DEVICE, "netns", str(router))
+        peer = ("peer", "name", _ROUTER_DEVICE, "netns", str(router))
         try:
             call("ip", "link", "add", name, "type", "veth", *peer)
         except RuntimeError as error:
-            if _IS_THERE not in str(error):
+            if _EXISTS not in str(error):
                 raise
         else:
             return number
     raise RuntimeError(f"there are {_COUNT} links to this machine already")
 
 
-def _works(*words: str) -> bool:
+def _succeeds(*words: str) -> bool:
     try:
         call(*words)
     except RuntimeError:

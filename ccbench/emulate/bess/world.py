@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first process of a run's private namespaces: two hosts, and a bessd between them.
+"""First process of a run's private namespaces, which connects two hosts through a bessd.
 
-It is ``python -m ccbench.emulate.bess.world FOLDER DIRECTORY USER CORE``.
+Usage: ``python -m ccbench.emulate.bess.world FOLDER DIRECTORY USER CORE``.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-#: Between the end of all preparations and the beginning of the scenario.
+#: Time from the end of the setup to the start of the scenario, in seconds.
 _LEAD_S = 0.5
-#: How often to look whether the queue is empty.
+#: Interval of polling for an empty queue, in seconds.
 _POLL_S = 0.5
 
 
 def run(folder: Path, directory: Path, user: str, core: int, scenario: Scenario) -> None:
-    """Run the scenario on the BESS of a directory; `core` is for its worker alone."""
+    """Run the scenario on the BESS in `directory`, with its worker on `core`."""
     settle(folder)
     os.sched_setaffinity(0, cores.host_cores())
     (bottleneck,), rtt_ms = scenario.bottlenecks, scenario.rtt_ms
@@ -42,9 +42,9 @@ def run(folder: Path, directory: Path, user: str, core: int, scenario: Scenario)
         switch.running_switch(
             directory, hosts, bottleneck, rtt_ms, core=core, waiting=world.report
         ) as bess,
-        switch.the_receiver(hosts["receiver"], directory, user, rtt_ms, sysctls) as far,
+        switch.running_receiver(hosts["receiver"], directory, user, rtt_ms, sysctls) as endpoint,
     ):
-        receiver, address = far
+        receiver, address = endpoint
         before = Account.of(bess, hosts)
         switch.record(bess, bottleneck)
         world.talk(
@@ -63,5 +63,8 @@ def run(folder: Path, directory: Path, user: str, core: int, scenario: Scenario)
 
 
 if __name__ == "__main__":
-    here, where, who, which_core = sys.argv[1:]
-    world.main(Path(here), partial(run, Path(here), Path(where), who, int(which_core)))
+    run_folder, bess_folder, user_name, worker_core = sys.argv[1:]
+    world.main(
+        Path(run_folder),
+        partial(run, Path(run_folder), Path(bess_folder), user_name, int(worker_core)),
+    )

@@ -74,7 +74,7 @@ def replay(
     """
     kind, *limits = _parse(log.queue)
     if kind not in (_DETERMINED if came_out is None else {*_DETERMINED, *_OTHERS}):
-        message = f"mm-link's queue is {log.queue!r}: what it dropped cannot be told from its log"
+        message = f"mm-link's queue is {log.queue!r}, whose drops cannot be derived from its log"
         raise EngineError(message)
     link = _Link(*limits, drops_at_arrival=_OTHERS.get(kind, False))
     arrivals = int((log.lines["kind"] == "+").sum())

@@ -21,7 +21,7 @@ StandIn: TypeAlias = Callable[[Path], Path]
 def stand_in() -> StandIn:
     """Give a function that makes a folder such as BESS's, with the stand-in for bessd."""
 
-    def made(folder: Path) -> Path:
+    def make(folder: Path) -> Path:
         program = folder / "core" / "bessd"
         program.parent.mkdir(parents=True)
         start = f'exec {sys.executable} {HERE / "stand_in.py"} {folder / "protobuf"} "$@"'
@@ -30,7 +30,7 @@ def stand_in() -> StandIn:
         (folder / "protobuf").symlink_to(HERE / "protobuf")
         return folder
 
-    return made
+    return make
 
 
 @pytest.fixture(scope="session")

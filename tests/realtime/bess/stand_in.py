@@ -149,21 +149,29 @@ class Switch:
 
     def AddTc(self, request: Any) -> dict[str, Any]:
         self.need_pause()
-        asked = getattr(request, "class")
-        need(asked.policy == "rate_limit", errno.EINVAL, "Invalid traffic class policy")
-        need(asked.resource == "bit", errno.EINVAL, "Invalid resource")
-        need(asked.wid == -1 or asked.wid in self.workers, errno.EINVAL, "Unknown worker")
-        self.classes[asked.name] = asked.limit["bit"]
+        traffic_class = getattr(request, "class")
+        need(traffic_class.policy == "rate_limit", errno.EINVAL, "Invalid traffic class policy")
+        need(traffic_class.resource == "bit", errno.EINVAL, "Invalid resource")
+        need(
+            traffic_class.wid == -1 or traffic_class.wid in self.workers,
+            errno.EINVAL,
+            "Unknown worker",
+        )
+        self.classes[traffic_class.name] = traffic_class.limit["bit"]
         return {}
 
     def UpdateTcParent(self, request: Any) -> dict[str, Any]:
         self.need_pause()
-        asked = getattr(request, "class")
-        need(asked.parent in self.classes, errno.ENOENT, f"Parent TC '{asked.parent}' not found")
-        need(asked.wid == -1, errno.EINVAL, "Both wid and parent specified")
-        kind = self.kinds.get(asked.leaf_module_name)
-        need(kind == "Queue", errno.ENOENT, f"Module {asked.leaf_module_name} has no task")
-        self.limited[asked.leaf_module_name] = asked.parent
+        traffic_class = getattr(request, "class")
+        need(
+            traffic_class.parent in self.classes,
+            errno.ENOENT,
+            f"Parent TC '{traffic_class.parent}' not found",
+        )
+        need(traffic_class.wid == -1, errno.EINVAL, "Both wid and parent specified")
+        kind = self.kinds.get(traffic_class.leaf_module_name)
+        need(kind == "Queue", errno.ENOENT, f"Module {traffic_class.leaf_module_name} has no task")
+        self.limited[traffic_class.leaf_module_name] = traffic_class.parent
         return {}
 
     def CheckSchedulingConstraints(self, _: Any) -> dict[str, Any]:

@@ -174,9 +174,9 @@ class TestFailure:
             ("refuse=AddTc", "BESS refuses AddTc 'link': the stand-in was told to refuse"),
             ("refuse=CreatePort", "BESS refuses CreatePort 'sender'"),
             ("refuse=ConfigureGateHook", "BESS refuses ConfigureGateHook 'queue igate'"),
-            ("die=ConnectModules", "BESS does not answer to ConnectModules: .*told to die"),
+            ("die=ConnectModules", "BESS does not respond to ConnectModules: .*told to die"),
             ("slow", r"link has 5\.[78]\d* Mbit/s instead of 6"),
-            ("deaf", "of 0 packets that came to the switch, 0 passed"),
+            ("deaf", "0 of 0 packets passed the switch"),
             ("lossy", "packets are missing between the sender and the switch"),
             ("forgetful", "packets are missing from the record of departures"),
         ],
@@ -238,7 +238,7 @@ class TestCommand:
         monkeypatch.delenv("CCBENCH_BESS_DIR", raising=False)
         done = ccbench("doctor", "--engine", "bess")
         assert done.returncode == 1
-        assert "BESS: not named" in done.stdout
+        assert "BESS: not set" in done.stdout
         assert "--bess-dir" in done.stdout
         assert "PyPI" in done.stdout
 

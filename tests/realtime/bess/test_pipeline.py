@@ -22,15 +22,15 @@ def calls(**changes: Any) -> list[pipeline.Call]:
     return pipeline.path(link, core=1, ports=PORTS, delay_ms=delay_ms)
 
 
-def module(found: list[pipeline.Call], name: str) -> dict[str, Any]:
+def module(requests: list[pipeline.Call], name: str) -> dict[str, Any]:
     """Return the arguments of a created module."""
-    (arguments,) = [r["arg"] for rpc, r in found if rpc == "CreateModule" and r["name"] == name]
+    (arguments,) = [r["arg"] for rpc, r in requests if rpc == "CreateModule" and r["name"] == name]
     return dict(arguments)
 
 
-def way(found: list[pipeline.Call], start: str) -> list[str]:
+def way(requests: list[pipeline.Call], start: str) -> list[str]:
     """Return the modules that a packet passes, from a first one."""
-    following = {r["m1"]: r["m2"] for rpc, r in found if rpc == "ConnectModules"}
+    following = {r["m1"]: r["m2"] for rpc, r in requests if rpc == "ConnectModules"}
     names = [start]
     while names[-1] in following:
         names.append(following[names[-1]])

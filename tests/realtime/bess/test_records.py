@@ -78,7 +78,7 @@ class TestPcap:
     def test_no_pcap(self, tmp_path: Path, content: bytes) -> None:
         """A file of another format is an error."""
         (tmp_path / "a").write_bytes(content)
-        with pytest.raises(EngineError, match="no pcap file"):
+        with pytest.raises(EngineError, match="not a pcap file"):
             pcap.read(tmp_path / "a")
 
 
@@ -140,7 +140,7 @@ class TestQueue:
         """A packet that leaves before it arrives is an error."""
         arrivals = packets(10)
         departures = packets(5)
-        with pytest.raises(EngineError, match="before they came"):
+        with pytest.raises(EngineError, match="before their arrival"):
             queue_record(arrivals, np.array([True]), departures)
 
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,129 +14,199 @@ from ccbench.classify.setting import SETTINGS
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from concurrent.futures import Future
     from pathlib import Path
 
     from ccbench.classify.setting import Setting
 
 _MISSING = [check.name for check in MahimahiEngine().doctor() if not check.ok]
-pytestmark = pytest.mark.skipif(
-    bool(_MISSING), reason=f"`ccbench doctor --engine mahimahi` misses {', '.join(_MISSING)}"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        bool(_MISSING), reason=f"`ccbench doctor --engine mahimahi` misses {', '.join(_MISSING)}"
+    ),
+    pytest.mark.alone,
+]
 
 _SERVER = "198.18.0.2"
 
-
-#: How often a server is asked: BBR's probing is by chance, a limit at its edge makes unknowns, and
-#: a busy machine's links fail.
+#: Attempts to classify a server: BBR's probing is random, a limit at its edge results in unknown,
+#: and the links of a busy machine fail.
 _ATTEMPTS = 3
 
 
-def classified(web: Any, *words: str) -> tuple[Any, list[dict[str, Any]]]:
-    """Classify servers, with `--retry` while a link of this machine fails; return all rows."""
-    retry: tuple[str, ...] = ()
-    failures: list[str] = []
-    for _ in range(_ATTEMPTS):
-        done = web.ccbench("classify", *words, "--json", *retry)
-        assert done.stdout, done.stderr
-        rows = json.loads(done.stdout)["servers"]
-        failed = [row["error"] for row in rows if row["kind"] == "link"]
-        if not failed:
-            return done, rows
-        failures += failed
-        retry = ("--retry",)
-    pytest.fail(f"a link of this machine failed in {_ATTEMPTS} attempts: {failures}")
+@dataclass(frozen=True)
+class Server:
+    """A web server, and the options of its classification.
+
+    Parameters
+    ----------
+    program, cca : str
+        The web server, and its CCA.
+    page_bytes : int
+        Size of its page.
+    target : str
+        The URL, or the name of a file with one URL per line.
+    settings : tuple of Setting
+        The settings of the links.
+    options : tuple of str
+        Further options.
+    """
+
+    program: str
+    cca: str
+    page_bytes: int
+    target: str = _SERVER
+    settings: tuple[Setting, ...] = SETTINGS[:1]
+    options: tuple[str, ...] = ("--insecure", "--pause", "0")
+
+    @property
+    def words(self) -> list[str]:
+        """The arguments of ``ccbench classify``."""
+        target = ["--hosts", self.target] if self.target == "hosts" else [self.target]
+        chosen = [word for setting in self.settings for word in ("--setting", setting.name)]
+        return [*target, *chosen, *self.options]
 
 
-def ask(web: Any, folder: Path, *words: str) -> tuple[dict[str, Any], Path]:
-    """Classify the server until its label is not unknown; return its row and folder."""
-    row: dict[str, Any] = {}
-    for attempt in range(_ATTEMPTS):
-        kept = folder / f"servers-{attempt}"
-        done, (row,) = classified(web, *words, "-o", str(kept))
-        assert not done.returncode, json.dumps(row, indent=1)
-        if row["label"] != "unknown":
-            return row, kept
-    pytest.fail(f"unknown in {_ATTEMPTS} attempts: {json.dumps(row, indent=1)}")
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize(
-    ("server", "settings"),
-    [
-        (("nginx", "cubic", 200_000), SETTINGS[::3]),
-        (("apache2", "reno", 50_000), SETTINGS[:1]),
-        (("nginx", "bbr", 30_000_000), SETTINGS[:1]),
-    ],
-    ids=["nginx-cubic", "apache2-reno", "nginx-bbr"],
+_LABELLED = {
+    "nginx-cubic": Server("nginx", "cubic", 200_000, settings=SETTINGS[::3]),
+    "apache2-reno": Server("apache2", "reno", 50_000),
+    "nginx-bbr": Server("nginx", "bbr", 30_000_000),
+}
+_HTTP_1 = Server(
+    "nginx", "cubic", 200_000, f"http://{_SERVER}", options=("--contact", "me@example.com")
 )
-def test_label(
-    tmp_path: Path,
-    web_server: Callable[..., Any],
-    server: tuple[str, str, int],
-    settings: tuple[Setting, ...],
-) -> None:
-    """A server is classified by its traffic over HTTP/2, whatever the server and its page size."""
-    chosen = [word for one in settings for word in ("--setting", one.name)]
-    with web_server(tmp_path, *server) as web:
-        row, folder = ask(web, tmp_path, _SERVER, "--insecure", "--pause", "0", *chosen)
-    assert row["label"] == server[1], json.dumps(row, indent=1)
-    assert [trace["setting"] for trace in row["traces"]] == [one.name for one in settings]
+_CLOSING = Server(
+    "nginx", "cubic", 10_000, f"http://{_SERVER}:8005", options=("--max-connections", "3")
+)
+_FAILING = Server("nginx", "cubic", 10_000, "hosts")
+
+#: Targets without a label, and the kind of failure of each.
+_FAILURES = {
+    f"https://{_SERVER}:8001/": "slow",
+    f"https://{_SERVER}:8002/": "closed",
+    f"https://{_SERVER}:8003/": "status",
+    f"https://{_SERVER}:8004/": "refused",
+    f"https://{_SERVER}/nothing": "status",
+    f"https://{_SERVER}/small": "small",
+    "nobody.invalid": "unresolved",
+}
+
+
+@dataclass(frozen=True)
+class Classified:
+    """Output of ``ccbench classify`` for a server.
+
+    Parameters
+    ----------
+    rows : list of dict
+        A row of each target.
+    done, again : CompletedProcess
+        The command, and its immediate repetition with the same output folder.
+    folder : Path
+        The folder of the server.
+    output : Path
+        The output folder.
+    """
+
+    rows: list[dict[str, Any]]
+    done: Any
+    again: Any
+    folder: Path
+    output: Path
+
+    def requests(self) -> list[list[str]]:
+        """Return port, protocol, connection and user agent of each request."""
+        return [line.split(" ", 3) for line in (self.folder / "asked").read_text().splitlines()]
+
+
+def classify(server: Server, folder: Path, serving: Callable[..., Any]) -> Classified:
+    """Classify a server, again while a link of this machine fails or its label is unknown."""
+    (folder / "web").mkdir(parents=True)
+    (folder / "web" / "hosts").write_text("\n".join(_FAILURES))
+    attempts = []
+    with serving(folder / "web", server.program, server.cca, server.page_bytes) as web:
+        for attempt in range(_ATTEMPTS):
+            output = folder / f"servers-{attempt}"
+            command = ("classify", *server.words, "--json", "-o", str(output))
+            done = web.ccbench(*command)
+            assert done.stdout, done.stderr
+            rows = json.loads(done.stdout)["servers"]
+            if all(row["kind"] != "link" and row["label"] != "unknown" for row in rows):
+                again = web.ccbench(*command)
+                return Classified(rows, done, again, folder / "web", output)
+            attempts.append(rows)
+    pytest.fail(f"no result in {_ATTEMPTS} attempts: {json.dumps(attempts, indent=1)}")
+
+
+@pytest.fixture(scope="module")
+def classified(
+    tmp_path_factory: pytest.TempPathFactory, web_server: Callable[..., Any]
+) -> Mapping[Server, Future[Classified]]:
+    """Give the results of all servers; they are classified simultaneously, mostly waiting."""
+    servers = (*_LABELLED.values(), _HTTP_1, _CLOSING, _FAILING)
+    with ThreadPoolExecutor(len(servers)) as pool:
+        results = {
+            server: pool.submit(classify, server, tmp_path_factory.mktemp("server"), web_server)
+            for server in servers
+        }
+        wait(results.values())
+    return results
+
+
+@pytest.mark.parametrize("server", _LABELLED.values(), ids=[*_LABELLED])
+def test_label(classified: Mapping[Server, Future[Classified]], server: Server) -> None:
+    """The CCA is recognised over HTTP/2, for several web servers and sizes of the page."""
+    result = classified[server].result()
+    (row,) = result.rows
+    assert not result.done.returncode
+    assert row["label"] == server.cca, json.dumps(row, indent=1)
+    assert [trace["setting"] for trace in row["traces"]] == [item.name for item in server.settings]
     assert all(trace["utilisation"] > 0.8 for trace in row["traces"])
-    megabits = sum(one.bandwidth_mbps for one in settings)
+    megabits = sum(setting.bandwidth_mbps for setting in server.settings)
     assert 0.8 * megabits / 8 * 20 < row["megabytes"] < megabits / 8 * 22.5  # 22 s of each link
-    own = folder / _SERVER
-    about = json.loads((own / SETTINGS[0].name / "shell.json").read_text())
-    assert about["provenance"]["answers"]["protocol"] == "h2"
+    own = result.output / _SERVER
+    metadata = json.loads((own / SETTINGS[0].name / "shell.json").read_text())
+    assert metadata["provenance"]["answers"]["protocol"] == "h2"
     assert (own / "traces.png").exists()
 
 
-@pytest.mark.alone
-def test_http_1(tmp_path: Path, web_server: Callable[..., Any]) -> None:
+def test_http_1(classified: Mapping[Server, Future[Classified]]) -> None:
     """Without TLS it is HTTP/1.1 over one connection; requests identify their sender."""
-    options = ("--setting", SETTINGS[0].name, "--contact", "me@example.com")
-    with web_server(tmp_path, "nginx", "cubic", 200_000) as web:
-        row, _ = ask(web, tmp_path, f"http://{_SERVER}", *options)
+    result = classified[_HTTP_1].result()
+    (row,) = result.rows
     assert row["label"] == "cubic", json.dumps(row, indent=1)
-    asked = [line.split(" ", 3) for line in (tmp_path / "asked").read_text().splitlines()]
-    assert {(port, protocol) for port, protocol, _, _ in asked} == {("80", "HTTP/1.1")}
+    requests = result.requests()
+    assert {(port, protocol) for port, protocol, _, _ in requests} == {("80", "HTTP/1.1")}
     # Each attempt has two: the page, and the download.
-    assert len({connection for _, _, connection, _ in asked}) in range(2, 2 * _ATTEMPTS + 1, 2)
-    assert all("ccbench/" in agent and "me@example.com" in agent for *_, agent in asked)
+    connections = {connection for _, _, connection, _ in requests}
+    assert len(connections) in range(2, 2 * _ATTEMPTS + 1, 2)
+    assert all("ccbench/" in agent and "me@example.com" in agent for *_, agent in requests)
 
 
-def test_too_many_connections(tmp_path: Path, web_server: Callable[..., Any]) -> None:
-    """A server that keeps closing connections is left after a few."""
-    options = ("--setting", SETTINGS[0].name, "--max-connections", "3")
-    with web_server(tmp_path, "nginx", "cubic", 10_000) as web:
-        _, (row,) = classified(web, f"http://{_SERVER}:8005", *options)
+def test_too_many_connections(classified: Mapping[Server, Future[Classified]]) -> None:
+    """A server that keeps closing connections is given up after a few."""
+    result = classified[_CLOSING].result()
+    (row,) = result.rows
     assert (row["label"], row["kind"]) == (None, "connections"), row
     assert row["seconds"] < 15
-    asked = [line.split(" ", 3) for line in (tmp_path / "asked").read_text().splitlines()]
     # The number of connections is checked five times a second.
-    assert len({connection for _, _, connection, _ in asked}) < 12
+    assert len({connection for _, _, connection, _ in result.requests()}) < 12
 
 
-def test_no_label(tmp_path: Path, web_server: Callable[..., Any]) -> None:
-    """A server that cannot be classified has a row with the reason, and no label."""
-    urls = {
-        f"https://{_SERVER}:8001/": "slow",
-        f"https://{_SERVER}:8002/": "closed",
-        f"https://{_SERVER}:8003/": "status",
-        f"https://{_SERVER}:8004/": "refused",
-        f"https://{_SERVER}/nothing": "status",
-        f"https://{_SERVER}/small": "small",
-        "nobody.invalid": "unresolved",
-    }
-    (tmp_path / "hosts").write_text("\n".join(urls))
-    options = ("--setting", SETTINGS[0].name, "--insecure", "--pause", "0")
-    with web_server(tmp_path / "web", "nginx", "cubic", 10_000) as web:
-        done, rows = classified(web, "--hosts", str(tmp_path / "hosts"), *options)
-        again = web.ccbench("classify", "--hosts", str(tmp_path / "hosts"), *options, "--json")
-    assert done.returncode == 1, done.stderr
-    assert {row["target"]: row["kind"] for row in rows} == urls
-    assert all(row["label"] is None and row["error"] for row in rows)
-    assert again.stdout == done.stdout  # and nobody was asked again
+def test_no_label(classified: Mapping[Server, Future[Classified]]) -> None:
+    """A server that cannot be classified has a row with the reason, and never a label."""
+    result = classified[_FAILING].result()
+    assert result.done.returncode == 1, result.done.stderr
+    assert {row["target"]: row["kind"] for row in result.rows} == _FAILURES
+    assert all(row["label"] is None and row["error"] for row in result.rows)
+
+
+def test_not_asked_again(classified: Mapping[Server, Future[Classified]]) -> None:
+    """A repeated command prints the stored results and sends no request."""
+    for server in (*_LABELLED.values(), _FAILING):
+        result = classified[server].result()
+        assert result.again.stdout == result.done.stdout
 
 
 def test_certificate(tmp_path: Path, web_server: Callable[..., Any]) -> None:

@@ -192,7 +192,7 @@ class TestReplay:
     def test_other_queue(self, folder: Path) -> None:
         """CoDel's drops are not guessed."""
         log = log_of(folder, "31 + 1504", queue="codel [packets=9, target=5, interval=100]")
-        with pytest.raises(EngineError, match=r"mm-link's queue is 'codel .*cannot be told"):
+        with pytest.raises(EngineError, match=r"mm-link's queue is 'codel .*cannot be derived"):
             replay(log)
 
 
