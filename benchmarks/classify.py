@@ -207,9 +207,9 @@ def compare_verdicts(rounds: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, title="Verdict on a website of four traces, seconds")
     for heading in ("traces in the training set", "seconds long", "points", "read", "judge"):
         table.add_column(heading, justify="right")
-    known = TrainingSet.load(PACKAGED)
+    training_set = TrainingSet.load(PACKAGED)
     read_s = timed(partial(TrainingSet.load, PACKAGED), rounds)
-    of_settings = [sample for sample in known.samples if sample.setting in SETTINGS]
+    of_settings = [sample for sample in training_set.samples if sample.setting in SETTINGS]
     website = [
         next(item for item in of_settings if item.setting == setting) for setting in SETTINGS
     ]
@@ -222,7 +222,9 @@ def compare_verdicts(rounds: int) -> Table:
             traces = [
                 (one.setting, one.trace[:points] + rng.integers(0, 3, points)) for one in website
             ]
-            judge_s = timed(partial(judge, traces, replace(known, samples=tuple(some))), rounds)
+            judge_s = timed(
+                partial(judge, traces, replace(training_set, samples=tuple(some))), rounds
+            )
             read = f"{read_s:.2f}" if (part, points) == (1, len(website[0].trace)) else ""
             table.add_row(str(len(some)), f"{seconds:g}", str(points), read, f"{judge_s:.2f}")
     return table

@@ -65,33 +65,33 @@ def digest(run: Path) -> str:
 def test_one_store(scenario: Path, own_store: Path, count: int) -> None:
     """Processes that concurrently need the same run of one store all get it, stored once."""
 
-    def one(number: int) -> str:
+    def run_once(number: int) -> str:
         return ccbench(scenario, "run", "scenario.toml", "-o", f"result-{number}")
 
     with ThreadPoolExecutor(count) as pool:
-        output = list(pool.map(one, range(count)))
+        output = list(pool.map(run_once, range(count)))
     assert all(line.startswith("0:") for line in output), output
     assert len({digest(scenario / f"result-{number}") for number in range(count)}) == 1
     assert Store(own_store).usage().runs == 1
     assert not list(own_store.rglob(".*"))
 
 
-@pytest.mark.parametrize("what", ["store", "output", "workspace"])
-def test_full(scenario: Path, own_store: Path, what: str) -> None:
+@pytest.mark.parametrize("location", ["store", "output", "workspace"])
+def test_full(scenario: Path, own_store: Path, location: str) -> None:
     """A full disk is one line that names it; with free space the same command works."""
     (scenario / "small").mkdir()
-    tmp = scenario / "small" if what == "workspace" else None
-    output = "small/result" if what == "output" else "result"
-    if what == "store":
+    tmp = scenario / "small" if location == "workspace" else None
+    output = "small/result" if location == "output" else "result"
+    if location == "store":
         own_store.symlink_to(scenario / "small")
     before = on_small_disk(scenario / "small", "300k")
     printed = ccbench(scenario, "run", "scenario.toml", "-o", output, before=before, tmp=tmp)
-    status = 2 if what == "workspace" else 1  # refused before the run starts
+    status = 2 if location == "workspace" else 1  # refused before the run starts
     assert printed.startswith(f"{status}: ccbench:"), printed
     assert "\n" not in printed
     assert "bug in ccbench" not in printed
     full = {"store": own_store, "output": output, "workspace": scenario / "small"}
-    assert str(full[what]) in printed
+    assert str(full[location]) in printed
     assert "make room there, or " in printed
     printed = ccbench(scenario, "run", "scenario.toml", "-o", output, tmp=tmp)
     assert printed.startswith("0:"), printed

@@ -97,9 +97,9 @@ class TestEvilModules:
             assert not workspaces()
             assert "\n" not in str(caught.value)
             assert len(caught.value.console) <= 7
-            (kept,) = own_crashes.iterdir()
-            assert f"the console log is {kept}" in str(caught.value)
-            return caught.value, kept.read_text()
+            (stored,) = own_crashes.iterdir()
+            assert f"the console log is {stored}" in str(caught.value)
+            return caught.value, stored.read_text()
 
         return end
 

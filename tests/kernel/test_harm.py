@@ -176,7 +176,7 @@ class TestRepeated:
         result = repeat(self.pair("reno", NO_NOISE))
         assert result.is_exact
         assert len(result.repetitions) == 1
-        assert len(boots) == 4  # proves it
+        assert len(boots) == 4  # of two seeds
 
     def test_random_cca(self) -> None:
         """BBR draws its phases at random, with or without noise."""

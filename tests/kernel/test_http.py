@@ -152,10 +152,10 @@ class TestDeterminism:
 @pytest.mark.parametrize("cca", CCAS)
 def test_classified(web: HttpKernelEngine, cca: str) -> None:
     """The vote over the four settings is the server's CCA, by the packaged training set."""
-    known = TrainingSet.load(PACKAGED)
+    packaged_set = TrainingSet.load(PACKAGED)
     variation = Variation(name="elsewhere", extra_rtt_ms=2.0)
     samples = collect([cca], SETTINGS, [variation], seeds=[41], engine=web)
-    assert judge([(sample.setting, sample.trace) for sample in samples], known).label == cca
+    assert judge([(sample.setting, sample.trace) for sample in samples], packaged_set).label == cca
 
 
 class TestRefusals:

@@ -78,9 +78,9 @@ def mbps(result: Run, start_s: float, stop_s: float | None = None) -> np.ndarray
 def sent_mbps(result: Run, start_s: float, step_s: float = 0.01) -> np.ndarray:
     """Return the rate at which the first flow's packets arrive at the queue."""
     events = result.queue
-    mine = events[(events["event"] == "enqueue") & (events["flow"] == 0)]
+    own = events[(events["event"] == "enqueue") & (events["flow"] == 0)]
     edges = np.arange(start_s, result.scenario.duration_s, step_s)
-    sent, _ = np.histogram(mine["time_ns"] / 1e9, edges, weights=mine["bytes"].astype(float))
+    sent, _ = np.histogram(own["time_ns"] / 1e9, edges, weights=own["bytes"].astype(float))
     return np.asarray(sent * 8e-6 / step_s)
 
 
@@ -119,8 +119,8 @@ class TestPulses:
         Single packets would pass a full drop-tail queue where pairs do not.
         """
         events = nimbus(Flow(kind="cbr", rate_mbps=MBPS * 3 / 4)).queue
-        mine = events[(events["event"] == "enqueue") & (events["flow"] == 0)]
-        gaps_ns = np.diff(mine["time_ns"][mine["time_ns"] > 10e9])
+        own = events[(events["event"] == "enqueue") & (events["flow"] == 0)]
+        gaps_ns = np.diff(own["time_ns"][own["time_ns"] > 10e9])
         assert (gaps_ns < 1500 * 8e3 / MBPS / 2).mean() > 0.45
 
 
@@ -170,9 +170,9 @@ class TestModes:
         A window must not shrink where a burst's ACKs come faster than paced packets leave.
         """
         results = (nimbus(duration_s=1), nimbus(duration_s=1, senders=(Flow(cca="reno"),)))
-        mine, reno = (result.flows.set_index("time_ns")["cwnd_packets"] for result in results)
+        own, reno = (result.flows.set_index("time_ns")["cwnd_packets"] for result in results)
         for time_ns in range(150_000_000, 301_000_000, 50_000_000):
-            assert mine[time_ns + 50_000_000] >= reno[time_ns]
+            assert own[time_ns + 50_000_000] >= reno[time_ns]
 
     @pytest.mark.parametrize("cross", [POISSON, CBR], ids=["poisson", "cbr"])
     def test_inelastic(self, cross: Flow) -> None:

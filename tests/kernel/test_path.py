@@ -67,14 +67,14 @@ class TestConservation:
         result = run(dumbbell(*MIXED))
         for flow in range(3):
             samples = result.flows[result.flows["flow"] == flow]
-            mine = result.queue[result.queue["flow"] == flow]
-            drops = np.sort(mine.loc[mine["event"] == "drop", "time_ns"])
+            own = result.queue[result.queue["flow"] == flow]
+            drops = np.sort(own.loc[own["event"] == "drop", "time_ns"])
             # A sample at the very instant of a drop may have been taken before it.
             before, after = (
                 np.searchsorted(drops, samples["time_ns"], side=side) for side in ("left", "right")
             )
             assert ((before <= samples["drops"]) & (samples["drops"] <= after)).all()
-            departed = mine.loc[mine["event"] == "dequeue", "bytes"].sum()
+            departed = own.loc[own["event"] == "dequeue", "bytes"].sum()
             # All packets taken from the queue have left the link, except the last one.
             assert 0 <= departed - samples["throughput_bytes"].iloc[-1] <= 1500
 

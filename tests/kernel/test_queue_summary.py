@@ -57,9 +57,9 @@ def short() -> Run:
 
 def summary() -> QueueSummary:
     """Return the summary."""
-    known = short().queue_summary
-    assert known is not None
-    return known
+    result = short().queue_summary
+    assert result is not None
+    return result
 
 
 class TestSummary:

@@ -46,8 +46,8 @@ def path(*flows: Flow, loss: tuple[float, ...] = (0.0,), **settings: object) -> 
 def lost(result: Run, bottleneck: int = 0, flow: int = 0) -> npt.NDArray[np.bool_]:
     """Return the positions of a flow's packets at a bottleneck that are lost there."""
     events = result.queue[result.queue["event"].isin(["loss", "enqueue"])]
-    mine = events[(events["flow"] == flow) & (events["bottleneck"] == bottleneck)]
-    return mine["event"].eq("loss").to_numpy()
+    own = events[(events["flow"] == flow) & (events["bottleneck"] == bottleneck)]
+    return own["event"].eq("loss").to_numpy()
 
 
 def arrivals_ns(result: Run, flow: int = 0) -> npt.NDArray[np.int64]:

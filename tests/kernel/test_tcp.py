@@ -71,9 +71,9 @@ class TestBbr:
             Flow(cca="bbr"), Flow(cca="cubic"), duration_s=60, sample_interval_ms=10
         )
         samples = run(scenario).flows
-        mine = samples[samples["flow"] == 0]
-        low = mine["cwnd_packets"] <= 4
-        starts = mine.loc[low & ~low.shift(fill_value=False), "time_ns"].to_numpy() / 1e9
+        own = samples[samples["flow"] == 0]
+        low = own["cwnd_packets"] <= 4
+        starts = own.loc[low & ~low.shift(fill_value=False), "time_ns"].to_numpy() / 1e9
         starts = starts[np.concatenate([[True], np.diff(starts) > 1])]
         assert len(starts) >= 4
         assert np.diff(starts) == pytest.approx(10, abs=0.8)

@@ -66,9 +66,9 @@ class TestTimes:
         queue = run(dumbbell(Flow(cca="cubic"), flow)).queue
         # Packets that arrive after the stop are answered with resets, of 40 bytes.
         data = (queue["event"] == "enqueue") & (queue["bytes"] > 40)
-        mine = queue[(queue["flow"] == 1) & data]
-        assert mine["time_ns"].min() / 1e9 == pytest.approx(2, abs=1e-3)
-        assert mine["time_ns"].max() / 1e9 == pytest.approx(5, abs=1e-2)
+        own = queue[(queue["flow"] == 1) & data]
+        assert own["time_ns"].min() / 1e9 == pytest.approx(2, abs=1e-3)
+        assert own["time_ns"].max() / 1e9 == pytest.approx(5, abs=1e-2)
 
     def test_udp_stop(self) -> None:
         """A UDP flow ends at its stop too."""
@@ -86,8 +86,8 @@ class TestTimes:
         """A flow that stops during its handshake sends only the handshake and its end."""
         flows = (Flow(start_s=1, stop_s=1.02), Flow(kind="cbr", rate_mbps=1))
         result = run(dumbbell(*flows, duration_s=3))
-        mine = result.queue[result.queue["flow"] == 0]
-        assert mine["bytes"].max() <= 60
+        own = result.queue[result.queue["flow"] == 0]
+        assert own["bytes"].max() <= 60
         assert result.completions["delivered_bytes"].iloc[0] == 0
 
     @pytest.mark.parametrize("interval_ms", [1, 100])

@@ -416,7 +416,7 @@ class TestTables:
             assert all(0 <= start_s <= 1e6 and size >= 1 for start_s, size in pairs)
             assert (
                 "_" not in text.partition("\n")[2]
-            )  # no number in a syntax that only Python accepts
+            )  # no syntax that only Python accepts
 
         refused_or_read(check, path)
 

@@ -49,7 +49,8 @@ class TestUnits:
     def test_unit_is_refused(self, words: tuple[str, ...], option: str, unit: str) -> None:
         """Each option refuses a number with a unit, and the message names the option's unit."""
         result = ccbench(*words, option, f"50{unit}")
-        assert_refused(result, option, f"'50{unit}'", f"write the number of {unit} without the unit")
+        remedy = f"write the number of {unit} without the unit"
+        assert_refused(result, option, f"'50{unit}'", remedy)
 
     def test_all(self) -> None:
         """The main options are covered, and no option with a unit accepts any float."""

@@ -125,8 +125,8 @@ class TestRefusals:
             check=False,
         )
         place = "small/result.csv" if "csv" in line else "small/bfc"
-        said = f"{place}: No space left on device: make room there, or choose another folder"
-        assert (1, f"ccbench: {said}\n") == (done.returncode, done.stderr)
+        expected = f"{place}: No space left on device: make room there, or choose another folder"
+        assert (1, f"ccbench: {expected}\n") == (done.returncode, done.stderr)
         assert "" == done.stdout
 
     def test_forbidden(self, forbidden: Path) -> None:

@@ -86,7 +86,7 @@ class TestClosedLoop:
         assert stopped.left_while_paused == 0
 
     def test_the_queue_before_the_slow_link_stays_short(self, result: LoopResult) -> None:
-        """The queue exceeds the threshold by the arrivals of one HRTT, until the pause takes effect."""
+        """The excess over the threshold is at most the arrivals of one HRTT before the pause."""
         (slow,) = queues(result, SLOW)
         overshoot = load_topology(FOLDER).switches["s2"].settings.hrtt_ns * SENDER_MBPS / 8000
         assert slow.threshold_bytes < slow.longest_bytes <= slow.threshold_bytes + overshoot

@@ -78,9 +78,9 @@ class TestAssignment:
         switch = Switch(dataclasses.replace(SETTINGS, flow_entries=1 << 20, seed=seed))
         owners: dict[int, set[int]] = {}
         for number in numbers:
-            known = any(number in flows for flows in owners.values())
+            has_queue = any(number in flows for flows in owners.values())
             queue = switch.enqueue(packet(number), 0).queue
-            if not known and len(owners) < SETTINGS.data_queues:
+            if not has_queue and len(owners) < SETTINGS.data_queues:
                 assert queue not in owners
             owners.setdefault(queue, set()).add(number)
 

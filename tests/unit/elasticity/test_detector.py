@@ -28,11 +28,11 @@ class TestSpectrum:
 
     @laws
     @given(series, series, st.floats(-10, 10))
-    def test_linear(self, one: np.ndarray, other: np.ndarray, factor: float) -> None:
+    def test_linear(self, first: np.ndarray, second: np.ndarray, factor: float) -> None:
         """Amplitudes scale with the rates, and of a sum they are at most the sum."""
-        (_, a), (_, b) = spectrum(one), spectrum(other)
-        np.testing.assert_allclose(spectrum(factor * one)[1], abs(factor) * a, atol=1e-8)
-        assert (spectrum(one + other)[1] <= a + b + 1e-8).all()
+        (_, a), (_, b) = spectrum(first), spectrum(second)
+        np.testing.assert_allclose(spectrum(factor * first)[1], abs(factor) * a, atol=1e-8)
+        assert (spectrum(first + second)[1] <= a + b + 1e-8).all()
 
     @laws
     @given(series, st.integers(0, 499))

@@ -41,16 +41,16 @@ def one_link(
     heapq.heapify(events)
     free_s, sent, received = 0.0, [], []
     while events:
-        now_s, who = heapq.heappop(events)
+        now_s, source = heapq.heappop(events)
         if now_s > duration_s:
             break
         start_s = max(now_s, free_s)
         free_s = start_s + PACKET_BITS / (LINK_MBPS * 1e6)
-        if who == -1:
+        if source == -1:
             sent.append(now_s)
             received.append(start_s)
-        elif who >= 0:
-            heapq.heappush(events, (free_s + round_trips_s[who], who))
+        elif source >= 0:
+            heapq.heappush(events, (free_s + round_trips_s[source], source))
     at = np.arange(1, received[-1], 0.01)
     first, last = packet_windows(received, at, window_s=0.05)
     send, receive = window_rates_mbps(sent, received, PACKET_BYTES, first, last)

@@ -41,10 +41,10 @@ class TestRepeat:
         result = harm.repeat(pair, repetitions=5, engine=noisy_engine, store=None)
         measured = []
         for seed in repetition_seeds(1, 5):
-            one = replace(pair, seed=seed)
+            seeded = replace(pair, seed=seed)
             solo, competing = (
                 emulate.run(scenario, engine=noisy_engine, store=None)
-                for scenario in (one.solo, one.competing)
+                for scenario in (seeded.solo, seeded.competing)
             )
             measured.append(harm.measure(solo, competing))
         assert result.relative == Estimate(tuple(measurement.relative for measurement in measured))
@@ -105,11 +105,11 @@ class TestRepeat:
 
     def test_jobs(self, noisy_engine: NoisyEngine) -> None:
         """Values and their order do not depend on the number of jobs."""
-        one, three = (
+        single, three = (
             harm.repeat(experiment(), repetitions=5, engine=noisy_engine, store=None, jobs=jobs)
             for jobs in (1, 3)
         )
-        assert one.relative == three.relative
+        assert single.relative == three.relative
 
     def test_progress(self, noisy_engine: NoisyEngine) -> None:
         """Progress reports every run and the number of planned runs."""

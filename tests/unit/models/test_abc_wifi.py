@@ -60,8 +60,8 @@ def access_point(
     now_ms, records = 0.0, []
     turns = itertools.cycle(range(len(clients)))
     while now_ms < duration_ms:
-        for who in itertools.islice(turns, len(clients)):
-            waiting = int(np.searchsorted(arrivals[who], now_ms, side="right")) - sent[who]
+        for user in itertools.islice(turns, len(clients)):
+            waiting = int(np.searchsorted(arrivals[user], now_ms, side="right")) - sent[user]
             if waiting:
                 break
         else:
@@ -70,10 +70,10 @@ def access_point(
                 break
             now_ms = float(min(pending))
             continue
-        frames = min(waiting, clients[who].max_frames)
-        now_ms += frames * FRAME_BITS / (clients[who].bitrate_mbps * 1e3) + overhead_ms(random)
-        sent[who] += frames
-        records.append((now_ms, frames, who))
+        frames = min(waiting, clients[user].max_frames)
+        now_ms += frames * FRAME_BITS / (clients[user].bitrate_mbps * 1e3) + overhead_ms(random)
+        sent[user] += frames
+        records.append((now_ms, frames, user))
     times, frames_, who_ = zip(*records, strict=True)
     return np.array(times), np.array(frames_), np.array(who_)
 
@@ -161,9 +161,9 @@ class TestTwoUsers:
         actual = estimate(quiet, both[0][own], both[1][own])
         assert truth == pytest.approx(actual, rel=0.05)
         # This is the user's rate with a backlog.
-        times, frames, who = access_point(busy, quiet)
+        times, frames, user = access_point(busy, quiet)
         assert truth == pytest.approx(
-            frames[who == 1].sum() * FRAME_BITS / 1e3 / times[-1], rel=0.05
+            frames[user == 1].sum() * FRAME_BITS / 1e3 / times[-1], rel=0.05
         )
 
     def test_one_queue(self) -> None:
@@ -174,13 +174,13 @@ class TestTwoUsers:
         # As many batches of one as of the other, so each the same part of its own.
         share = [16 / 48 * 0.8 * truth, 32 / 48 * 0.8 * truth]
         loaded = [replace(c, load_mbps=x) for c, x in zip(clients, share, strict=True)]
-        times, frames, who = access_point(*loaded)
+        times, frames, user = access_point(*loaded)
         rates = smoothed_link_rate_mbps(
             times,
             frames,
             frame_bytes=FRAME_BYTES,
-            bitrate_mbps=np.array([39, 65])[who],
-            max_frames=np.array([16, 32])[who],
+            bitrate_mbps=np.array([39, 65])[user],
+            max_frames=np.array([16, 32])[user],
         )
         actual = np.average(rates[1:-1], weights=np.diff(times[1:]))
         assert truth == pytest.approx(actual, rel=0.05)

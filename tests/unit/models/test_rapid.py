@@ -64,7 +64,7 @@ def estimates(path: Path, mean_mbps: float, streams: int = 200, seed: int = 1) -
     return [available_bandwidth(sent, path.receive(sent, random)) for _ in range(streams)]
 
 
-def one(path: Path, mean_mbps: float = 80) -> Estimate:
+def single_estimate(path: Path, mean_mbps: float = 80) -> Estimate:
     """Send one stream."""
     return estimates(path, mean_mbps, streams=1)[0]
 
@@ -107,25 +107,25 @@ class TestEmptyPath:
     @pytest.mark.parametrize("mean_mbps", [65, 75, 90, 100, 120, 150, 175])
     def test_within(self, mean_mbps: float) -> None:
         """Without cross traffic the estimate is the link's rate, within a step of the rates."""
-        estimate = one(Path(), mean_mbps)
+        estimate = single_estimate(Path(), mean_mbps)
         assert estimate.verdict == "within"
         assert estimate.mbps == pytest.approx(LINK_MBPS, rel=FACTOR - 1)
 
     def test_above(self) -> None:
         """If no rate of the stream exceeds the link's, the estimate is the highest of them."""
-        estimate = one(Path(), 40)
+        estimate = single_estimate(Path(), 40)
         assert estimate.verdict == "above"
         assert estimate.mbps == pytest.approx(rates_mbps(40)[-1])
 
     def test_below(self) -> None:
         """If all rates exceed the link's, the estimate is the lowest of them."""
-        estimate = one(Path(), 200)
+        estimate = single_estimate(Path(), 200)
         assert estimate.verdict == "below"
         assert estimate.mbps == pytest.approx(rates_mbps(200)[0])
 
     def test_standing_queue(self) -> None:
         """A standing queue changes nothing."""
-        estimate = one(Path(standing_packets=300))
+        estimate = single_estimate(Path(standing_packets=300))
         assert estimate.verdict == "within"
         assert estimate.mbps == pytest.approx(LINK_MBPS, rel=0.04)
 
@@ -214,7 +214,7 @@ class TestLoss:
 
     def test_short_queue(self) -> None:
         """A queue of two packets drops the end of a stream: earlier growth decides."""
-        estimate = one(Path(queue_packets=2), 100)
+        estimate = single_estimate(Path(queue_packets=2), 100)
         assert estimate.verdict == "within"
         assert estimate.mbps == pytest.approx(LINK_MBPS, rel=0.1)
 

@@ -86,8 +86,8 @@ class TestShortFlows:
     def test_starts_that_exclude_each_other(self) -> None:
         """A space in which alpha may start after a short run's end is refused before any run."""
         starts = (
-            Number(name=f"{who}_start_s", low=0, high=50, scale="linear")
-            for who in ("alpha", "beta")
+            Number(name=f"{side}_start_s", low=0, high=50, scale="linear")
+            for side in ("alpha", "beta")
         )
         genes = (*DEFAULT_SPACE.genes, *starts, Choice(name="workload", values=("long", "short")))
         with pytest.raises(InputError, match=r"^alpha_start_s is 50; it must be below 10"):

@@ -91,7 +91,9 @@ def _search(folder: Path, engine: Any, **changes: Any) -> SearchResult:
 
 
 @pytest.fixture
-def made(engine: ArithmeticEngine, tmp_path: Path) -> Callable[..., tuple[SearchResult, Path]]:
+def make_search(
+    engine: ArithmeticEngine, tmp_path: Path
+) -> Callable[..., tuple[SearchResult, Path]]:
     """Give a function that runs a small search and returns its result and its folder."""
 
     def make(name: str = "found", **changes: Any) -> tuple[SearchResult, Path]:
@@ -204,7 +206,7 @@ class TestReport:
             assert title in first
             assert f"is {row[2]}" in first
         assert f"relative harm {rows[0][2]} with {titles[0][1]}." in reported.page.text
-        assert "search saw" in " ".join(heading)
+        assert "harm in the search" in " ".join(heading)
 
     def test_harm_of_the_drawn_run(self, reported: _Reported, engine: Any) -> None:
         """A figure of one run names its seed and has that run's harm."""
@@ -214,11 +216,11 @@ class TestReport:
             assert f"seed {drawn.seed}, whose relative harm is {harm:+.3f}." in reported.page.text
 
     @pytest.mark.usefixtures("svg_only")
-    def test_copies_are_counted_once(self, made: Any, engine: Any) -> None:
+    def test_copies_are_counted_once(self, make_search: Any, engine: Any) -> None:
         """Networks proposed twice are counted once."""
         fixed = (Choice(name=name, values=(40,)) for name in ("rtt_ms", "queue_packets"))
         space = Space((Choice(name="bandwidth_mbps", values=(10, 20, 30)), *fixed))
-        result, folder = made(space=space)
+        result, folder = make_search(space=space)
         assert 3 == result.networks
         text = _Page(report(folder, engine=engine, store=None)[0]).text
         assert "3 networks were tried" in text
@@ -226,11 +228,11 @@ class TestReport:
         assert "The 3 most harmful networks." in text
 
     @pytest.mark.usefixtures("svg_only")
-    def test_few_networks_predict_nothing(self, made: Any, engine: Any) -> None:
+    def test_few_networks_predict_nothing(self, make_search: Any, engine: Any) -> None:
         """With 16 networks heat maps have measurements only, and the page says why."""
-        _, folder = made()
+        _, folder = make_search()
         text = _Page(report(folder, engine=engine, store=None)[0]).text
-        assert "Nothing is predicted between these points: that takes 20 networks" in text
+        assert "A prediction between the points needs at least 20 networks" in text
 
     def test_commands(self, reported: _Reported) -> None:
         """The commands name files that hold the claims' scenarios, with shell quoting."""
@@ -259,18 +261,18 @@ class TestReport:
         assert region.where("greedy", "even") in reported.page.text
 
     @pytest.mark.usefixtures("svg_only")
-    def test_runs_of_the_store_are_used(self, made: Any, engine: ArithmeticEngine) -> None:
+    def test_runs_of_the_store_are_used(self, make_search: Any, engine: ArithmeticEngine) -> None:
         """Drawn runs are taken from the store."""
-        _, folder = made()
+        _, folder = make_search()
         report(folder, engine=engine)  # stores the drawn runs
         engine.ran.clear()
         report(folder, engine=engine)
         assert [] == engine.ran
 
     @pytest.mark.usefixtures("svg_only")
-    def test_heat_maps(self, made: Any, engine: Any) -> None:
+    def test_heat_maps(self, make_search: Any, engine: Any) -> None:
         """Heat maps over other genes are drawn on request, each once."""
-        _, folder = made()
+        _, folder = make_search()
         pairs = [("rtt_ms", "queue_bdp"), ("bandwidth_mbps", "rtt_ms"), ("rtt_ms", "queue_bdp")]
         files = report(folder, heatmaps=pairs, engine=engine, store=None)
         heat_maps = [path.stem for path in files if path.match("heatmap-*.svg")]
@@ -278,20 +280,20 @@ class TestReport:
         assert "heatmap-rtt_ms-queue_bdp" in heat_maps
 
     @pytest.mark.usefixtures("svg_only")
-    def test_other_genes(self, made: Any, engine: Any) -> None:
+    def test_other_genes(self, make_search: Any, engine: Any) -> None:
         """Genes missing from the space have no heat maps; choices of words are shown."""
         workload = Choice(name="workload", values=("long",))
         space = Space((*DEFAULT_SPACE.genes[:3], workload))
-        _, folder = made(space=space)
+        _, folder = make_search(space=space)
         page, *files = report(folder, engine=engine, store=None)
         assert ["heatmap-bandwidth_mbps-rtt_ms.svg"] == [
             path.name for path in files if path.match("heatmap-*.svg")
         ]
         assert "long" in {row[7] for row in _Page(page).tables["All networks that were tried"]}
 
-    def test_bad_heat_map(self, made: Any, engine: Any) -> None:
+    def test_bad_heat_map(self, make_search: Any, engine: Any) -> None:
         """An unknown gene is refused before anything is written."""
-        _, folder = made()
+        _, folder = make_search()
         with pytest.raises(InputError, match=r"^heatmap is 'rtt'; .* choose from bandwidth_mbps"):
             report(folder, heatmaps=[("rtt", "queue_bdp")], engine=engine)
         assert not (folder / "report.html").exists()
@@ -305,10 +307,10 @@ class TestReport:
 
 @pytest.mark.usefixtures("svg_only")
 class TestBaselines:
-    def test_compared(self, made: Any, engine: Any) -> None:
+    def test_compared(self, make_search: Any, engine: Any) -> None:
         """A comparable search is in the figures with its strategy and folder."""
-        _, folder = made()
-        _, other = made("other", strategy="sweep", budget=32)
+        _, folder = make_search()
+        _, other = make_search("other", strategy="sweep", budget=32)
         report(folder, baselines=[other], engine=engine, store=None)
         for name in ("progress", "top", "distances"):
             svg = (folder / "figures" / f"{name}.svg").read_text()
@@ -324,11 +326,11 @@ class TestBaselines:
         ],
     )
     def test_of_another_kind(
-        self, made: Any, engine: Any, change: dict[str, Any], words: str
+        self, make_search: Any, engine: Any, change: dict[str, Any], words: str
     ) -> None:
         """A search of another pair, length or space is refused with the difference."""
-        _, folder = made()
-        _, other = made("other", **change)
+        _, folder = make_search()
+        _, other = make_search("other", **change)
         with pytest.raises(InputError, match=rf"^baseline is .*{re.escape(words)}"):
             report(folder, baselines=[other], engine=engine)
 
@@ -343,9 +345,9 @@ def interrupted_after(folder: Path, done: int) -> None:
 
 @pytest.mark.usefixtures("svg_only")
 class TestUnfinished:
-    def test_not_all_tried(self, made: Any, engine: Any) -> None:
+    def test_not_all_tried(self, make_search: Any, engine: Any) -> None:
         """A search in progress is reported up to now, and the page says how far."""
-        _, folder = made()
+        _, folder = make_search()
         (folder / "claims.csv").unlink()
         for path in folder.glob("worst-*.toml"):
             path.unlink()
@@ -357,17 +359,17 @@ class TestUnfinished:
         assert "ccbench run" not in page.text  # there are no files to name yet
         assert 5 == len(page.tables["The worst networks"]) - 1
 
-    def test_not_confirmed(self, made: Any, engine: Any) -> None:
+    def test_not_confirmed(self, make_search: Any, engine: Any) -> None:
         """If only the fresh seeds are missing, the page says so."""
-        _, folder = made()
+        _, folder = make_search()
         (folder / "claims.csv").unlink()
         interrupted_after(folder, 16)
         text = _Page(report(folder, engine=engine, store=None)[0]).text
-        assert "not yet run with fresh seeds" in text
+        assert "have not been run with fresh seeds yet" in text
 
-    def test_nothing_measured(self, made: Any, engine: Any) -> None:
+    def test_nothing_measured(self, make_search: Any, engine: Any) -> None:
         """A report without any measurement is an error."""
-        _, folder = made()
+        _, folder = make_search()
         heading, *_ = (folder / "results.csv").read_text().splitlines()
         (folder / "results.csv").write_text(heading + "\n")
         (folder / "claims.csv").unlink()
@@ -378,7 +380,7 @@ class TestUnfinished:
 
 @pytest.mark.usefixtures("svg_only")
 class TestFailures:
-    def test_failed_scenarios(self, made: Any, engine: ArithmeticEngine) -> None:
+    def test_failed_scenarios(self, make_search: Any, engine: ArithmeticEngine) -> None:
         """Failed scenarios are listed with their reasons, as text and not as markup."""
 
         class Picky:
@@ -392,7 +394,7 @@ class TestFailures:
                     raise EngineError("<b>too far</b> & away")
                 return engine.run(scenario, **options)
 
-        result, folder = made(engine=Picky())
+        result, folder = make_search(engine=Picky())
         page = _Page(report(folder, engine=engine, store=None)[0])
         _, *rows = page.tables["Networks that could not be measured"]
         assert len(result.failed) == len(rows) > 0
@@ -403,9 +405,11 @@ class TestFailures:
     @pytest.mark.parametrize(
         "error", [MissingRequirement("no kernel was built"), EngineError("the guest died")]
     )
-    def test_no_trace(self, made: Any, engine: ArithmeticEngine, error: CcbenchError) -> None:
+    def test_no_trace(
+        self, make_search: Any, engine: ArithmeticEngine, error: CcbenchError
+    ) -> None:
         """If a run is not available, the page is written and explains the missing figure."""
-        _, folder = made()
+        _, folder = make_search()
 
         class Dead:
             """Runs nothing."""
@@ -428,10 +432,10 @@ class TestCommand:
         """Replace the virtual kernel by the arithmetic engine."""
         monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))
 
-    def test_output_folder(self, made: Any, tmp_path: Path) -> None:
+    def test_output_folder(self, make_search: Any, tmp_path: Path) -> None:
         """The command prints the paths of page and figures."""
-        _, folder = made()
-        _, other = made("other", seed=2)
+        _, folder = make_search()
+        _, other = make_search("other", seed=2)
         options = ["--baseline", str(other), "--heatmap", "rtt_ms", "queue_bdp"]
         page = tmp_path / "page.html"
         result = CliRunner().invoke(cli.program, ["report", str(folder), "-o", str(page), *options])
@@ -440,9 +444,9 @@ class TestCommand:
         assert page.exists()
         assert (tmp_path / "figures" / "heatmap-rtt_ms-queue_bdp.png").exists()
 
-    def test_bad_input(self, made: Any, tmp_path: Path) -> None:
+    def test_bad_input(self, make_search: Any, tmp_path: Path) -> None:
         """Invalid input is one line and status 2."""
-        _, folder = made()
+        _, folder = make_search()
         for arguments, word in (
             ([str(tmp_path / "nowhere")], "nowhere"),
             ([str(folder), "--heatmap", "x", "y"], "heatmap"),

@@ -174,9 +174,9 @@ class TestProgress:
         heard: list[Progress] = []
         search(small(), engine=engine, store=None, on_progress=heard.append)
         lefts = [now.left_s for now in heard]
-        known = [left for left in lefts if left is not None]
-        assert [None] * (len(lefts) - len(known)) == lefts[: len(lefts) - len(known)]
-        assert 0 == pytest.approx(known[-1], abs=1e-6)
+        finite = [left for left in lefts if left is not None]
+        assert [None] * (len(lefts) - len(finite)) == lefts[: len(lefts) - len(finite)]
+        assert 0 == pytest.approx(finite[-1], abs=1e-6)
 
     def test_exception_of_the_listener_ends_the_search(self, engine: Engine) -> None:
         """An exception of the listener, such as Ctrl-C, ends the search."""

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from ccbench.base.estimate import Estimate
 from ccbench.raygen import Candidate, Evaluation
-from ccbench.raygen.ranking import told_apart
+from ccbench.raygen.ranking import significant_pairs
 from ccbench.raygen.selection import (
     CLAIMED,
     FURTHER,
@@ -67,16 +67,16 @@ def _searched(rng: np.random.Generator) -> _Claims:
     def measured(number: int) -> float:
         return float(rng.normal(truth[number], noise[number]))
 
-    known: dict[int, Evaluation] = {}
+    evaluations: dict[int, Evaluation] = {}
     naive: dict[int, float] = {}
     for first in range(0, len(truth), SIZE):
         for number in range(first, first + SIZE):
             naive[number] = measured(number)
-            known[number] = evaluation(number, naive[number])
-        for one in promising(known.values(), again(SIZE), repeat=1):
+            evaluations[number] = evaluation(number, naive[number])
+        for one in promising(evaluations.values(), again(SIZE), repeat=1):
             number = one.candidate.number
-            known[number] = one.joined(evaluation(number, measured(number)))
-    claimed = [item.candidate.number for item in safest(known.values(), CLAIMED)]
+            evaluations[number] = one.joined(evaluation(number, measured(number)))
+    claimed = [item.candidate.number for item in safest(evaluations.values(), CLAIMED)]
     fresh = {n: Estimate(tuple(measured(n) for _ in range(FRESH))) for n in claimed}
     claimed.sort(key=lambda n: fresh[n].mean, reverse=True)
     luckiest = max(naive, key=naive.__getitem__)
@@ -84,7 +84,7 @@ def _searched(rng: np.random.Generator) -> _Claims:
         truth=[float(truth[n]) for n in claimed],
         naive=naive[luckiest],
         naive_truth=float(truth[luckiest]),
-        found=[known[n].relative for n in claimed],
+        found=[evaluations[n].relative for n in claimed],
         fresh=[fresh[n] for n in claimed],
     )
 
@@ -138,17 +138,21 @@ class TestPromises:
     def test_significant_pairs_are_in_order(self, searches: list[_Claims]) -> None:
         """In at least 95 % of the searches, no significant pair is in the wrong order."""
         wrong = sum(
-            any(item.truth[i] < item.truth[j] for i, j in told_apart(item.fresh))
+            any(item.truth[i] < item.truth[j] for i, j in significant_pairs(item.fresh))
             for item in searches
         )
         assert wrong <= binom.ppf(0.999, SEARCHES, 0.05)
-        assert sum(bool(told_apart(one.fresh)) for one in searches) > SEARCHES / 10
+        assert sum(bool(significant_pairs(one.fresh)) for one in searches) > SEARCHES / 10
 
     def test_equals_seldom_differ(self) -> None:
         """Equally harmful claims are significantly different in at most 5 % of the searches."""
         rng = np.random.default_rng(2)
         actual = sum(
-            bool(told_apart([Estimate(tuple(rng.normal(size=FRESH))) for _ in range(CLAIMED)]))
+            bool(
+                significant_pairs(
+                    [Estimate(tuple(row)) for row in rng.normal(size=(CLAIMED, FRESH))]
+                )
+            )
             for _ in range(1000)
         )
         assert actual <= binom.ppf(0.999, 1000, 0.05)
@@ -157,16 +161,16 @@ class TestPromises:
 class TestPromising:
     def test_the_most_harmful_first(self) -> None:
         """The most harmful scenarios run again; failed ones never do."""
-        known = [evaluation(n, harm) for n, harm in enumerate((0.1, 0.3, 0.2))]
-        known.append(evaluation(3, error="no route"))
-        numbers = [item.candidate.number for item in promising(known, 2, repeat=1)]
+        evaluations = [evaluation(n, harm) for n, harm in enumerate((0.1, 0.3, 0.2))]
+        evaluations.append(evaluation(3, error="no route"))
+        numbers = [item.candidate.number for item in promising(evaluations, 2, repeat=1)]
         assert [1, 2] == numbers
-        assert 3 == len(promising(known, 9, repeat=1))
+        assert 3 == len(promising(evaluations, 9, repeat=1))
 
     def test_limit_of_further_seeds(self) -> None:
         """A scenario with all its further seeds makes room for the next."""
-        known = [evaluation(0, *[0.3] * (2 + FURTHER)), evaluation(1, 0.1, 0.1)]
-        assert [1] == [item.candidate.number for item in promising(known, 1, repeat=2)]
+        evaluations = [evaluation(0, *[0.3] * (2 + FURTHER)), evaluation(1, 0.1, 0.1)]
+        assert [1] == [item.candidate.number for item in promising(evaluations, 1, repeat=2)]
 
     @pytest.mark.parametrize("sizes", [(60, *[30] * 8), (60,) * 5, (4, 2)])
     def test_cost(self, sizes: tuple[int, ...]) -> None:
@@ -184,9 +188,9 @@ class TestSafest:
 
     def test_copies_count_once(self) -> None:
         """A copy of a scenario is not claimed beside it."""
-        known = [evaluation(0, 0.3), evaluation(0, 0.3), evaluation(1, 0.1)]
-        assert [0, 1] == [item.candidate.number for item in safest(known, 3)]
-        assert 2 == len(different(known))
+        evaluations = [evaluation(0, 0.3), evaluation(0, 0.3), evaluation(1, 0.1)]
+        assert [0, 1] == [item.candidate.number for item in safest(evaluations, 3)]
+        assert 2 == len(different(evaluations))
 
     def test_pooled_deviation(self) -> None:
         """The deviation within samples is that of the noise, whatever their means."""

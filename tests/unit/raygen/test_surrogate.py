@@ -41,7 +41,7 @@ def _best(strategy: Strategy) -> float:
 
 class TestSurrogate:
     def test_finds_more_with_less(self) -> None:
-        """The surrogate comes nearer to the peak with 48 experiments than random search with 320."""
+        """With 48 experiments it comes nearer to the peak than random search with 320."""
         measured, chance = [], []
         for seed in range(5):
             measured.append(_best(Surrogate(DEFAULT_SPACE, budget=48, population=16, seed=seed)))
@@ -84,10 +84,10 @@ class TestPredictor:
     def test_reproduces_measurements(self) -> None:
         """Predictions equal measurements where there are some, and are near elsewhere."""
         rng = random.Random(1)
-        known = {c: _hill(c) for c in (DEFAULT_SPACE.random(rng) for _ in range(100))}
-        predictor = Predictor(DEFAULT_SPACE, known)
-        mean, _ = predictor.predict(list(known))
-        assert mean == pytest.approx(list(known.values()), abs=0.02)
+        measurements = {c: _hill(c) for c in (DEFAULT_SPACE.random(rng) for _ in range(100))}
+        predictor = Predictor(DEFAULT_SPACE, measurements)
+        mean, _ = predictor.predict(list(measurements))
+        assert mean == pytest.approx(list(measurements.values()), abs=0.02)
         new = [DEFAULT_SPACE.random(rng) for _ in range(100)]
         mean, covariance = predictor.predict(new)
         error = mean - [_hill(chromosome) for chromosome in new]
@@ -97,33 +97,35 @@ class TestPredictor:
 
     def test_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of many experiments only a part is fitted, but all measurements are reproduced."""
-        monkeypatch.setattr("ccbench.raygen.analysis.predictor._MOST_FITTED", 50)
+        monkeypatch.setattr("ccbench.raygen.analysis.predictor._MAX_FITTED", 50)
         rng = random.Random(1)
-        known = {c: _hill(c) for c in (DEFAULT_SPACE.random(rng) for _ in range(200))}
-        mean, _ = Predictor(DEFAULT_SPACE, known).predict(list(known))
-        assert mean == pytest.approx(list(known.values()), abs=0.02)
+        measurements = {c: _hill(c) for c in (DEFAULT_SPACE.random(rng) for _ in range(200))}
+        mean, _ = Predictor(DEFAULT_SPACE, measurements).predict(list(measurements))
+        assert mean == pytest.approx(list(measurements.values()), abs=0.02)
 
     def test_uncertainty_grows_with_distance(self) -> None:
         """The uncertainty grows with the distance from the measurements."""
-        known: dict[Chromosome, float]
-        known = {(bandwidth, 40.0, 1.0, 2, 2): bandwidth / 100 for bandwidth in (25.0, 35.0, 50.0)}
+        measurements: dict[Chromosome, float]
+        measurements = {
+            (bandwidth, 40.0, 1.0, 2, 2): bandwidth / 100 for bandwidth in (25.0, 35.0, 50.0)
+        }
         farther = [(bandwidth, 40.0, 1.0, 2, 2) for bandwidth in (50.0, 70.0, 140.0, 400.0)]
-        _, covariance = Predictor(DEFAULT_SPACE, known).predict(farther)
+        _, covariance = Predictor(DEFAULT_SPACE, measurements).predict(farther)
         variance = covariance.diagonal().tolist()
         assert variance == sorted(variance)
 
     def test_noise(self) -> None:
         """Scatter that no gene explains is treated as noise, not as harm."""
         rng = random.Random(1)
-        known = {DEFAULT_SPACE.random(rng): rng.gauss(0, 0.1) for _ in range(150)}
-        predictor = Predictor(DEFAULT_SPACE, known)
+        measurements = {DEFAULT_SPACE.random(rng): rng.gauss(0, 0.1) for _ in range(150)}
+        predictor = Predictor(DEFAULT_SPACE, measurements)
         assert predictor.noise == pytest.approx(0.01, rel=0.3)
 
     def test_no_scatter(self) -> None:
         """Constant harm is predicted everywhere."""
         rng = random.Random(1)
-        known = {DEFAULT_SPACE.random(rng): 0.25 for _ in range(20)}
-        mean, _ = Predictor(DEFAULT_SPACE, known).predict([DEFAULT_SPACE.random(rng)])
+        measurements = {DEFAULT_SPACE.random(rng): 0.25 for _ in range(20)}
+        mean, _ = Predictor(DEFAULT_SPACE, measurements).predict([DEFAULT_SPACE.random(rng)])
         assert mean == pytest.approx([0.25])
 
 

@@ -142,12 +142,12 @@ class TestFailure:
         """One line names the crash, its place, the file with details and the remedy."""
         error = ended(POINTER, tmp_path)
         assert isinstance(error, EngineError)
-        (kept,) = crashes.iterdir()
+        (stored,) = crashes.iterdir()
         assert str(error) == (
             "tcp_mine crashed in mine_do+0x2f [tcp_mine]: a bad pointer, 0x8; "
-            f"the console log is {kept}: correct the module"
+            f"the console log is {stored}: correct the module"
         )
-        assert POINTER == kept.read_text()
+        assert POINTER == stored.read_text()
         assert "Kernel panic - not syncing: Segfault with no mm at addr 0x8" == error.console[0]
 
     def test_no_cache(self, tmp_path: Path, crashes: Path) -> None:
