@@ -128,7 +128,7 @@ class TestRoom:
             boot_module.boot(build, directory, **settings)
 
         monkeypatch.setattr(engine_module, "boot", start)
-        with pytest.raises(CcbenchError, match=r"is full, .*TMPDIR to another folder$") as caught:
+        with pytest.raises(CcbenchError, match=r"is full: .*TMPDIR to another folder$") as caught:
             engine.run(LONG)
         assert not isinstance(caught.value, EngineError)  # another scenario would fail as well
         assert not workspaces()
