@@ -6,7 +6,7 @@ from __future__ import annotations
 import fcntl
 import struct
 import subprocess
-from typing import TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import pytest
 
@@ -17,13 +17,23 @@ if TYPE_CHECKING:
     WritePcap: TypeAlias = Callable[[Path, Iterable[tuple[int, bytes, int]]], Path]
 
 
+_MACHINE = pytest.StashKey[IO[str]]()
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
-    """Run tests marked `alone` while no other worker runs a test."""
-    is_alone = item.get_closest_marker("alone") is not None
-    with (item.config.rootpath / "pyproject.toml").open() as shared:
-        fcntl.flock(shared, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+    """Hold the lock of :func:`pytest_runtest_setup` until the test has been torn down."""
+    with (item.config.rootpath / "pyproject.toml").open() as machine:
+        item.stash[_MACHINE] = machine
         return (yield)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Run tests marked `alone` while no other worker runs a test, unless they are skipped."""
+    is_alone = item.get_closest_marker("alone") is not None
+    with (item.config.rootpath / "README.md").open() as queue:  # so that no test overtakes one
+        fcntl.flock(queue, fcntl.LOCK_EX)
+        fcntl.flock(item.stash[_MACHINE], fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
 
 
 @pytest.fixture(autouse=True)

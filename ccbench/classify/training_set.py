@@ -137,7 +137,7 @@ class TrainingSet:
         table = table.replace_schema_metadata({_KEY: json.dumps(sealed(about))})
         with durable.new_file(path) as temporary:
             pq.write_table(
-                table, temporary, compression="zstd", compression_level=19, use_dictionary=["cca"]
+                table, temporary, compression="zstd", compression_level=12, use_dictionary=["cca"]
             )
 
     @classmethod

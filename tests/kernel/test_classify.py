@@ -132,8 +132,11 @@ def test_command(tmp_path: Path, program: Callable[..., str], cca: str) -> None:
     assert program("classify", *folders).splitlines()[-1] == f"congestion control: {cca}"
 
 
-def test_train(tmp_path: Path, program: Callable[..., str]) -> None:
+def test_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Callable[..., str]
+) -> None:
     """A CCA outside the training set is unknown, and recognised after `classify-train`."""
+    monkeypatch.setattr("ccbench.classify.training.CCAS", ("bbr", "cubic"))
     setting = SETTINGS[1]
     folder = tmp_path / "copa"
     variation = Variation(name="elsewhere", extra_rtt_ms=3.0)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 #: Runs whose first packets are compared.
-_RUNS = 2000
+_RUNS = 500
 
 _CBR = Flow(kind="cbr", rate_mbps=10)
 _POISSON = Flow(kind="poisson", rate_mbps=10)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
@@ -90,14 +91,26 @@ def _search(folder: Path, engine: Any, **changes: Any) -> SearchResult:
     return search(**settings | changes, store=None, output_dir=folder)
 
 
+@pytest.fixture(scope="module")
+def usual_search(tmp_path_factory: pytest.TempPathFactory) -> tuple[SearchResult, Path]:
+    """Give a small search, which tests may copy."""
+    folder = tmp_path_factory.mktemp("usual") / "search"
+    return _search(folder, ArithmeticEngine()), folder
+
+
 @pytest.fixture
 def make_search(
-    engine: ArithmeticEngine, tmp_path: Path
+    usual_search: tuple[SearchResult, Path], engine: ArithmeticEngine, tmp_path: Path
 ) -> Callable[..., tuple[SearchResult, Path]]:
-    """Give a function that runs a small search and returns its result and its folder."""
+    """Give a function that makes a small search and returns its result and folder."""
 
-    def make(name: str = "found", **changes: Any) -> tuple[SearchResult, Path]:
-        return _search(tmp_path / name, **{"engine": engine, **changes}), tmp_path / name
+    def make(name: str = "search", **changes: Any) -> tuple[SearchResult, Path]:
+        folder = tmp_path / name
+        if changes:
+            return _search(folder, **{"engine": engine, **changes}), folder
+        result, usual = usual_search
+        shutil.copytree(usual, folder)
+        return result, folder
 
     return make
 
