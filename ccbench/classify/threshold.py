@@ -102,7 +102,7 @@ def choose_threshold(
     1.0
     """
     names, tested_names = np.asarray(labels), np.asarray(tested_labels)
-    known, indices = np.unique(names, return_inverse=True)
+    ccas, indices = np.unique(names, return_inverse=True)
     pooled, candidates = limits(same_cca_distances(traces, labels), _QUANTILES)
     distances = dtw.per_point(dtw.distances(tested, traces), tested)
     is_own = tested_names[:, None] == names
@@ -112,7 +112,7 @@ def choose_threshold(
     best = int(np.flatnonzero(errors <= errors.min() + ERROR_TOLERANCE)[-1])
     return Threshold(
         distance=float(pooled[best]),
-        limits=dict(zip(known.tolist(), candidates[:, best].tolist(), strict=True)),
+        limits=dict(zip(ccas.tolist(), candidates[:, best].tolist(), strict=True)),
         quantile=float(_QUANTILES[best]),
         false_unknown=float(false_unknown[best]),
         false_known=float(false_known[best]),

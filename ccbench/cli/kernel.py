@@ -95,7 +95,7 @@ def info(*, qdisc: str | None, as_json: bool) -> None:
 
 @kernel.command("list")
 @json_option
-def list_kept(*, as_json: bool) -> None:
+def list_kernels(*, as_json: bool) -> None:
     """List the kernels in the cache with their sizes.
 
     A `build` runs; modules are compiled against a `tree`. The state is `running` (in use by a
@@ -104,7 +104,7 @@ def list_kept(*, as_json: bool) -> None:
     """
     from ccbench.emulate.kernel.source.cached_kernels import cached_kernels
 
-    _print_kept(cached_kernels(), as_json=as_json)
+    _print_kernels(cached_kernels(), as_json=as_json)
 
 
 @kernel.command()
@@ -119,35 +119,35 @@ def prune(*, dry_run: bool, as_json: bool) -> None:
     from ccbench.emulate.kernel.source.cached_kernels import prune as remove
 
     removed = remove(dry_run=dry_run, report=lambda phase, _: click.echo(phase, err=True))
-    _print_kept(removed, as_json=as_json)
+    _print_kernels(removed, as_json=as_json)
     if not as_json:
         done = "would be removed" if dry_run else "removed"
         click.echo(f"{len(removed)} {done}, {_megabytes(removed)} MB")
 
 
-def _print_kept(found: Sequence[CachedKernel], *, as_json: bool) -> None:
+def _print_kernels(kernels: Sequence[CachedKernel], *, as_json: bool) -> None:
     if as_json:
-        print_json({"kernels": [asdict(one) for one in found]})
-    elif found:
+        print_json({"kernels": [asdict(build) for build in kernels]})
+    elif kernels:
         print_table(
             ["kernel", "", "Linux", "HZ", "made", "size\nMB", "state"],
             [
                 [
-                    one.path.name,
-                    one.kind,
-                    one.release or "-",
-                    str(one.hz) if one.hz else "-",
-                    time.strftime("%Y-%m-%d %H:%M", time.localtime(one.made_s)),
-                    _megabytes([one]),
-                    one.state,
+                    build.path.name,
+                    build.kind,
+                    build.release or "-",
+                    str(build.hz) if build.hz else "-",
+                    time.strftime("%Y-%m-%d %H:%M", time.localtime(build.made_s)),
+                    _megabytes([build]),
+                    build.state,
                 ]
-                for one in found
+                for build in kernels
             ],
         )
 
 
-def _megabytes(found: Sequence[CachedKernel]) -> str:
-    return f"{sum(one.size_bytes for one in found) / 1e6:.1f}"
+def _megabytes(kernels: Sequence[CachedKernel]) -> str:
+    return f"{sum(build.size_bytes for build in kernels) / 1e6:.1f}"
 
 
 def _print_qdisc(qdisc: Qdisc, *, as_json: bool) -> None:

@@ -28,48 +28,47 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchConfig"]
 
-#: What the names of strategies of users begin with.
+#: Prefix of the names of users' strategies.
 _OWN = "own:"
-_MOST_SEEDS = validation.Range(1, 1000)
+_SEED_COUNTS = validation.Range(1, 1000)
 _SEEDS = validation.Range(0, 2**62)
-#: Genes that say nothing about what the beta flows alone meet.
+#: Genes that do not change the solo run of the beta flows.
 _OF_ALPHA = ("alpha_flows", "alpha_start_s")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig:
-    """What to search for, and where. Equal settings give equal results.
+    """Settings of a search. Equal settings give equal results.
 
     Parameters
     ----------
     alpha, beta : str
-        The new CCA and the one that it may harm, by their Linux names.
+        The new CCA and the CCA that it may harm, by their Linux names.
     budget : int
-        Most scenarios to try, at least `population`. The genetic algorithm begins no generation
-        that would exceed it.
+        Maximum number of scenarios, at least `population`. The genetic algorithm does not start a
+        generation that would exceed it.
     population : int
-        Size of the first generation; for the genetic algorithm a multiple of 4.
+        Size of the first generation; a multiple of 4 for the genetic algorithm.
     duration_s : float
         Length of each run in seconds.
     seed : int
-        Of the search; the seeds of all runs are derived from it.
+        Seed of the search, from which the seeds of all runs are derived.
     space : Space
-        Where to search.
+        The search space.
     strategy : str
-        Name of a strategy of :mod:`ccbench.raygen.strategies`; or ``"own:"`` and the name of one
-        that is passed to :func:`~ccbench.raygen.search`.
+        Name of a strategy of :mod:`ccbench.raygen.strategies`; or ``"own:"`` and the name of a
+        strategy passed to :func:`~ccbench.raygen.search`.
     strategy_options : tuple of (str, value)
-        Settings of the strategy that are not the default; also given as a mapping. ``ccbench raygen
-        --help`` lists them.
+        Non-default options of the strategy, which ``ccbench raygen --help`` lists; also given as a
+        mapping.
     repeat : int
-        Number of seeds that each scenario is run with at first; its fitness is the mean relative
-        harm. A repetition is a solo run and a competing run. The most harmful scenarios of the
-        search are run with further seeds after each generation, see
-        :mod:`ccbench.raygen.selection`.
+        Initial number of seeds of each scenario, each with a solo and a competing run. The fitness
+        is the mean relative harm. The most harmful scenarios are run with further seeds after each
+        generation, see :mod:`ccbench.raygen.selection`.
     confirm : int
-        Number of fresh seeds that the most harmful scenarios are run with before they are claimed.
+        Number of fresh seeds with which the most harmful scenarios are run before they are claimed.
     noise : tuple of (str, float)
-        Kinds of noise whose level is not the typical one, by the names of the fields of
+        Non-typical levels of noise, by the names of the fields of
         :class:`~ccbench.experiment.noise.Noise`; also given as a mapping. All others have the level
         of :func:`ccbench.experiment.noise.typical` in each scenario's network.
 
@@ -102,8 +101,8 @@ class SearchConfig:
         if not isinstance(space, Space):
             raise validation.bad("space", self.space, "a Space", "read one with Space.load")
         validation.whole("seed", self.seed, _SEEDS, example=1)
-        validation.whole("repeat", self.repeat, _MOST_SEEDS, example=3)
-        validation.whole("confirm", self.confirm, _MOST_SEEDS, example=3)
+        validation.whole("repeat", self.repeat, _SEED_COUNTS, example=3)
+        validation.whole("confirm", self.confirm, _SEED_COUNTS, example=3)
         object.__setattr__(self, "noise", _noise_levels(self.noise))
         object.__setattr__(self, "strategy_options", self._changed_options())
         if not self._is_own:
@@ -112,23 +111,23 @@ class SearchConfig:
 
     @property
     def planned(self) -> int:
-        """Number of scenarios that the strategy makes of the budget."""
+        """Number of scenarios that the strategy proposes within the budget."""
         return self.budget if self._is_own else sum(self.new_strategy().sizes)
 
     @property
     def begins_at_random(self) -> bool:
-        """Whether the first generation is known to be a random sample of the space."""
+        """Whether the first generation is a random sample; False for users' strategies."""
         return not self._is_own and self.new_strategy().begins_at_random
 
     def most_runs(self, sizes: Sequence[int] | None = None) -> int:
-        """Return the most runs that it takes: two per seed of each scenario, and of each claim.
+        """Return the maximum number of runs: two per seed of each scenario and of each claim.
 
-        Scenarios that are alike in some way share runs.
+        Scenarios can share runs.
 
         Parameters
         ----------
         sizes : sequence of int, optional
-            Number of scenarios of each generation; left out, those of :meth:`new_strategy`.
+            Number of scenarios of each generation; by default those of :meth:`new_strategy`.
         """
         sizes = self.new_strategy().sizes if sizes is None else sizes
         claims = min(CLAIMED, sum(sizes)) * self.confirm
@@ -137,20 +136,20 @@ class SearchConfig:
     def seeds(self, chromosome: Chromosome, count: int | None = None) -> tuple[int, ...]:
         """Return the seeds with which the search runs a scenario.
 
-        Each network has its own, so that the search does not optimise for one draw of the noise.
-        Scenarios that differ only in the number and start of the alpha flows share theirs, and with
-        them the runs of the beta flows alone.
+        Each network has its own seeds, so that the search does not optimise for one draw of the
+        noise. Scenarios that differ only in the number and start of the alpha flows share their
+        seeds, and therefore the solo runs of the beta flows.
 
         Parameters
         ----------
         chromosome : tuple
             Values of the genes, in the order of the space.
         count : int, optional
-            Number of seeds; left out, `repeat`. More only add seeds at the end.
+            Number of seeds; by default `repeat`. A larger number appends seeds.
         """
         values = self.space.values(chromosome).items()
         network = {
-            name: value if isinstance(value, str) else float(value)  # as it reads in a table
+            name: value if isinstance(value, str) else float(value)  # as read from a table
             for name, value in values
             if name not in _OF_ALPHA
         }
@@ -158,29 +157,29 @@ class SearchConfig:
         return repetition_seeds(first, self.repeat if count is None else count)
 
     def fresh_seeds(self, number: int) -> tuple[int, ...]:
-        """Return the seeds with which the scenario of this number is run for its claim.
+        """Return the fresh seeds of the claim of the scenario with this number.
 
-        They are independent of all seeds of the search, and of those of other claims.
+        They are independent of all seeds of the search and of other claims.
         """
         return repetition_seeds(derived_seed(self.seed, "claim", number), self.confirm)
 
     def new_strategy(self) -> BaseStrategy:
-        """Return the strategy with these settings, at its beginning.
+        """Return a new strategy with these settings.
 
         Raises
         ------
         InputError
-            If it is one of the user's own.
+            If it is a user's strategy.
         """
         if self._is_own:
             step = "pass the object itself, search(..., strategy=...)"
-            raise validation.bad("strategy", self.strategy, "one of this package here", step)
+            raise validation.bad("strategy", self.strategy, "a strategy of ccbench here", step)
         make: Callable[..., BaseStrategy] = strategies.get(self.strategy)
         common = {"budget": self.budget, "population": self.population, "seed": self.seed}
         return make(self.space, **common, **self._options())
 
     def with_own(self, strategy: Strategy) -> SearchConfig:
-        """Return the settings of a search with a strategy of the user's own."""
+        """Return the settings of a search with a user's strategy."""
         return replace(
             self,
             strategy=f"{_OWN}{validation.one_line('name of the strategy', strategy.name)}",
@@ -194,17 +193,17 @@ class SearchConfig:
         return self.strategy.startswith(_OWN)
 
     def _options(self) -> dict[str, Value]:
-        """Return all settings of the strategy."""
-        known = () if self._is_own else strategies.get(self.strategy).settings
-        return read_settings("strategy_options", self.strategy_options, known)
+        """Return all options of the strategy."""
+        options = () if self._is_own else strategies.get(self.strategy).settings
+        return read_settings("strategy_options", self.strategy_options, options)
 
     def _changed_options(self) -> tuple[tuple[str, Value], ...]:
-        """Return the settings of the strategy that are not the default.
+        """Return the non-default options of the strategy.
 
         Raises
         ------
         InputError
-            If the strategy does not exist, or not such a setting of it.
+            If the strategy or one of the options does not exist.
         """
         strategy: object = self.strategy
         if not isinstance(strategy, str):
@@ -215,28 +214,29 @@ class SearchConfig:
         given = validation.pairs(
             "strategy_options", self.strategy_options, "write for example {corners = true}"
         )
-        defaults = {one.name: one.default for one in strategies.get(self.strategy).settings}
+        options = strategies.get(self.strategy).settings
+        defaults = {option.name: option.default for option in options}
         for name in given.keys() - defaults.keys():
-            having = [
+            owners = [
                 other
                 for other in strategies.names()
-                if any(one.name == name for one in strategies.get(other).settings)
+                if any(option.name == name for option in strategies.get(other).settings)
             ]
-            if having:
+            if owners:
                 allowed = f"left out for strategy {self.strategy!r}"
-                step = f"take strategy {' or '.join(having)} for it"
+                step = f"choose strategy {' or '.join(owners)}"
                 raise validation.bad(f"strategy_options.{name}", given[name], allowed, step)
         return tuple((n, value) for n, value in self._options().items() if value != defaults[n])
 
     def experiment(self, chromosome: Chromosome, seed: int | None = None) -> Experiment:
-        """Return the experiment that a chromosome of the space stands for.
+        """Return the experiment of a chromosome.
 
         Parameters
         ----------
         chromosome : tuple
             Values of the genes, in the order of the space.
         seed : int, optional
-            Of both runs; left out, the first of :meth:`seeds`.
+            Seed of both runs; by default the first of :meth:`seeds`.
         """
         values = self.space.values(chromosome)
         trace = values.get("trace")
@@ -252,7 +252,7 @@ class SearchConfig:
 
     @property
     def noise_words(self) -> str:
-        """The noise of all scenarios, for people.
+        """Description of the noise of all scenarios.
 
         Examples
         --------
@@ -266,7 +266,7 @@ class SearchConfig:
         return "typical of each network" + (f", but {changes}" if changes else "")
 
     def describe(self, chromosome: Chromosome) -> str:
-        """Return a scenario in one line for people, by the values of its genes.
+        """Return a one-line description of a scenario by the values of its genes.
 
         Examples
         --------
@@ -287,26 +287,26 @@ class SearchConfig:
         return ", ".join((f"{alpha} against {beta}", *network))
 
     def extremes(self) -> tuple[Experiment, ...]:
-        """Return experiments such that, if all of them are valid, so is all of the space.
+        """Return experiments whose validity implies that of the whole space.
 
-        They have all numbers at one end of their ranges, and every value of every choice once. Only
-        the starts of alpha and beta depend on each other, where a run ends with a short beta: so
-        there is also alpha's latest beside beta's earliest.
+        They have all numbers at one end of their ranges, and each value of each choice once. Only
+        the starts of alpha and beta depend on each other, as a run ends with short beta flows; so
+        alpha's latest start is also combined with beta's earliest.
         """
         genes = self.space.genes
         choices = [gene.values if isinstance(gene, Choice) else () for gene in genes]
-        found = []
+        experiments = []
         lowest = tuple(gene.at(0.0) for gene in genes)
         highest = tuple(gene.at(1.0) for gene in genes)
         late = tuple(gene.at(float(gene.name == "alpha_start_s")) for gene in genes)
         for ends in dict.fromkeys((lowest, highest, late)):
-            found.append(self.experiment(ends))
+            experiments.append(self.experiment(ends))
             for i, values in enumerate(choices):
-                found += [self.experiment((*ends[:i], v, *ends[i + 1 :])) for v in values]
-        return tuple(found)
+                experiments += [self.experiment((*ends[:i], v, *ends[i + 1 :])) for v in values]
+        return tuple(experiments)
 
     def check(self, engine: Engine) -> None:
-        """Make sure that an engine can run all of the space.
+        """Check that an engine can run the whole space.
 
         Raises
         ------
@@ -328,12 +328,12 @@ class SearchConfig:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> SearchConfig:
-        """Make settings from a dictionary such as :meth:`to_dict` returns.
+        """Create settings from a dictionary of :meth:`to_dict`.
 
         Raises
         ------
         InputError
-            If they are none.
+            If the dictionary is invalid.
 
         Examples
         --------
@@ -350,12 +350,12 @@ class SearchConfig:
 
 
 def _noise_levels(levels: object) -> tuple[tuple[str, float], ...]:
-    """Return levels of noise as pairs in the order of the fields, each once.
+    """Return levels of noise as unique pairs in the order of the fields.
 
     Raises
     ------
     InputError
-        If one of them is no field of Noise, or out of its range.
+        If a name is not a field of Noise, or a level is out of range.
     """
     given = validation.pairs("noise", levels, "write for example {reverse_jitter_ms = 0.1}")
     noise = read_noise(given)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Harm of one scenario over all seeds that it was run with."""
+"""Harm of one scenario over all its seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation"]
 
-#: Parts of a harm whose means over the seeds a table has.
+#: Parts of a harm that a table has as means over the seeds.
 _MEANS = (
     *("solo_mbps", "competing_mbps", "alpha_mbps", "jain"),
     *("from_s", "to_s"),
@@ -29,27 +29,26 @@ _MEANS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """A scenario that was proposed, and the harm in it.
+    """A proposed scenario and its harm.
 
     Attributes
     ----------
     candidate : Candidate
-        What was proposed.
     genes : mapping
-        Its values by the names of the genes.
+        Values by the names of the genes.
     experiment : Experiment
-        Its two scenarios, with the first seed.
+        The two scenarios with the first seed.
     seeds : tuple of int
-        What it was run with.
+        Seeds of the runs.
     harms : tuple of HarmResult
-        What each seed showed; those that failed are missing.
+        Harm of each seed that did not fail.
     error : str
-        Why it failed: the reason of the first seed that did; empty if none did.
+        Reason of the first seed that failed; empty if none failed.
 
     Notes
     -----
-    A scenario that failed with one seed has failed: a mean over the others would be of what
-    happens not to fail.
+    A scenario that fails with one seed counts as failed, as the mean over the other seeds would be
+    biased.
     """
 
     candidate: Candidate
@@ -61,16 +60,16 @@ class Evaluation:
 
     @cached_property
     def harm(self) -> Estimate:
-        """Relative harm, a value for each seed; without any if the scenario failed."""
+        """Relative harm of each seed; without values if the scenario failed."""
         return Estimate(() if self.error else (harm.relative for harm in self.harms))
 
     @property
     def relative(self) -> float:
-        """Mean relative harm, the fitness; NaN if it failed."""
+        """Mean relative harm, the fitness; NaN if the scenario failed."""
         return self.harm.mean
 
     def joined(self, more: Evaluation) -> Evaluation:
-        """Return this evaluation with the seeds of another one of the same scenario added."""
+        """Return this evaluation with the seeds of another evaluation of the same scenario."""
         return replace(
             self,
             seeds=self.seeds + more.seeds,
@@ -80,12 +79,12 @@ class Evaluation:
 
     @property
     def rank(self) -> tuple[float, int]:
-        """Sorts the most harmful first; of equal harm the first proposed, and failures last."""
+        """Sort key: descending harm, then order of proposal; failures last."""
         return math.inf if self.error else -self.relative, self.candidate.number
 
     @cached_property
     def row(self) -> dict[str, Any]:
-        """Everything in one flat row of plain values."""
+        """Flat row of plain values."""
         (bottleneck,) = self.experiment.competing.bottlenecks
         return {
             "number": self.candidate.number,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the values of genes to the experiment that they stand for.
+"""Conversion of gene values to experiments.
 
-Every scenario has noise, by default the typical one (:func:`ccbench.experiment.noise.typical`).
-Without noise, flows without randomness of their own (Reno, CUBIC, Westwood) would do the same
-whatever the seed, and the search would find networks in which they happen to lock in step.
+Each scenario has noise, by default the typical one (:func:`ccbench.experiment.noise.typical`).
+Without noise, deterministic CCAs (Reno, CUBIC, Westwood) would behave identically for all seeds,
+and the search would find networks in which flows happen to lock in step.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["WORKLOADS", "experiment"]
 
-#: What the beta flows may send: data without end; or as much as they can in ten seconds, beside
-#: alpha flows that are there already (HarmGen's bytes downloaded in 10 s, ACM SIGCOMM 2026).
+#: Workloads of the beta flows: unlimited data; or as much as possible in 10 s, beside established
+#: alpha flows (HarmGen's bytes downloaded in 10 s, ACM SIGCOMM 2026).
 WORKLOADS = ("long", "short")
 
 _LINK = ("bandwidth_mbps", "queue_bdp", "queue_packets", "qdisc", "loss")
@@ -48,24 +48,23 @@ def experiment(  # noqa: PLR0913 - all by keyword
     Parameters
     ----------
     values : mapping
-        By the names in :mod:`ccbench.raygen.quantities`.
+        Values by the names in :mod:`ccbench.raygen.quantities`.
     alpha, beta : str
-        The new CCA and the one that it may harm, by their Linux names.
+        The new CCA and the CCA that it may harm, by their Linux names.
     duration_s : float
-        Length of each of the two runs in seconds. If the beta flows are short, the runs end with
-        them.
+        Length of each run in seconds; with short beta flows, maximum length, as the runs end with
+        these flows.
     seed : int
-        For everything random in both runs.
+        Seed of both runs.
     noise : iterable of (str, float)
-        Levels in place of the typical ones, by the fields of
-        :class:`~ccbench.experiment.noise.Noise`.
+        Non-typical levels of noise, by the fields of :class:`~ccbench.experiment.noise.Noise`.
     trace : Trace, optional
-        The link, if it has no ``bandwidth_mbps``.
+        Trace of a link without ``bandwidth_mbps``.
 
     Raises
     ------
     InputError
-        If there is no such network; the message names the setting.
+        If the network is impossible; the message names the setting.
 
     Examples
     --------
@@ -88,12 +87,12 @@ def experiment(  # noqa: PLR0913 - all by keyword
     latest_s = max(start_s, values.get("alpha_start_s", 0.0))
     if stop_s is None and latest_s > duration_s / 2:
         name = "beta_start_s" if latest_s == start_s else "alpha_start_s"
-        allowed = f"at most {duration_s / 2:g}, as half of the run is left to measure harm in"
+        allowed = f"at most {duration_s / 2:g}, as harm is measured in the second half of the run"
         raise validation.bad(name, values[name], allowed, "start earlier or run for longer")
     if stop_s is not None and values.get("alpha_start_s", 0.0) >= stop_s:
         allowed = f"below {stop_s:g}, when the short beta flows end"
         raise validation.bad("alpha_start_s", values["alpha_start_s"], allowed, "start earlier")
-    # The base round-trip time is that of the flows that have the shorter one.
+    # The base round-trip time is the shorter one of both sides.
     rtt_ms, ratio = float(values["rtt_ms"]), float(values.get("alpha_rtt_ratio", 1.0))
     shorter_ms = rtt_ms * min(ratio, 1.0)
     with validation.within("alpha: "):
@@ -112,7 +111,7 @@ def experiment(  # noqa: PLR0913 - all by keyword
             extra_rtt_ms=rtt_ms - shorter_ms,
         )
     settings = {name: values[name] for name in _LINK if name in values}
-    if "queue_bdp" in settings:  # the product is with beta's round-trip time
+    if "queue_bdp" in settings:  # relative to the BDP of beta's round-trip time
         settings["queue_bdp"] *= rtt_ms / shorter_ms
     bottleneck = Bottleneck(trace=trace, **settings)
     return Experiment(

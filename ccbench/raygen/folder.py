@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a search leaves behind: a folder of files, each written as a whole or not at all.
+"""Output folder of a search, whose files are written atomically.
 
 =============================  =================================================================
-``search.json``                settings, engine and versions; how far the search has come; when it
-                               is complete, the digest of each other file; its own digest
+``search.json``                settings, engine, versions and progress; after the end of the
+                               search, the digest of each other file; its own digest
 ``results.csv``                one row for each scenario: genes, harm and its parts
-``claims.csv``                 the same for the most harmful ones, run again with fresh seeds
+``claims.csv``                 the same for the most harmful scenarios, run with fresh seeds
 ``worst-1.toml`` to 5          their competing scenarios; ``ccbench run worst-1.toml`` repeats one
-``worst-1-solo.toml`` to 5     what the beta flows had alone
-``worst.png``                  throughput over time in the most harmful one
+``worst-1-solo.toml`` to 5     their solo scenarios of the beta flows
+``worst.png``                  throughput over time in the most harmful scenario
 =============================  =================================================================
 
-The last four are there when the search is complete. What changes a table after that is noticed when
-it is read, and what changes ``search.json`` at any time.
+The last four exist after the end of the search. A later change of a table, and any change of
+``search.json``, is detected when it is read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RESULTS_CSV = "results.csv"
 SEARCH_JSON = "search.json"
 WORST_PNG = "worst.png"
 
-#: What only a complete search has in its description: a digest of each file that it has written.
+#: Key in ``search.json`` with the digests of all files, which only a complete search has.
 _FILES = "files"
 
 
@@ -55,24 +55,24 @@ class Folder:
     Parameters
     ----------
     path : Path
-        Made if it is not there.
+        The folder, which is created if it does not exist.
     identity : mapping
-        What makes a search the same search: its settings, the engine and its version.
+        Identity of the search: its settings, the engine and its version.
 
     Attributes
     ----------
     done : int
-        How many experiments an earlier part of the search has left in it.
+        Number of experiments that an interrupted search has left in the folder.
 
     Raises
     ------
     InputError
-        If the folder holds another search; nothing in it is touched. If it cannot be used.
+        If the folder contains another search, which is not changed, or cannot be used.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
         self.path = path
-        self._identity = json.loads(json.dumps(identity))  # as it reads when it comes back
+        self._identity = json.loads(json.dumps(identity))  # comparable with values read from JSON
         self.done = 0
         self._planned = 0
         self._digests: dict[str, str] = {}
@@ -81,52 +81,53 @@ class Folder:
         try:
             self._check()
         except OSError as error:
-            raise self._unfit("a folder that can be read", explain(error)) from error
+            raise self._invalid("a readable folder", explain(error)) from error
 
     def write_state(self, *, done: int, planned: int) -> None:
-        """Write how far the search has come."""
+        """Write the progress of the search."""
         self._planned = planned
         self._describe(done)
 
     def finish(self) -> None:
-        """Write that the search is complete: from now on its tables are as they are."""
+        """Mark the search as complete, and write the digests of its files."""
         self._describe(self.done, **{_FILES: dict(sorted(self._digests.items()))})
 
     def write_table(self, name: str, table: pd.DataFrame) -> None:
-        """Write a table as it stands, floating-point numbers to the last digit."""
+        """Write a table, with floating-point numbers in full precision."""
         self._write_text(name, table.to_csv(index=False))
 
     def write_claim(self, rank: int, heading: str, experiment: Experiment) -> None:
-        """Write the two scenarios of a claim, the first below a heading of one line."""
+        """Write the two scenarios of a claim, the first with a one-line heading."""
         heading = f"# {heading}\n"
         self._write_text(f"worst-{rank}.toml", heading + experiment.competing.to_toml())
         self._write_text(f"worst-{rank}-solo.toml", experiment.solo.to_toml())
 
     def write_picture(self, figure: Figure) -> None:
-        """Write the picture of the most harmful scenario."""
+        """Write the figure of the most harmful scenario."""
         with self._replacing(WORST_PNG) as temporary:
             figure.savefig(temporary, format="png", dpi=150)
 
     def _check(self) -> None:
-        """Refuse a folder that another search has written to."""
-        found = _read_json(self.path)
-        if found is None:
+        """Check that the folder does not contain another search."""
+        document = _read_json(self.path)
+        if document is None:
             taken = [name for name in (RESULTS_CSV, CLAIMS_CSV) if (self.path / name).exists()]
             if taken:
-                allowed = f"a folder without {taken[0]} of something else"
-                raise self._unfit(allowed, "choose another one")
+                allowed = f"a folder without a {taken[0]} of another program"
+                raise self._invalid(allowed, "choose another folder")
             return
-        if not found:
-            allowed = f"a folder of this very search; its {SEARCH_JSON} cannot be read"
-            raise self._unfit(allowed, "choose another one, or remove it")
-        names = list(_differences(self._identity, found))
+        if not document:
+            allowed = f"a folder of the same search; its {SEARCH_JSON} cannot be read"
+            raise self._invalid(allowed, "choose another folder, or remove it")
+        names = list(_differences(self._identity, document))
         if names:
-            allowed = f"a folder of this very search; its {SEARCH_JSON} differs in"
-            raise self._unfit(f"{allowed} {', '.join(names)}", "choose another one, or remove it")
-        done, planned = (found.get(f"experiments_{name}") for name in ("done", "planned"))
+            allowed = f"a folder of the same search; its {SEARCH_JSON} differs in"
+            step = "choose another folder, or remove it"
+            raise self._invalid(f"{allowed} {', '.join(names)}", step)
+        done, planned = (document.get(f"experiments_{name}") for name in ("done", "planned"))
         self.done = done if isinstance(done, int) else 0
         self._planned = planned if isinstance(planned, int) else 0
-        self._is_finished = _FILES in found
+        self._is_finished = _FILES in document
 
     def _describe(self, done: int, **more: object) -> None:
         counts = {"experiments_done": done, "experiments_planned": self._planned}
@@ -135,7 +136,7 @@ class Folder:
             temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
         self.done, self._is_finished = done, bool(more)
 
-    def _unfit(self, allowed: str, step: str) -> InputError:
+    def _invalid(self, allowed: str, step: str) -> InputError:
         return validation.bad("output folder", str(self.path), allowed, step)
 
     def _write_text(self, name: str, text: str) -> None:
@@ -144,9 +145,9 @@ class Folder:
 
     @contextmanager
     def _replacing(self, name: str) -> Iterator[Path]:
-        """Give a path to write to; what was written there then takes the place of `name`.
+        """Yield a temporary path that replaces the file `name` after the block.
 
-        A search that was complete is no more, so that nobody takes the new one for a changed one.
+        A complete search is first marked as incomplete, as its digests no longer hold.
         """
         if self._is_finished:
             self._describe(self.done)
@@ -161,14 +162,14 @@ class Folder:
                 yield temporary
         except OSError as error:
             message = f"cannot write {explain(error, self.path / name)}"
-            step = "the same command goes on where it stopped"
+            step = "the same command continues the search"
             raise CcbenchError(f"{message}; {step}") from error
 
 
-def _differences(ours: Mapping[str, Any], theirs: object) -> Iterator[str]:
-    """Yield the names of the settings of `ours` that `theirs` lacks or has with other values."""
-    for name, value in ours.items():
-        other = theirs.get(name) if isinstance(theirs, Mapping) else None
+def _differences(expected: Mapping[str, Any], stored: object) -> Iterator[str]:
+    """Yield the names of the settings that are missing or different in `stored`."""
+    for name, value in expected.items():
+        other = stored.get(name) if isinstance(stored, Mapping) else None
         if isinstance(value, Mapping):
             yield from _differences(value, other)
         elif value != other:
@@ -178,20 +179,20 @@ def _differences(ours: Mapping[str, Any], theirs: object) -> Iterator[str]:
 def read_folder(
     path: Path,
 ) -> tuple[SearchConfig, dict[str, Any], pd.DataFrame | None, pd.DataFrame | None]:
-    """Read settings, provenance, experiments and claims; None if there is no such table yet.
+    """Read settings, provenance, experiments and claims; a table is None if it does not exist yet.
 
-    The tables are as they stand, of words.
+    All values of the tables are text.
 
     Raises
     ------
     InputError
-        If there is no search in the folder, or what is there cannot be read.
+        If the folder does not contain a search, or is damaged.
     """
     try:
         document = _read_json(path)
         if document is None:
-            allowed = f"the folder of a search, which holds {SEARCH_JSON}"
-            step = "name the one that `ccbench raygen` has written"
+            allowed = f"the folder of a search, which contains {SEARCH_JSON}"
+            step = "name a folder written by `ccbench raygen`"
             raise validation.bad("folder", str(path), allowed, step)
         if not document:
             allowed = f"a folder with a readable {SEARCH_JSON} (it is damaged)"
@@ -203,8 +204,8 @@ def read_folder(
         experiments, claims = (_read_table(path / name) for name in (RESULTS_CSV, CLAIMS_CSV))
         _check_rows(experiments, document["experiments_done"])
     except ChangedError as error:
-        allowed = f"a folder whose {RESULTS_CSV} and {CLAIMS_CSV} are as they were written"
-        step = f"start the search again, which restores them from the runs ({error})"
+        allowed = f"a folder with unchanged {RESULTS_CSV} and {CLAIMS_CSV}"
+        step = f"start the search again, which restores them from stored runs ({error})"
         raise validation.bad("folder", str(path), allowed, step) from error
     except (OSError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, InputError):
@@ -217,13 +218,13 @@ def read_folder(
 
 
 def _check_rows(experiments: pd.DataFrame | None, done: int) -> None:
-    """Raise a ValueError if rows are missing: the table is written before the number."""
+    """Raise a ValueError if rows are missing, as the table is written before their number."""
     if (0 if experiments is None else len(experiments)) < done:
         raise ValueError(f"{RESULTS_CSV} has fewer rows than the {done} of {SEARCH_JSON}")
 
 
 def _read_json(folder: Path) -> Any:
-    """Return what ``search.json`` holds, None if there is none, False if it is damaged."""
+    """Return the content of ``search.json``, None if it does not exist, False if it is damaged."""
     try:
         return unsealed((folder / SEARCH_JSON).read_bytes())
     except FileNotFoundError:
@@ -235,4 +236,4 @@ def _read_json(folder: Path) -> Any:
 def _read_table(path: Path) -> pd.DataFrame | None:
     if not path.exists():
         return None
-    return pd.read_csv(path, dtype=str, keep_default_na=False)  # a word may be "none"
+    return pd.read_csv(path, dtype=str, keep_default_na=False)  # "none" is a valid value

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Genes: what a search varies, and in which range.
+"""Genes: the quantities that a search varies, with their ranges.
 
-A :class:`Number` has a range, and a scale on which random values and blends are taken; the thesis's
+A :class:`Number` has a range, and a scale on which values are drawn and blended. That of the thesis
 is logarithmic "because CCA behavior varies by factors of change" (Ware section 5.4): doubling the
-bandwidth matters, one Mbit/s more does not. Values are rounded to steps that matter to nobody,
-which makes chromosomes readable and lets equal scenarios be recognised. A :class:`Choice` has a
-list of values, such as the names of queueing disciplines.
+bandwidth matters, adding 1 Mbit/s does not. Values are rounded to irrelevantly small steps, which
+makes chromosomes readable and detects equal scenarios. A :class:`Choice` has a list of values, such
+as the names of queueing disciplines.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["VALUE_FORM", "Choice", "Gene", "Number", "Value", "read_gene", "shown"]
 
-#: What a gene has in one scenario.
+#: Value of a gene in one scenario.
 Value: TypeAlias = "float | str"
 
-#: How numbers are printed, everywhere alike: they were rounded when they were chosen.
+#: Format of printed values, which are already rounded.
 VALUE_FORM = ".12g"
 
-#: More values than this are not told apart, and more decimals than that no number has.
-_MOST_STEPS, _MOST_PLACES = 10**15, 300
+#: Maximum number of distinct values, and maximum number of decimals.
+_MAX_STEPS, _MAX_PLACES = 10**15, 300
 
 _SCALES = '"log", "linear" or "choice"'
 
@@ -49,13 +49,13 @@ class Gene(ABC):
 
     @property
     def unit(self) -> str:
-        """The unit of its values, for people; empty if they have none."""
+        """Unit of the values; empty if they have none."""
         return NUMBERS[self.name].unit if self.name in NUMBERS else ""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many values it has."""
+        """Number of values."""
 
     def random(self, rng: Random) -> Value:
         """Return a random value, uniform on the gene's scale."""
@@ -63,34 +63,34 @@ class Gene(ABC):
 
     @abstractmethod
     def at(self, place: float) -> Value:
-        """Return the value that is `place` (0 to 1) of the way along the gene's scale."""
+        """Return the value at `place` (0 to 1) on the gene's scale."""
 
     @abstractmethod
     def levels(self, count: int) -> tuple[Value, ...]:
         """Return up to `count` values, evenly spaced on the gene's scale from end to end.
 
-        One alone is the middle. All of them if `count` is the :attr:`size` or more.
+        A single level is the middle. If `count` is at least the :attr:`size`, all values.
         """
 
     @abstractmethod
-    def blend(self, ours: Value, theirs: Value, weight: float) -> Value:
-        """Return the value that is `weight` (0 to 1) of the way from `ours` to `theirs`."""
+    def blend(self, first: Value, second: Value, weight: float) -> Value:
+        """Return the value `weight` (0 to 1) of the way from `first` to `second`."""
 
     @abstractmethod
     def moved(self, value: Value, rng: Random, step: float) -> Value:
-        """Return a random neighbour, about `step` (a part of the gene's scale) from `value`."""
+        """Return a random neighbour about `step` (a fraction of the gene's scale) from `value`."""
 
     @abstractmethod
     def includes(self, value: Value) -> bool:
-        """Whether the gene can have this value."""
+        """Return whether the gene can have this value."""
 
     @abstractmethod
     def coordinates(self, value: Value) -> tuple[float, ...]:
-        """Return where `value` lies, as numbers from 0 to 1 by which distances can be taken."""
+        """Return the coordinates of `value`, from 0 to 1, for computing distances."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return the gene as a table of TOML; :func:`read_gene` reads it."""
+        """Return the gene as a TOML table for :func:`read_gene`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,17 +102,17 @@ class Number(Gene):
     name : str
         One of :data:`ccbench.raygen.quantities.NUMBERS`.
     low, high : float
-        Least and greatest value. Equal ones fix the gene.
+        Minimum and maximum. Equal values fix the gene.
     scale : str
         ``"log"`` or ``"linear"``.
     decimals : int, optional
-        Values are rounded to this many; left out, to as many as matter for the quantity, and to
-        more where the range is of smaller numbers.
+        Decimals of values; by default those of the quantity, and more for a range of smaller
+        numbers.
 
     Raises
     ------
     InputError
-        If there is no such number or its range is empty or does not fit its scale.
+        If the quantity does not exist, or its range is empty or does not fit the scale.
 
     Examples
     --------
@@ -157,12 +157,12 @@ class Number(Gene):
 
     @property
     def size(self) -> int:
-        """How many values it has."""
+        """Number of values."""
         steps = (self.high - self.low) * 10.0**self._places
-        return round(min(steps, _MOST_STEPS)) + 1
+        return round(min(steps, _MAX_STEPS)) + 1
 
     def at(self, place: float) -> float:
-        """Return the value that is `place` (0 to 1) of the way along the gene's scale."""
+        """Return the value at `place` (0 to 1) on the gene's scale."""
         start, end = self._ends()
         position = start + place * (end - start)
         value = math.exp(position) if self.scale == "log" else position
@@ -173,45 +173,45 @@ class Number(Gene):
     def levels(self, count: int) -> tuple[Value, ...]:
         """Return up to `count` values, evenly spaced on the gene's scale from low to high.
 
-        One alone is the middle. There are fewer where neighbours are rounded to the same value,
-        and all of them if `count` is the :attr:`size`.
+        A single level is the middle. There are fewer levels if neighbours are rounded to the same
+        value, and all whole numbers if `count` is at least the :attr:`size`.
         """
         if self._quantity.whole and count >= self.size:
             return tuple(range(int(self.low), int(self.high) + 1))
         weights = [i / (count - 1) for i in range(count)] if count > 1 else [0.5]
         return tuple(dict.fromkeys(self.blend(self.low, self.high, w) for w in weights))
 
-    def blend(self, ours: Value, theirs: Value, weight: float) -> float:
-        """Return the value that is `weight` (0 to 1) of the way from `ours` to `theirs`."""
-        first, second = cast("float", ours), cast("float", theirs)
+    def blend(self, first: Value, second: Value, weight: float) -> float:
+        """Return the value `weight` (0 to 1) of the way from `first` to `second`."""
+        start, end = cast("float", first), cast("float", second)
         if self.scale == "linear":
-            return self._rounded(first - weight * (first - second))
-        log_first, log_second = math.log(first), math.log(second)
-        return self._rounded(math.exp(log_first - weight * (log_first - log_second)))
+            return self._rounded(start - weight * (start - end))
+        log_start, log_end = math.log(start), math.log(end)
+        return self._rounded(math.exp(log_start - weight * (log_start - log_end)))
 
     def moved(self, value: Value, rng: Random, step: float) -> float:
-        """Return a random neighbour, normally distributed by `step` times the gene's scale."""
+        """Return a normally distributed neighbour with standard deviation `step` on the scale."""
         (place,) = self.coordinates(value)
         return self.at(min(max(place + rng.gauss(0, step), 0.0), 1.0))
 
     def includes(self, value: Value) -> bool:
-        """Whether it is a number from low to high."""
+        """Return whether `value` is a number from low to high."""
         return isinstance(value, int | float) and self.low <= value <= self.high
 
     def coordinates(self, value: Value) -> tuple[float, ...]:
-        """Return how far along the gene's scale `value` is, 0 to 1: the inverse of :meth:`at`."""
+        """Return the position of `value` on the gene's scale, 0 to 1: the inverse of :meth:`at`."""
         number = cast("float", value)
         start, end = self._ends()
         if self.scale == "linear":
-            position = number + self._quantity.whole / 2  # the middle of its part
+            position = number + self._quantity.whole / 2  # the middle of [n, n + 1)
         elif self._quantity.whole:
-            position = (math.log(number) + math.log(number + 1)) / 2  # likewise
+            position = (math.log(number) + math.log(number + 1)) / 2  # its middle on the log scale
         else:
             position = math.log(number)
         return ((position - start) / (end - start) if end > start else 0.0,)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the gene as a table of TOML, with its unit."""
+        """Return the gene as a TOML table, with its unit."""
         table = {"name": self.name, "low": self.low, "high": self.high, "scale": self.scale}
         if self.decimals is not None:
             table["decimals"] = self.decimals
@@ -230,20 +230,20 @@ class Number(Gene):
         if self._quantity.whole or not finest:
             return usual
         wanted = 1 - math.floor(math.log10(finest))  # two digits of the smallest step
-        return max(usual, min(wanted, _MOST_PLACES))
+        return max(usual, min(wanted, _MAX_PLACES))
 
     def _ends(self) -> tuple[float, float]:
-        """Return where the gene's scale starts and ends."""
-        # Whole number n stands for [n, n + 1), so that on a log scale 1 to 5 are all drawn by the
-        # same law, P(n) ~ log(1 + 1/n). To round would give the two ends half of their due.
+        """Return the start and end of the gene's scale."""
+        # A whole number n stands for [n, n + 1), so that on a log scale P(n) ~ log(1 + 1/n) for all
+        # of 1 to 5. Rounding would halve the probability of both ends.
         high = self.high + self._quantity.whole
         return (math.log(self.low), math.log(high)) if self.scale == "log" else (self.low, high)
 
     def _rounded(self, value: float) -> float:
         if self._quantity.whole and self.scale == "log":
             below = math.floor(value)
-            # The border between two whole numbers is their middle on the log scale: to round at
-            # the plain middle would favour small numbers generation after generation.
+            # Two whole numbers are separated at their middle on the log scale: rounding at the
+            # arithmetic mean would favour small numbers in each generation.
             rounded: float = below if value * value < below * (below + 1) else below + 1
         elif self._quantity.whole:
             rounded = round(value)
@@ -254,19 +254,19 @@ class Number(Gene):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Gene):
-    """One of a few values: words, or numbers between which there is nothing.
+    """One of a list of words or numbers.
 
     Parameters
     ----------
     name : str
         One of :mod:`ccbench.raygen.quantities`.
     values : tuple of str or float
-        What it may be, each once. Numbers are put in ascending order.
+        Distinct values. Numbers are sorted.
 
     Raises
     ------
     InputError
-        If there is no such gene, or it cannot have one of the values.
+        If the quantity does not exist, or a value is invalid.
 
     Examples
     --------
@@ -295,46 +295,47 @@ class Choice(Gene):
 
     @property
     def size(self) -> int:
-        """How many values it has."""
+        """Number of values."""
         return len(self.values)
 
     def at(self, place: float) -> Value:
-        """Return the value whose equal part of the scale `place` (0 to 1) is in."""
+        """Return the value at `place` (0 to 1) on a scale with equal parts for all values."""
         return self.values[min(int(place * self.size), self.size - 1)]
 
     def levels(self, count: int) -> tuple[Value, ...]:
         """Return up to `count` values, evenly spaced in their order."""
         return tuple(dict.fromkeys(self.at((i + 0.5) / count) for i in range(count)))
 
-    def blend(self, ours: Value, theirs: Value, weight: float) -> Value:
-        """Return `ours` or, for a `weight` of half or more, `theirs`: there is nothing between."""
-        return ours if weight < 0.5 else theirs  # noqa: PLR2004
+    def blend(self, first: Value, second: Value, weight: float) -> Value:
+        """Return `first`, or `second` for a `weight` of at least 0.5."""
+        return first if weight < 0.5 else second  # noqa: PLR2004
 
     def moved(self, value: Value, rng: Random, step: float) -> Value:
-        """Return another value with the probability `step`: all are neighbours."""
+        """Return a random value with the probability `step`: all values are neighbours."""
         return rng.choice(self.values) if rng.random() < step else value
 
     def includes(self, value: Value) -> bool:
-        """Whether it is one of the values."""
+        """Return whether `value` is one of the values."""
         return value in self.values
 
     def coordinates(self, value: Value) -> tuple[float, ...]:
-        """Return the place of a number in its order; a word has a coordinate of its own.
+        """Return the position of a number among the values, or one coordinate for each word.
 
-        Two different words are 1 apart, as the ends of a number's range are; whole numbers stand in
-        the middle of their parts of the range, so the ends of few are nearer.
+        The distance between two different words is 1, that between the ends of a number's range.
+        The ends of a :class:`Number` of few whole numbers are closer, as each number is in the
+        middle of its part of the range.
         """
         if self.name in WORDS:
             return tuple(math.sqrt(0.5) * (value == other) for other in self.values)
         return (self.values.index(value) / max(self.size - 1, 1),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the gene as a table of TOML."""
+        """Return the gene as a TOML table."""
         return {"name": self.name, "scale": "choice", "values": list(self.values)}
 
 
 def shown(value: Value) -> str:
-    """Return a gene's value for people: the same in every table, figure and sentence.
+    """Return a gene's value as text for tables, figures and sentences.
 
     Examples
     --------
@@ -345,12 +346,12 @@ def shown(value: Value) -> str:
 
 
 def read_gene(table: Mapping[str, object]) -> Gene:
-    """Make a gene of a table of TOML.
+    """Create a gene from a TOML table.
 
     Raises
     ------
     InputError
-        If it is none; the message names the setting.
+        If the table is invalid; the message names the setting.
 
     Examples
     --------
@@ -373,11 +374,11 @@ def read_gene(table: Mapping[str, object]) -> Gene:
 
 
 def _check_name(name: object) -> None:
-    known = [*NUMBERS, *WORDS]
+    names = [*NUMBERS, *WORDS]
     if not isinstance(name, str):
         raise validation.bad("name", name, "a name", 'write for example name = "rtt_ms"')
-    if name not in known:
-        raise validation.unknown_key(name, known)
+    if name not in names:
+        raise validation.unknown_key(name, names)
 
 
 def _checked(name: str, field: str, value: object) -> Any:

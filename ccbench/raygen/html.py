@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a search: one page that needs nothing else, and its figures as files."""
+"""The report of a search: one self-contained page, and its figures as files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["REPORT_HTML", "report"]
 
 REPORT_HTML = "report.html"
 
-#: Heat maps that every report has, as far as the space has both genes.
+#: Heat maps of every report whose space has both genes.
 _HEAT_MAPS = (
     ("bandwidth_mbps", "rtt_ms"),
     ("queue_bdp", "alpha_flows"),
@@ -29,11 +29,11 @@ _HEAT_MAPS = (
     ("queue_packets", "alpha_flows"),
     ("queue_packets", "beta_flows"),
 )
-#: Searches can be compared if they agree in these settings.
+#: Settings in which comparable searches must agree.
 _COMPARABLE = ("alpha", "beta", "duration_s", "space")
 
 
-def report(  # noqa: PLR0913 - choices that are independent, all by keyword
+def report(  # noqa: PLR0913 - independent options, all by keyword
     folder: str | Path,
     path: str | Path | None = None,
     *,
@@ -47,40 +47,41 @@ def report(  # noqa: PLR0913 - choices that are independent, all by keyword
     Parameters
     ----------
     folder : path
-        What the search has left, see :mod:`ccbench.raygen.folder`. It need not be finished.
+        Folder of the search, which may be unfinished; see :mod:`ccbench.raygen.folder`.
     path : path, optional
-        The page; left out, ``report.html`` in `folder`.
+        File of the page; by default ``report.html`` in `folder`.
     baselines : iterable of path
-        Folders of other searches of the same kind, to be compared with.
+        Folders of other searches with the same CCAs, duration and space to compare with.
     heatmaps : iterable of (str, str)
-        Pairs of genes over which harm is drawn, besides bandwidth and round-trip time, and queue
-        and numbers of flows.
+        Pairs of genes for further heat maps, in addition to bandwidth and round-trip time, and
+        queue and numbers of flows.
     engine, store
-        As in :func:`ccbench.emulate.run`: where the runs come from that are drawn.
+        Engine and store of the drawn runs; see :func:`ccbench.emulate.run`.
 
     Returns
     -------
     tuple of Path
-        The page, then the figures: each as SVG and PNG in the folder ``figures`` beside the page.
-        The page has them within it and needs no other file. The same search gives the same bytes.
+        The page, then the figures as SVG and PNG in the folder ``figures`` beside the page. The
+        page is self-contained. The same search gives the same bytes.
 
     Raises
     ------
     InputError
-        If there is no search in a folder, a baseline is of another kind, or there is no such gene.
+        If a folder does not contain a search, a baseline is not comparable, or a gene does not
+        exist.
     CcbenchError
         If no scenario has been measured yet.
 
     Examples
     --------
     >>> from ccbench import raygen
-    >>> _ = raygen.search(config, output_dir="found")  # doctest: +SKIP
-    >>> report("found", heatmaps=[("rtt_ms", "queue_bdp")])[0].name  # doctest: +SKIP
+    >>> _ = raygen.search(config, output_dir="search")  # doctest: +SKIP
+    >>> report("search", heatmaps=[("rtt_ms", "queue_bdp")])[0].name  # doctest: +SKIP
     'report.html'
     """
     folder = Path(folder)
     result = SearchResult.load(folder)
-    # What draws takes most of a second to import: who named a wrong folder need not wait for it.
+    # Imports matplotlib, after the check of the folder.
     from ccbench.raygen.figures import check_heat_map, predictor_of  # noqa: PLC0415
     from ccbench.raygen.page.cards import cards_of  # noqa: PLC0415
     from ccbench.raygen.page.pictures import (  # noqa: PLC0415
@@ -96,7 +97,7 @@ def report(  # noqa: PLR0913 - choices that are independent, all by keyword
     for x, y in pairs:
         check_heat_map(result.config.space, x, y)
     if result.experiments["relative_harm"].isna().all():
-        raise CcbenchError(f"no scenario of {folder} has been measured yet: let the search go on")
+        raise CcbenchError(f"no scenario of {folder} has been measured yet: continue the search")
 
     path = folder / REPORT_HTML if path is None else Path(path)
     pictures = Pictures(path.parent / FIGURES)
@@ -111,16 +112,16 @@ def report(  # noqa: PLR0913 - choices that are independent, all by keyword
 
 
 def _baseline(result: SearchResult, folder: Path) -> tuple[str, SearchResult]:
-    """Read a search to be compared with; return it and its name."""
+    """Read a baseline and check that it is comparable; return its name and result."""
     other = SearchResult.load(folder)
     for name in _COMPARABLE:
-        ours, theirs = getattr(result.config, name), getattr(other.config, name)
-        if ours != theirs:
+        expected, actual = getattr(result.config, name), getattr(other.config, name)
+        if actual != expected:
             if name == "space":
                 allowed = "the folder of a search of the same space"
             else:
-                allowed = f"the folder of a search with {name} = {ours!r}, not {theirs!r}"
-            raise validation.bad("baseline", str(folder), allowed, "name another one, or none")
+                allowed = f"the folder of a search with {name} = {expected!r}, not {actual!r}"
+            raise validation.bad("baseline", str(folder), allowed, "name another search")
     return f"{other.config.strategy} ({folder})", other
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of harm in experiments that run side by side."""
+"""Measurements of harm in parallel experiments."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _Key = TypeVar("_Key")
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Generic[_Key]):
-    """What became of an experiment.
+    """The outcome of an experiment.
 
     Attributes
     ----------
     key
-        Which it is.
+        Key of the experiment.
     harm : HarmResult or None
-        The harm; None if it failed.
+        The harm; None if the experiment failed.
     error : str
-        Why it failed; empty if it did not.
+        Reason of the failure; empty without one.
     """
 
     key: _Key
@@ -48,27 +48,27 @@ def measured(
     *,
     on_run: Callable[[Scenario], None],
 ) -> Iterator[Measured[_Key]]:
-    """Run experiments and yield each as soon as it is complete, or cannot be any more.
+    """Run experiments and yield each outcome as soon as it is complete or has failed.
 
     Parameters
     ----------
     experiments : mapping
-        By keys of the caller's.
+        Experiments by arbitrary keys.
     run_many : callable
-        What runs their scenarios; equal ones are run once.
+        Function that runs the scenarios; equal scenarios are run once.
     on_run : callable
-        Is called with each scenario that is done or has failed.
+        Called with each finished or failed scenario.
     """
-    needs = {key: (one.solo, one.competing) for key, one in experiments.items()}
-    for one in gather(needs, run_many, on_run=on_run):
-        if one.error is not None:
-            yield Measured(key=one.key, error=str(one.error))
+    needs = {key: (each.solo, each.competing) for key, each in experiments.items()}
+    for gathered in gather(needs, run_many, on_run=on_run):
+        if gathered.error is not None:
+            yield Measured(key=gathered.key, error=str(gathered.error))
         else:
-            yield _measured(one.key, experiments[one.key], *one.runs)
+            yield _measured(gathered.key, experiments[gathered.key], *gathered.runs)
 
 
 def _measured(key: _Key, experiment: Experiment, solo: Run, competing: Run) -> Measured[_Key]:
     try:
         return Measured(key=key, harm=measure(solo, competing, experiment.measured_s))
-    except InputError as error:  # the runs are to blame, not what the user wrote
+    except InputError as error:  # caused by the runs, not by the user's input
         return Measured(key=key, error=str(error))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a search will do, and how long that will take: without doing it."""
+"""Plan of a search with its expected time."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ __all__ = ["Plan", "plan"]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a search will do.
+    """The number of runs of a search and their expected time.
 
     Attributes
     ----------
     generations : tuple of int
-        How many scenarios each generation tries.
+        Number of scenarios in each generation.
     scenarios : int
-        How many that are in all.
+        Total number of scenarios.
     runs : int
-        The most runs: a solo and a competing one for each scenario and seed, with those of the most
-        harmful ones that are run again. Scenarios that are alike in some way share runs.
+        Maximum number of runs: a solo and a competing run for each scenario and seed, including the
+        further and fresh seeds. Scenarios can share runs.
     stored : int
-        How many runs of the first generation, which alone is known, the store has.
+        Number of stored runs of the first generation; later generations are not known yet.
     virtual_hours : float
-        Length of all runs in hours of their own time; in real time they would take so long.
+        Length of all runs in hours of virtual time: their duration in real time.
     core_hours : float
-        How long one core is expected to take for those that are not stored, in hours.
+        Expected time of the runs that are not stored on one core, in hours.
     """
 
     generations: tuple[int, ...]
@@ -54,14 +54,14 @@ def plan(
     engine: str | Engine = "kernel",
     store: Store | None = emulate.DEFAULT_STORE,
 ) -> Plan:
-    """Say what a search will do, and how long it takes by the runs that this machine has made.
+    """Plan a search, and estimate its time from previous runs on this machine.
 
-    If it has made none, it makes part of one.
+    Without previous runs, part of a run is made.
 
     Raises
     ------
     InputError
-        If the engine cannot run such scenarios.
+        If the engine cannot run the scenarios.
 
     Examples
     --------
@@ -77,12 +77,12 @@ def plan(
         for candidate in strategy.ask()
         for seed in config.seeds(candidate.chromosome)
     ]
-    known = list(dict.fromkeys(s for e in first for s in (e.solo, e.competing)))
+    scenarios = list(dict.fromkeys(s for e in first for s in (e.solo, e.competing)))
     runs = config.most_runs()
-    # Later generations are taken to be like the first.
-    mean_s = sum(scenario.duration_s for scenario in known) / len(known)
-    mean_run_s = emulate.measured_s(known, resolved) / len(known)
-    stored = [s for s in known if store is not None and store.has(s, resolved)]
+    # Later generations are assumed to resemble the first.
+    mean_s = sum(scenario.duration_s for scenario in scenarios) / len(scenarios)
+    mean_run_s = emulate.measured_s(scenarios, resolved) / len(scenarios)
+    stored = [s for s in scenarios if store is not None and store.has(s, resolved)]
     left_s = runs * mean_run_s - emulate.measured_s(stored, resolved)
     return Plan(
         generations=strategy.sizes,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress of a search, and the bar that shows it."""
+"""Progress of a search and its progress bar."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ __all__ = ["Progress", "shown"]
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Progress of a search: sent at its start and whenever a run is finished.
+    """Progress of a search, reported at its start and after each run.
 
     Attributes
     ----------
     done, planned, failed : int
-        Scenarios that were tried, that will be, and that were tried and failed.
+        Numbers of completed, planned and failed scenarios; completed ones include failed ones.
     generation, generations : int
-        The one being run, from 1, and how many there will be.
+        Current generation, from 1, and total number.
     confirming : bool
-        Whether all were tried, and the most harmful are run again with fresh seeds.
+        Whether the search is over, and the most harmful scenarios are run with fresh seeds.
     fraction : float
-        Share of the expected work that is done, 0 to 1. It never falls.
+        Completed fraction of the expected work, 0 to 1; it never decreases.
     left_s : float or None
-        Expected wall time that is left, in seconds; None until enough runs have shown how fast this
-        machine is.
+        Expected remaining wall time in seconds; None until enough runs have shown the speed of this
+        machine.
     best : Evaluation or None
-        The most harmful so far; one that failed only if all have. Its harm may fall, as it is
-        measured again.
+        The most harmful scenario so far; a failed one only if all have failed. Its harm may
+        decrease as it is measured again.
     """
 
     done: int
@@ -52,7 +52,7 @@ class Progress:
 
 @contextmanager
 def shown(on_progress: Callable[[Progress], None] | None) -> Iterator[Callable[[Progress], None]]:
-    """Give `on_progress`, or without it, while the block lasts, one that moves a bar."""
+    """Yield `on_progress`, or by default a function that updates a progress bar."""
     if on_progress is not None:
         yield on_progress
         return
@@ -69,8 +69,8 @@ def shown(on_progress: Callable[[Progress], None] | None) -> Iterator[Callable[[
                 task,
                 completed=now.fraction,
                 left_s=now.left_s,
-                description="running the worst again" if now.confirming else generation,
-                state=f"{now.done}/{now.planned} tried{failed}{harm}",
+                description="confirming the worst" if now.confirming else generation,
+                state=f"{now.done}/{now.planned} networks{failed}{harm}",
             )
 
         yield show

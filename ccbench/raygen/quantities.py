@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a gene can be: the quantities of a scenario that a search may vary.
+"""Quantities of a scenario that a search can vary.
 
 ==================  ======================================================================
-``bandwidth_mbps``  rate of the link
-``trace``           instead of it: a link of varying rate, by the name of its trace
+``bandwidth_mbps``  link rate
+``trace``           name of a trace of a link of varying rate, instead of ``bandwidth_mbps``
 ``rtt_ms``          base round-trip time of the beta flows
-``queue_bdp``       room in the queue as a multiple of the bandwidth-delay product
-``queue_packets``   instead of it: in packets
-``alpha_flows``     number of alpha flows (left out: 1)
-``beta_flows``      number of beta flows (left out: 1)
-``alpha_start_s``   when the alpha flows start (left out: 0)
-``beta_start_s``    when the beta flows start (left out: 0, or in the middle if they are short)
+``queue_bdp``       queue capacity as a multiple of the bandwidth-delay product
+``queue_packets``   queue capacity in packets, instead of ``queue_bdp``
+``alpha_flows``     number of alpha flows (default: 1)
+``beta_flows``      number of beta flows (default: 1)
+``alpha_start_s``   start of the alpha flows (default: 0)
+``beta_start_s``    start of the beta flows (default: 0; the middle of the run for short flows)
 ``alpha_rtt_ratio`` base round-trip time of the alpha flows as a multiple of the beta flows'
-``loss``            probability that a packet is lost at random
+``loss``            probability of random packet loss
 ``qdisc``           queueing discipline of the bottleneck
-``workload``        what the beta flows send: ``"long"`` or ``"short"``
+``workload``        workload of the beta flows: ``"long"`` or ``"short"``
 ==================  ======================================================================
 """
 
@@ -39,14 +39,13 @@ class Quantity:
     Attributes
     ----------
     unit : str
-        For people.
     limits : Range
-        What it may be at all; what else is wrong with a network, the scenario says.
+        Allowed values; the scenario checks further constraints.
     example : float
     decimals : int
-        Values are rounded to this many, unless a gene wants it otherwise.
+        Default number of decimals of values.
     whole : bool
-        Whether it counts something.
+        Whether values are whole numbers.
     """
 
     unit: str
@@ -60,7 +59,7 @@ _ABOVE_0 = Range(0, low_open=True)
 _COUNT = Range(1, 100_000)
 _START = Range(0, 1_000_000)
 
-#: The numbers that may be genes.
+#: Numeric quantities.
 NUMBERS: Mapping[str, Quantity] = MappingProxyType(
     {
         "bandwidth_mbps": Quantity(unit="Mbit/s", limits=_ABOVE_0, example=100, decimals=1),
@@ -76,7 +75,7 @@ NUMBERS: Mapping[str, Quantity] = MappingProxyType(
     }
 )
 
-#: The words that may be genes, with an example of each.
+#: Quantities whose values are words, with an example of each.
 WORDS: Mapping[str, str] = MappingProxyType(
     {"qdisc": "droptail", "trace": "cellular.trace", "workload": "long"}
 )
@@ -98,7 +97,7 @@ _NAMES = {
 
 
 def quantity_words(name: str, alpha: str, beta: str) -> str:
-    """Return the name of a quantity for people; `alpha` and `beta` are the two kinds of flows.
+    """Return the name of a quantity in words, with the names of both CCAs.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims that cannot be told apart: which differences between noisy means are more than noise."""
+"""Significance of differences between claims."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
     from ccbench.base.estimate import Estimate
 
-__all__ = ["groups", "told_apart"]
+__all__ = ["groups", "significant_pairs"]
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def groups(estimates: Sequence[Estimate]) -> tuple[str, ...]:
-    """Return letters for each mean: two that share a letter cannot be told apart.
+    """Return letters for each mean: means that share a letter do not differ significantly.
 
     This is a compact letter display (Piepho, Journal of Computational and Graphical Statistics 13
-    (2004)). Letters are given in the order of the means that they begin with.
+    (2004)). Letters are in the order of the first mean of each group.
 
     Parameters
     ----------
     estimates : sequence of Estimate
-        Each of independent measurements; a handful, as the time doubles with each.
+        Estimates from independent measurements; a handful, as the time doubles with each.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def groups(estimates: Sequence[Estimate]) -> tuple[str, ...]:
     >>> groups([*alike, Estimate((0.10, 0.11, 0.12))])
     ('a', 'a', 'b')
     """
-    apart = told_apart(estimates)
+    apart = significant_pairs(estimates)
     cliques: list[set[int]] = []
     for size in range(len(estimates), 0, -1):
         for some in map(set, itertools.combinations(range(len(estimates)), size)):
@@ -50,37 +50,39 @@ def groups(estimates: Sequence[Estimate]) -> tuple[str, ...]:
     )
 
 
-def told_apart(estimates: Sequence[Estimate]) -> set[tuple[int, int]]:
-    """Return the pairs whose means differ by more than noise, as positions, the lower first.
+def significant_pairs(estimates: Sequence[Estimate]) -> set[tuple[int, int]]:
+    """Return the pairs of indices, in ascending order, whose means differ significantly.
 
-    By Welch's test, and Holm's correction for the number of pairs: the probability that any pair of
-    equal truth is returned is at most 5 %. Means of single measurements are never told apart.
+    Uses Welch's test with Holm's correction for the number of pairs: the probability of returning
+    any pair with equal true means is at most 5 %. Means of single measurements never differ
+    significantly.
 
     Examples
     --------
     >>> from ccbench.base.estimate import Estimate
-    >>> sorted(told_apart([Estimate((0.3, 0.4)), Estimate((0.3, 0.3)), Estimate((0.1, 0.1))]))
+    >>> estimates = [Estimate((0.3, 0.4)), Estimate((0.3, 0.3)), Estimate((0.1, 0.1))]
+    >>> sorted(significant_pairs(estimates))
     [(1, 2)]
     """
-    chances = {
+    p_values = {
         (i, j): _welch(estimates[i], estimates[j])
         for i, j in itertools.combinations(range(len(estimates)), 2)
     }
-    found = set()
+    significant = set()
     for left, pair in zip(
-        range(len(chances), 0, -1), sorted(chances, key=chances.__getitem__), strict=True
+        range(len(p_values), 0, -1), sorted(p_values, key=p_values.__getitem__), strict=True
     ):
-        if chances[pair] > (1 - CONFIDENCE) / left:
+        if p_values[pair] > (1 - CONFIDENCE) / left:
             break
-        found.add(pair)
-    return found
+        significant.add(pair)
+    return significant
 
 
 def _welch(one: Estimate, other: Estimate) -> float:
-    """Return the probability of so large a difference if both means are equal (two-sided)."""
-    from scipy import special  # noqa: PLC0415 - a tenth of a second, for comparisons alone
+    """Return the two-sided p-value of Welch's test."""
+    from scipy import special  # noqa: PLC0415 - takes a tenth of a second
 
-    if min(one.repetitions, other.repetitions) < 2:  # noqa: PLR2004 - one value has no spread
+    if min(one.repetitions, other.repetitions) < 2:  # noqa: PLR2004 - one value has no variance
         return 1.0
     variances = [e.deviation**2 / e.repetitions for e in (one, other)]
     difference = abs(one.mean - other.mean)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a search finds."""
+"""Results of a search."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchResult", "claims_table", "experiments_table"]
 
-#: The interval of a claim.
+#: Columns of the confidence interval of a claim.
 _BOUNDS = ("relative_harm_low", "relative_harm_high")
 
-#: Columns that a table for people does without.
-_FOR_MACHINES = (
+#: Columns that the printed table of claims omits.
+_OMITTED = (
     *("number", "generation", "parents", "absolute_harm", "expected_harm", "jain", "from_s"),
     *("to_s", "converged_at_s", "seeds", "error", "solo_key", "competing_key"),
     *("relative_harm_sd", "relative_harm_min", "relative_harm_max"),
@@ -38,30 +38,29 @@ _FOR_MACHINES = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SearchResult:
-    """All that a search has tried, and what it claims.
+    """The experiments and claims of a search.
 
     Attributes
     ----------
     config : SearchConfig
-        Its settings.
     experiments : DataFrame
-        One row for each scenario that was tried, in the order of proposal: ``number`` (from 0),
+        One row for each proposed scenario, in order of proposal: ``number`` (from 0),
         ``generation`` (from 1), ``parents`` (their numbers), ``relative_harm`` (the mean over all
-        its seeds in the search, NaN if a run failed), the standard deviation of single seeds
+        seeds in the search, NaN if a run failed), the standard deviation of single seeds
         ``relative_harm_sd``, ``relative_harm_min`` and ``_max``, ``absolute_harm``,
         ``expected_harm``, a column for each gene, ``queue_packets``, ``solo_mbps``,
         ``competing_mbps`` and ``alpha_mbps`` (sums over flows), ``jain``, ``from_s`` and ``to_s``
-        (what was measured), ``converged_at_s``, ``repetitions`` (number of seeds), ``seeds``,
-        ``error`` (why it failed), ``solo_key`` and ``competing_key`` (of the first seed's
+        (the measured interval), ``converged_at_s``, ``repetitions`` (number of seeds), ``seeds``,
+        ``error`` (reason of a failure), ``solo_key`` and ``competing_key`` (of the first seed's
         scenarios).
     claims : DataFrame
         One row for each of the most harmful scenarios, run again with fresh seeds: ``rank`` (from
-        1, by the mean of the fresh seeds), ``group`` (claims that share a letter cannot be told
-        apart, see :mod:`ccbench.raygen.ranking`), ``found_harm`` (the mean in the search),
-        ``relative_harm_low`` and ``_high`` (confidence intervals of the mean that hold together
-        with 95 %) and the columns of `experiments`. Empty if the search has not come to its end.
+        1, by the mean over the fresh seeds), ``group`` (claims that share a letter do not differ
+        significantly, see :mod:`ccbench.raygen.ranking`), ``found_harm`` (the mean in the search),
+        ``relative_harm_low`` and ``_high`` (simultaneous 95 % confidence intervals of the mean) and
+        the columns of `experiments`. Empty for an unfinished search.
     provenance : mapping
-        What made it: ccbench's version, the engine and its version.
+        Versions of ccbench and the engine.
 
     Examples
     --------
@@ -77,18 +76,18 @@ class SearchResult:
 
     @classmethod
     def load(cls, folder: str | Path) -> SearchResult:
-        """Read what a search has left in its folder, also one that has not come to its end.
+        """Read the folder of a search, which may be unfinished.
 
         Raises
         ------
         InputError
-            If there is no search in it, or what is there cannot be read.
+            If the folder does not contain a search, or is damaged.
 
         Examples
         --------
         >>> from ccbench import raygen
-        >>> _ = raygen.search(config, output_dir="found")  # doctest: +SKIP
-        >>> SearchResult.load("found").worst()  # doctest: +SKIP
+        >>> _ = raygen.search(config, output_dir="search")  # doctest: +SKIP
+        >>> SearchResult.load("search").worst()  # doctest: +SKIP
         """
         config, provenance, experiments, claims = read_folder(Path(folder))
         try:
@@ -96,32 +95,32 @@ class SearchResult:
             claims = _typed(claims, claims_table(config, (), ()))
             _check(experiments, claims)
         except (KeyError, OverflowError, ValueError) as error:
-            allowed = f"a folder whose {RESULTS_CSV} and {CLAIMS_CSV} are as they were written"
+            allowed = f"a folder with unchanged {RESULTS_CSV} and {CLAIMS_CSV}"
             step = f"repeat the search ({error})"
             raise validation.bad("folder", str(folder), allowed, step) from error
         return cls(config=config, experiments=experiments, claims=claims, provenance=provenance)
 
     @property
     def networks(self) -> int:
-        """Number of different scenarios that were tried: a proposal may be a copy of an earlier."""
+        """Number of distinct proposed scenarios."""
         return len(self.experiments.drop_duplicates([g.name for g in self.config.space.genes]))
 
     @property
     def failed(self) -> pd.DataFrame:
-        """The experiments that failed, with the reason in ``error``."""
+        """Failed experiments, with the reason in ``error``."""
         return self.experiments[self.experiments["error"] != ""]
 
     def worst(self, n: int = CLAIMED) -> pd.DataFrame:
-        """Return the `n` different scenarios of `experiments` with most harm, the worst first."""
+        """Return the `n` distinct scenarios with the greatest harm, in descending order."""
         return ranked(self.config.space, self.experiments).head(n)
 
     def experiment(self, number: int, seed: int | None = None) -> Experiment:
-        """Return the experiment of this number, with its first seed in the search or another one.
+        """Return the experiment with this number, by default with its first seed in the search.
 
         Raises
         ------
         InputError
-            If there is none of this number.
+            If the number does not exist.
 
         Examples
         --------
@@ -132,7 +131,7 @@ class SearchResult:
         return self.config.experiment(self.config.space.chromosome(row), seed)
 
     def describe(self, number: int) -> str:
-        """Return the scenario of this number in one line for people.
+        """Return a one-line description of the scenario with this number.
 
         Examples
         --------
@@ -143,12 +142,12 @@ class SearchResult:
         return self.config.describe(self.config.space.chromosome(row))
 
     def claimed(self, rank: int) -> Experiment:
-        """Return the experiment of the claim of this rank, with the first of its fresh seeds.
+        """Return the experiment of the claim with this rank, with the first of its fresh seeds.
 
         Raises
         ------
         InputError
-            If there is no claim of this rank, as before the end of a search.
+            If there is no such claim, for example in an unfinished search.
 
         Examples
         --------
@@ -158,11 +157,11 @@ class SearchResult:
         return self.experiment(number, self.config.fresh_seeds(number)[0])
 
     def top_table(self) -> pd.DataFrame:
-        """Return the `claims` as a table for people, indexed by rank from 1."""
-        return self.claims.set_index("rank").drop(columns=list(_FOR_MACHINES))
+        """Return the main columns of `claims`, indexed by rank from 1."""
+        return self.claims.set_index("rank").drop(columns=list(_OMITTED))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return settings, provenance and claims as plain values (JSON-able, but for NaN)."""
+        """Return settings, provenance and claims as plain values (JSON-able except for NaN)."""
         return {
             "config": self.config.to_dict(),
             "provenance": dict(self.provenance),
@@ -182,26 +181,26 @@ class SearchResult:
 
 
 def _row(name: str, value: int, table: pd.DataFrame) -> dict[Any, Any]:
-    """Return the row that has this value in a column of different ones."""
-    found: list[dict[Any, Any]] = table[table[name] == value].to_dict("records")
-    if not found:
+    """Return the row with this value in a column of unique values."""
+    rows: list[dict[Any, Any]] = table[table[name] == value].to_dict("records")
+    if not rows:
         numbers = table[name].tolist()
         allowed = f"{min(numbers)} to {max(numbers)}" if numbers else "left out: there is none yet"
-        raise validation.bad(name, value, allowed, f"look it up in the column {name}")
-    return found[0]
+        raise validation.bad(name, value, allowed, f"choose a value in the column {name}")
+    return rows[0]
 
 
 def experiments_table(config: SearchConfig, evaluations: Iterable[Evaluation]) -> pd.DataFrame:
-    """Return one row per evaluation in the order of proposal, see :attr:`Evaluation.row`."""
+    """Return one row per evaluation in order of proposal; see :attr:`Evaluation.row`."""
     ordered = sorted(evaluations, key=lambda e: e.candidate.number)
     return _table(config, [evaluation.row for evaluation in ordered])
 
 
 def claims_table(
-    config: SearchConfig, found: Iterable[Evaluation], fresh: Iterable[Evaluation]
+    config: SearchConfig, evaluations: Iterable[Evaluation], fresh: Iterable[Evaluation]
 ) -> pd.DataFrame:
-    """Return one row for each claim, ranked by what the fresh seeds showed."""
-    searched = {evaluation.candidate.number: evaluation.relative for evaluation in found}
+    """Return one row for each claim, ranked by the mean harm over the fresh seeds."""
+    searched = {evaluation.candidate.number: evaluation.relative for evaluation in evaluations}
     ranked = sorted(fresh, key=lambda e: e.rank)
     measured = [evaluation.harm for evaluation in ranked if not evaluation.error]
     letters = iter(groups(measured))
@@ -221,7 +220,7 @@ def claims_table(
 
 
 def _table(config: SearchConfig, rows: list[dict[str, Any]], **more: object) -> pd.DataFrame:
-    """Make a table that has all columns, of their types, even without rows."""
+    """Return a table with all columns and their types, even without rows."""
     if rows:
         return pd.DataFrame(rows)
     chromosome = tuple(gene.at(0.0) for gene in config.space.genes)
@@ -237,26 +236,26 @@ def _table(config: SearchConfig, rows: list[dict[str, Any]], **more: object) -> 
 
 
 def _check(experiments: pd.DataFrame, claims: pd.DataFrame) -> None:
-    """Raise a ValueError if tables that were read are not what a search writes."""
-    # While a search runs, some may be missing between those that are done.
+    """Raise a ValueError if tables that were read are inconsistent."""
+    # In an unfinished search, numbers may be missing.
     if not (experiments["number"].is_monotonic_increasing and experiments["number"].is_unique):
         raise ValueError(f"the rows of {RESULTS_CSV} are not in order")
     if list(claims["rank"]) != list(range(1, len(claims) + 1)):
         raise ValueError(f"a row of {CLAIMS_CSV} is missing")
     for name, table in ((RESULTS_CSV, experiments), (CLAIMS_CSV, claims)):
         if not table["number"].isin(experiments["number"]).all():
-            raise ValueError(f"{name} has a number that no experiment has")
-        fine = table[table["error"] == ""]
-        absolute, expected = fine["absolute_harm"], fine["expected_harm"]
-        relative = fine["relative_harm"]
+            raise ValueError(f"{name} has a number without an experiment")
+        valid = table[table["error"] == ""]
+        absolute, expected = valid["absolute_harm"], valid["expected_harm"]
+        relative = valid["relative_harm"]
         possible = absolute.le(1) & expected.le(1) & (absolute - expected - relative).abs().le(1e-9)
         if not possible.all():
-            number = fine["number"][~possible].iloc[0]
-            raise ValueError(f"the harm of number {number} in {name} is not possible")
+            number = valid["number"][~possible].iloc[0]
+            raise ValueError(f"the harm of number {number} in {name} is impossible")
 
 
 def _typed(words: pd.DataFrame | None, empty: pd.DataFrame) -> pd.DataFrame:
-    """Give a table that was read the types of one that was made; Python reads floats exactly."""
+    """Convert a table of text to the types of `empty`; Python parses floats exactly."""
     if words is None:
         return empty
     numbers = empty.select_dtypes("number").columns

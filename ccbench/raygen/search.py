@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search: has scenarios run side by side, and keeps what comes out."""
+"""The search: runs proposed scenarios in parallel and collects their harm."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = ["search"]
 
-#: The table of results is written when this many seconds have passed since it was written last.
+#: Minimum interval between two writes of the table of results, in seconds.
 _WRITE_EVERY_S = 5.0
 
 
-def search(  # noqa: PLR0913 - all but the settings are about where and how it runs
+def search(  # noqa: PLR0913 - settings of the execution, all by keyword
     config: SearchConfig | None = None,
     *,
     strategy: str | Strategy | None = None,
@@ -54,42 +54,41 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
 ) -> SearchResult:
     """Search for the scenarios in which alpha harms beta most (Ware section 5.4).
 
-    The result depends on the settings and the engine alone, not on the number of jobs nor on which
-    run is finished first. As every run is kept in the store, a search that was interrupted goes on
-    where it stopped when it is started again. A scenario whose runs fail is noted with the reason,
-    and tried again if the search is started again.
+    The result depends only on the settings and the engine, not on the number of jobs or the order
+    in which runs finish. As runs are stored, an interrupted search continues when it is started
+    again. A scenario whose runs fail is recorded with the reason, and repeated when the search is
+    started again.
 
-    Each scenario has seeds of its own. After each generation the most harmful ones are run with a
-    further seed, and at the end the claims with fresh ones: see :mod:`ccbench.raygen.selection`.
+    Each scenario has its own seeds. After each generation, the most harmful scenarios are run with
+    a further seed, and at the end the claims with fresh seeds: see :mod:`ccbench.raygen.selection`.
 
     Parameters
     ----------
     config : SearchConfig, optional
-        What to search for. Left out, `settings` are those of a :class:`SearchConfig`.
+        Settings of the search; by default `settings`.
     strategy : str or Strategy, optional
-        A strategy of one's own, at its beginning, which takes the place of the one of `config`:
-        its `sizes` are the budget, its `name` is part of the search's identity. Without `config`
-        also the name of a strategy.
+        A new object of a user's strategy, which replaces that of `config`: its `sizes` are the
+        budget, its `name` is part of the search's identity. Without `config`, also the name of a
+        strategy.
     engine, store, executor, jobs
-        What runs the scenarios, where runs are kept, and how many run side by side: see
-        :func:`ccbench.emulate.run_many`.
+        See :func:`ccbench.emulate.run_many`.
     output_dir : path, optional
-        Folder for the results, see :mod:`ccbench.raygen.folder`; it is kept up to date all the
-        time. Left out, nothing is written.
+        Folder for the results, which is updated during the search, see
+        :mod:`ccbench.raygen.folder`; by default nothing is written.
     on_progress : callable, optional
-        Gets a :class:`Progress` now and then. Left out, a bar is shown in notebooks and terminals.
+        Called with a :class:`Progress` from time to time; by default notebooks and terminals show
+        a progress bar.
     **settings
-        As in ``search(alpha="bbr", beta="cubic", budget=300)``.
+        Fields of a :class:`SearchConfig`, as in ``search(alpha="bbr", beta="cubic", budget=300)``.
 
     Returns
     -------
     SearchResult
-        All experiments, and the claims.
 
     Raises
     ------
     InputError
-        If a setting is out of range, the engine cannot run such scenarios, or `output_dir` holds
+        If a setting is out of range, the engine cannot run the scenarios, or `output_dir` contains
         another search.
     EngineError
         If all scenarios of the first generation fail.
@@ -109,7 +108,7 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
         config = SearchConfig(**settings)
     elif settings:
         given = ", ".join(settings)
-        raise validation.bad("settings", given, "left out beside config", "put them into config")
+        raise validation.bad("settings", given, "left out with config", "move them into config")
     if strategy is None or isinstance(strategy, str):
         strategy = config.new_strategy()
     else:
@@ -147,7 +146,7 @@ def search(  # noqa: PLR0913 - all but the settings are about where and how it r
 
 
 class _Search:
-    """A search under way."""
+    """A running search."""
 
     def __init__(  # noqa: PLR0913 - the parts of a search, all by keyword
         self,
@@ -168,17 +167,17 @@ class _Search:
         self._planned = sum(strategy.sizes)
         self._generation = 0
         self._confirming = False
-        self._to_come = config.most_runs(strategy.sizes) // 2
+        self._remaining = config.most_runs(strategy.sizes) // 2
         self._evaluations: dict[Candidate, Evaluation] = {}
         self._written_s = -math.inf
 
     def complete(self) -> tuple[list[Evaluation], list[Evaluation]]:
-        """Search until the budget is used up, run the most harmful again, and return both."""
+        """Run all generations and confirm the worst; return all and the fresh evaluations."""
         self._write()
         while candidates := self._strategy.ask():
             self._generation += 1
             check_proposals(candidates, self._config.space, first=len(self._evaluations))
-            self._try(candidates)
+            self._evaluate(candidates)
             generation = [self._evaluations[candidate] for candidate in candidates]
             if all(evaluation.error for evaluation in self._evaluations.values()):
                 raise EngineError(
@@ -186,58 +185,59 @@ class _Search:
                     f"first: {generation[0].error}"
                 )
             self._strategy.tell([evaluation.relative for evaluation in generation])
-            self._try_again(again(len(candidates)))
+            self._repeat_worst(again(len(candidates)))
             self._write()
-        self._confirming, self._to_come = True, 0
-        top = [one.candidate for one in safest(self._evaluations.values(), CLAIMED)]
+        self._confirming, self._remaining = True, 0
+        worst = safest(self._evaluations.values(), CLAIMED)
+        top = [evaluation.candidate for evaluation in worst]
         fresh = {candidate: self._config.fresh_seeds(candidate.number) for candidate in top}
         return list(self._evaluations.values()), list(self._evaluated(fresh))
 
-    def _try(self, candidates: Sequence[Candidate]) -> None:
-        """Run a generation. Copies of a scenario that was tried are not run, nor each other."""
-        self._to_come -= len(candidates) * self._config.repeat
-        tried = {candidate.chromosome: one for candidate, one in self._evaluations.items()}
-        alike: dict[Chromosome, list[Candidate]] = defaultdict(list)
+    def _evaluate(self, candidates: Sequence[Candidate]) -> None:
+        """Run a generation. Each distinct scenario is run once."""
+        self._remaining -= len(candidates) * self._config.repeat
+        evaluated = {candidate.chromosome: one for candidate, one in self._evaluations.items()}
+        copies_of: dict[Chromosome, list[Candidate]] = defaultdict(list)
         for candidate in candidates:
-            alike[candidate.chromosome].append(candidate)
+            copies_of[candidate.chromosome].append(candidate)
         new = {
             copies[0]: self._config.seeds(chromosome)
-            for chromosome, copies in alike.items()
-            if chromosome not in tried
+            for chromosome, copies in copies_of.items()
+            if chromosome not in evaluated
         }
-        for chromosome in alike.keys() & tried.keys():
-            self._note(alike[chromosome], tried[chromosome])
+        for chromosome in copies_of.keys() & evaluated.keys():
+            self._record(copies_of[chromosome], evaluated[chromosome])
         for evaluation in self._evaluated(new):
-            self._note(alike[evaluation.candidate.chromosome], evaluation)
+            self._record(copies_of[evaluation.candidate.chromosome], evaluation)
 
-    def _try_again(self, count: int) -> None:
-        """Run the most harmful scenarios with one more seed each, and tell the strategy."""
-        self._to_come -= count
+    def _repeat_worst(self, count: int) -> None:
+        """Run the most harmful scenarios with one more seed each, and update the strategy."""
+        self._remaining -= count
         chosen = promising(self._evaluations.values(), count, repeat=self._config.repeat)
         seeds = {}
         for evaluation in chosen:
-            known, chromosome = len(evaluation.seeds), evaluation.candidate.chromosome
-            seeds[evaluation.candidate] = self._config.seeds(chromosome, known + 1)[known:]
+            used, chromosome = len(evaluation.seeds), evaluation.candidate.chromosome
+            seeds[evaluation.candidate] = self._config.seeds(chromosome, used + 1)[used:]
         for more in self._evaluated(seeds):
             joined = self._evaluations[more.candidate].joined(more)
             chromosome = more.candidate.chromosome
-            alike = [one for one in self._evaluations if one.chromosome == chromosome]
-            self._note(alike, joined)
-            self._strategy.revise(dict.fromkeys(alike, joined.relative))
+            copies = [other for other in self._evaluations if other.chromosome == chromosome]
+            self._record(copies, joined)
+            self._strategy.revise(dict.fromkeys(copies, joined.relative))
 
     def _evaluated(self, seeds: Mapping[Candidate, tuple[int, ...]]) -> Iterator[Evaluation]:
-        """Run each candidate with its seeds; yield its evaluation as soon as it is complete."""
+        """Run each candidate with its seeds; yield each evaluation when it is complete."""
         experiments = {
             (candidate, seed): self._config.experiment(candidate.chromosome, seed)
             for candidate, own in seeds.items()
             for seed in own
         }
-        self._work.add(experiments.values(), self._to_come)
+        self._work.add(experiments.values(), self._remaining)
         self._report()
         outcomes: dict[Candidate, dict[int, Measured[tuple[Candidate, int]]]] = defaultdict(dict)
-        for one in measured(experiments, self._run_many, on_run=self._ran):
-            candidate, seed = one.key
-            outcomes[candidate][seed] = one
+        for outcome in measured(experiments, self._run_many, on_run=self._finish_run):
+            candidate, seed = outcome.key
+            outcomes[candidate][seed] = outcome
             own = seeds[candidate]
             if len(outcomes[candidate]) == len(own):
                 in_order = [outcomes[candidate][each] for each in own]
@@ -250,39 +250,36 @@ class _Search:
                     error=next((one.error for one in in_order if one.error), ""),
                 )
 
-    def _note(self, candidates: Iterable[Candidate], evaluation: Evaluation) -> None:
-        """Keep what was found out about equal candidates.
-
-        The table is written too, but not so often that it takes long beside the runs.
-        """
+    def _record(self, candidates: Iterable[Candidate], evaluation: Evaluation) -> None:
+        """Record the evaluation of equal candidates, and write the table from time to time."""
         for candidate in candidates:
             self._evaluations[candidate] = replace(evaluation, candidate=candidate)
             if time.monotonic() > self._written_s + _WRITE_EVERY_S:
                 self._write()
             self._report()
 
-    def _ran(self, scenario: Scenario) -> None:
+    def _finish_run(self, scenario: Scenario) -> None:
         self._work.finish(scenario)
         self._report()
 
     def _report(self) -> None:
-        found = self._evaluations.values()
+        evaluations = self._evaluations.values()
         self._on_progress(
             Progress(
-                done=len(found),
+                done=len(evaluations),
                 planned=self._planned,
-                failed=sum(bool(evaluation.error) for evaluation in found),
+                failed=sum(bool(evaluation.error) for evaluation in evaluations),
                 generation=self._generation,
                 generations=len(self._strategy.sizes),
                 confirming=self._confirming,
                 fraction=self._work.fraction(),
                 left_s=self._work.left_s(),
-                best=min(found, key=lambda e: e.rank, default=None),
+                best=min(evaluations, key=lambda e: e.rank, default=None),
             )
         )
 
     def _write(self) -> None:
-        """Write all scenarios that were tried, unless the folder has more of the same."""
+        """Write all evaluations, unless the folder has more of the same search."""
         if self._folder is None or len(self._evaluations) < self._folder.done:
             return
         table = experiments_table(self._config, self._evaluations.values())
@@ -292,8 +289,8 @@ class _Search:
 
 
 def _write_claims(folder: Folder, result: SearchResult, run: Callable[[Scenario], Run]) -> None:
-    """Write the claims, their scenarios, and the picture of the first."""
-    # Importing what draws takes a second that searches without a folder should not wait for.
+    """Write the claims, their scenarios, and the figure of the first."""
+    # Imports matplotlib, which takes a second.
     from ccbench.raygen.figures import throughput_figure  # noqa: PLC0415
 
     folder.write_table(CLAIMS_CSV, result.claims)

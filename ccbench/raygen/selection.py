@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of scenarios whose harm was measured with noise.
+"""Selection of scenarios by noisy measurements of harm.
 
-The largest of many noisy values is larger than its true value on average: the winner's curse. For n
-values of equal truth and noise of standard deviation s, the largest is too large by about
-s * sqrt(2 ln n). Three measures keep that luck out of what a search claims:
+The largest of many noisy values exceeds its true value on average: the winner's curse. For n values
+with the same true value and noise of standard deviation s, the largest is too large by about
+s * sqrt(2 ln n). Three measures remove this bias from the claims of a search:
 
 - After each generation, the most harmful scenarios are run with a further seed (:func:`promising`),
-  one in :data:`SHARE` of a generation's size. Their fitness is the mean over all their seeds, so
-  that luck fades in those that live on (Arnold and Beyer, "Local performance of the (1 + 1)-ES in a
-  noisy environment", IEEE Trans. Evolutionary Computation 6 (2002)).
-- Claimed are the scenarios with the highest lower confidence bounds (:func:`safest`), so that one
+  one for each :data:`SHARE` scenarios of the generation. Their fitness is the mean over all their
+  seeds, so that luck averages out in surviving scenarios (Arnold and Beyer, "Local performance of
+  the (1 + 1)-ES in a noisy environment", IEEE Trans. Evolutionary Computation 6 (2002)).
+- The scenarios with the highest lower confidence bounds are claimed (:func:`safest`), so that one
   lucky value does not win over the mean of several.
-- The value of a claim comes from fresh seeds, which had no part in its selection: it is unbiased.
+- The value of a claim comes from fresh seeds, which are independent of its selection: it is
+  unbiased.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAIMED", "FURTHER", "again", "different", "pooled_deviation", "promising", "safest"]
 
-#: Number of the most harmful scenarios that are run with fresh seeds and claimed.
+#: Number of claims: the most harmful scenarios, which are run with fresh seeds.
 CLAIMED = 5
 
-#: One scenario for each so many of a generation is run with a further seed: a sixth more runs.
+#: Scenarios of a generation per scenario that is run with a further seed: a sixth more runs.
 SHARE = 6
 
-#: Number of further seeds that a scenario has in the search at most.
+#: Maximum number of further seeds of a scenario during the search.
 FURTHER = 3
 
 
 def again(size: int) -> int:
-    """Return how many scenarios are run with a further seed after a generation of this size.
+    """Return the number of scenarios to run with a further seed after a generation of this size.
 
     Examples
     --------
@@ -50,40 +51,40 @@ def again(size: int) -> int:
 
 
 def different(evaluations: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
-    """Return the evaluations of different scenarios that did not fail, the most harmful first."""
-    found: dict[Chromosome, Evaluation] = {}
+    """Return the distinct scenarios that did not fail, in descending order of harm."""
+    distinct: dict[Chromosome, Evaluation] = {}
     for evaluation in sorted(evaluations, key=lambda e: e.rank):
         if not evaluation.error:
-            found.setdefault(evaluation.candidate.chromosome, evaluation)
-    return tuple(found.values())
+            distinct.setdefault(evaluation.candidate.chromosome, evaluation)
+    return tuple(distinct.values())
 
 
 def promising(evaluations: Iterable[Evaluation], n: int, *, repeat: int) -> tuple[Evaluation, ...]:
-    """Return the scenarios to run with a further seed: the `n` most harmful ones.
+    """Return the `n` most harmful scenarios to run with a further seed.
 
-    Those that had :data:`FURTHER` seeds more than the `repeat` of all are known well enough.
+    Scenarios with ``repeat + FURTHER`` seeds are excluded.
     """
-    unsure = (e for e in different(evaluations) if len(e.seeds) < repeat + FURTHER)
-    return tuple(unsure)[:n]
+    uncertain = (e for e in different(evaluations) if len(e.seeds) < repeat + FURTHER)
+    return tuple(uncertain)[:n]
 
 
 def safest(evaluations: Iterable[Evaluation], n: int) -> tuple[Evaluation, ...]:
     """Return the `n` scenarios with the highest lower confidence bounds of their harm.
 
-    A bound is the mean less its standard error. Few seeds tell little about the deviation of a
-    single scenario, so all are taken to have the same.
+    A bound is the mean minus its standard error. The standard deviation is pooled over all
+    scenarios, as that of a single scenario with few seeds is unreliable.
     """
-    found = different(evaluations)
-    deviation = pooled_deviation(e.harm.values for e in found)
+    candidates = different(evaluations)
+    deviation = pooled_deviation(e.harm.values for e in candidates)
 
     def bound(evaluation: Evaluation) -> float:
         return evaluation.relative - deviation / math.sqrt(evaluation.harm.repetitions)
 
-    return tuple(sorted(found, key=bound, reverse=True)[:n])
+    return tuple(sorted(candidates, key=bound, reverse=True)[:n])
 
 
 def pooled_deviation(samples: Iterable[Sequence[float]]) -> float:
-    """Return the standard deviation within samples of one or more values; 0 if none has two.
+    """Return the pooled standard deviation of samples; 0 if none has two values.
 
     Examples
     --------

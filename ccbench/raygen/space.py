@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search space: all that a search varies (Ware section 5.4)."""
+"""The search space (Ware section 5.4)."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_SPACE", "Chromosome", "Space"]
 
-#: One value for each gene of a space, in its order.
+#: One value for each gene, in the order of the space.
 Chromosome: TypeAlias = tuple[Value, ...]
 
-#: Exactly one gene of each of these must be there: a network has a link, a delay and a queue.
+#: A space needs exactly one gene of each group: for the link, the delay and the queue.
 _NEEDED = (("bandwidth_mbps", "trace"), ("rtt_ms",), ("queue_bdp", "queue_packets"))
 
 
 @dataclass(frozen=True)
 class Space:
-    """All genes of a search.
+    """The genes of a search.
 
     Parameters
     ----------
     genes : tuple of Gene
-        In any order; ``rtt_ms``, one of ``bandwidth_mbps`` and ``trace``, and one of ``queue_bdp``
-        and ``queue_packets`` among them.
+        Genes in any order, including ``rtt_ms``, either ``bandwidth_mbps`` or ``trace``, and either
+        ``queue_bdp`` or ``queue_packets``.
     traces : tuple of Trace
-        Those that a gene ``trace`` names.
+        The traces of a gene ``trace``.
 
     Raises
     ------
     InputError
-        If a gene is missing or is there twice, or a trace is missing.
+        If a gene is missing or duplicate, or a trace is missing.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Space:
 
     def __post_init__(self) -> None:
         if not self.genes:
-            step = "add some: in TOML each is a table headed [[genes]]"
+            step = "add a table [[genes]] for each gene"
             raise validation.bad("genes", list(self.genes), "a list of one gene or more", step)
         names = [gene.name for gene in self.genes]
         for name in names:
@@ -66,11 +66,11 @@ class Space:
                     f"number of genes {name}", names.count(name), "1", "remove the others"
                 )
         for needed in _NEEDED:
-            found = [name for name in needed if name in names]
-            if not found:
+            present = [name for name in needed if name in names]
+            if not present:
                 raise InputError(f"gene {' or '.join(needed)} is missing: add a table [[genes]]")
-            if len(found) > 1:
-                raise InputError(f"genes {' and '.join(found)} exclude each other: remove one")
+            if len(present) > 1:
+                raise InputError(f"genes {' and '.join(present)} exclude each other: remove one")
         object.__setattr__(self, "traces", tuple(self.traces))
         for gene in self.genes:
             if gene.name == "trace" and isinstance(gene, Choice):
@@ -83,24 +83,24 @@ class Space:
         Raises
         ------
         InputError
-            If there is none.
+            If there is no such trace.
         """
-        known = {trace.name: trace for trace in self.traces}
-        if name not in known:
-            allowed = f"one of the traces given ({', '.join(known) or 'none'})"
-            raise validation.bad("trace", name, allowed, validation.choice_hint(name, known))
-        return known[name]
+        traces = {trace.name: trace for trace in self.traces}
+        if name not in traces:
+            allowed = f"one of the traces given ({', '.join(traces) or 'none'})"
+            raise validation.bad("trace", name, allowed, validation.choice_hint(name, traces))
+        return traces[name]
 
     def random(self, rng: Random) -> Chromosome:
         """Return a random chromosome."""
         return tuple(gene.random(rng) for gene in self.genes)
 
     def stratified(self, rng: Random, count: int) -> list[Chromosome]:
-        """Return random chromosomes that leave out no part of any gene's range.
+        """Return random chromosomes that cover the range of each gene evenly (Latin hypercube).
 
-        The range of each gene is divided into `count` equal parts on its scale, and each part is
-        drawn from once (a Latin hypercube): so every band of bandwidths is represented, of which
-        section 5.4 of the thesis speaks, and of everything else.
+        The range of each gene is divided into `count` equal parts on its scale, and one value is
+        drawn from each part. So all bandwidth ranges are represented, as in section 5.4 of the
+        thesis, and those of all other genes as well.
 
         Examples
         --------
@@ -117,15 +117,12 @@ class Space:
         return list(zip(*columns, strict=True))
 
     def corners(self) -> list[Chromosome]:
-        """Return the chromosomes all of whose numbers are at an end of their range.
-
-        Those of choices have every value.
-        """
+        """Return all chromosomes with each number at an end of its range and any choices."""
         ends = (gene.values if isinstance(gene, Choice) else gene.levels(2) for gene in self.genes)
         return list(itertools.product(*ends))
 
     def coordinates(self, chromosome: Chromosome) -> tuple[float, ...]:
-        """Return where a chromosome lies, as numbers from 0 to 1: see :meth:`Gene.coordinates`.
+        """Return the coordinates of a chromosome, from 0 to 1; see :meth:`Gene.coordinates`.
 
         Examples
         --------
@@ -136,31 +133,29 @@ class Space:
         return tuple(itertools.chain.from_iterable(g.coordinates(value) for g, value in pairs))
 
     def values(self, chromosome: Chromosome) -> dict[str, Value]:
-        """Return the chromosome's values by the names of the genes."""
+        """Return the values of a chromosome by the names of the genes."""
         return {gene.name: value for gene, value in zip(self.genes, chromosome, strict=True)}
 
     def check(self, chromosome: Chromosome) -> None:
-        """Make sure that a chromosome lies in the space.
+        """Check that a chromosome lies in the space.
 
         Raises
         ------
         InputError
-            If a gene is missing, or does not have its value.
+            If the number of values is wrong, or a value is outside the range of its gene.
         """
         if len(chromosome) != len(self.genes):
             allowed = f"of {len(self.genes)} values, one for each gene"
-            raise validation.bad(
-                "chromosome", chromosome, allowed, "keep to the order of the genes"
-            )
+            raise validation.bad("chromosome", chromosome, allowed, "follow the order of the genes")
         for gene, value in zip(self.genes, chromosome, strict=True):
             if not gene.includes(value):
                 allowed = "a value of the gene"
-                raise validation.bad(gene.name, value, allowed, "take what its methods return")
+                raise validation.bad(gene.name, value, allowed, "use its methods")
 
     def chromosome(self, values: Mapping[Any, Any] | pd.Series[Any]) -> Chromosome:
         """Return the chromosome with these values: the inverse of :meth:`values`.
 
-        Other entries of `values`, such as those of a row of a table, are not heeded.
+        Other entries of `values`, such as further columns of a table, are ignored.
 
         Examples
         --------
@@ -168,16 +163,16 @@ class Space:
         >>> DEFAULT_SPACE.chromosome(row)
         (100.0, 40.0, 1.0, 1, 2)
         """
-        found = (values[gene.name] for gene in self.genes)
-        # Tables have numpy's numbers, which print and hash otherwise in some versions.
-        return tuple(value.item() if hasattr(value, "item") else value for value in found)
+        selected = (values[gene.name] for gene in self.genes)
+        # Tables contain NumPy scalars, which print and hash differently in some versions.
+        return tuple(value.item() if hasattr(value, "item") else value for value in selected)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the space as a dictionary of JSON-able values."""
         document: dict[str, Any] = {"genes": [gene.to_dict() for gene in self.genes]}
         if self.traces:
             document["traces"] = [
-                # As one word: they are a hundred thousand, and JSON would give each its line.
+                # As one string, as JSON would write a hundred thousand numbers in a line each.
                 {"name": trace.name, "opportunities_ms": " ".join(map(str, trace.opportunities_ms))}
                 for trace in self.traces
             ]
@@ -185,19 +180,19 @@ class Space:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], base_dir: str | Path = ".") -> Space:
-        """Make a space from a dictionary such as :meth:`to_dict` returns.
+        """Create a space from a dictionary of :meth:`to_dict`.
 
         Parameters
         ----------
         document : mapping
             ``genes``, and ``traces`` unless the values of a gene ``trace`` are files or names.
         base_dir : path
-            What those files' paths are relative to.
+            Folder to which the paths of those files are relative.
 
         Raises
         ------
         InputError
-            If it is not a space; the message starts with the place of the mistake.
+            If the dictionary is invalid; the message starts with the position of the error.
         """
         if not isinstance(document, Mapping):
             raise validation.bad("space", document, "a table", "head each gene with [[genes]]")
@@ -206,13 +201,13 @@ class Space:
                 raise validation.unknown_key(str(key), ["genes"])
         tables = document.get("genes")
         if not isinstance(tables, list) or not all(isinstance(t, Mapping) for t in tables):
-            raise InputError("genes are missing: head each of them with [[genes]]")
+            raise InputError("genes are missing: add a table [[genes]] for each gene")
         genes = []
         for i, table in enumerate(tables):
             with validation.within(f"genes[{i}]: "):
                 genes.append(read_gene(table))
         if "traces" in document:
-            traces = _kept_traces(document["traces"])
+            traces = _stored_traces(document["traces"])
         else:
             genes, traces = _read_traces(genes, Path(base_dir))
         return cls(tuple(genes), tuple(traces))
@@ -235,13 +230,13 @@ class Space:
         text = validation.text_file(path, "file of the search space")
         with validation.within(f"{path}: "):
             document = toml_files.loads(text)
-            if "traces" in document:  # those are for search.json; here they are files
+            if "traces" in document:  # only in search.json; a TOML file names files
                 raise validation.unknown_key("traces", ["genes"])
             return cls.from_dict(document, path.parent)
 
 
-def _kept_traces(tables: Any) -> list[Trace]:
-    """Read the traces that :meth:`Space.to_dict` has written."""
+def _stored_traces(tables: Any) -> list[Trace]:
+    """Read the traces written by :meth:`Space.to_dict`."""
     try:
         return [
             Trace(name=t["name"], opportunities_ms=tuple(map(int, t["opportunities_ms"].split())))
@@ -251,11 +246,11 @@ def _kept_traces(tables: Any) -> list[Trace]:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         allowed = f"a list of names and opportunities ({error!r})"
-        raise validation.bad("traces", tables, allowed, "leave it as it was written") from error
+        raise validation.bad("traces", tables, allowed, "do not change it") from error
 
 
 def _read_traces(genes: list[Gene], base_dir: Path) -> tuple[list[Gene], list[Trace]]:
-    """Read the traces that a gene ``trace`` names; its values then are the names alone."""
+    """Read the traces of a gene ``trace``, and replace its values by their names."""
     traces: list[Trace] = []
     named: list[Gene] = []
     for gene in genes:
@@ -267,7 +262,7 @@ def _read_traces(genes: list[Gene], base_dir: Path) -> tuple[list[Gene], list[Tr
     return named, traces
 
 
-#: The thesis's ranges (section 5.4).
+#: The ranges of the thesis (section 5.4).
 DEFAULT_SPACE = Space(
     (
         Number(name="bandwidth_mbps", low=25, high=400),

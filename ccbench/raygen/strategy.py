@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search strategies: the protocol of all of them, and the base of those in this package.
+"""Search strategies: the protocol, and the base class of the strategies in this package.
 
-A strategy is kept apart from running scenarios: :meth:`Strategy.ask` returns a generation,
-:meth:`Strategy.tell` takes its fitness, in the same order. The proposals of a strategy depend on
-its seed and on the fitness, and on nothing else.
+A strategy does not run scenarios: :meth:`Strategy.ask` returns a generation, and
+:meth:`Strategy.tell` takes its fitness in the same order. The proposals of a strategy depend only
+on its seed and on the fitness.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
     "check_proposals",
 ]
 
-#: Settings of the strategies whose first generation may be other than random.
+#: Options of strategies whose first generation need not be random.
 FIRST_GENERATION = (
     Setting(
         name="initial",
         default="random",
         choices=("random", "stratified"),
-        help="First generation; stratified: a Latin hypercube, with each part of each range.",
+        help="First generation; stratified: a Latin hypercube, which covers each range evenly.",
     ),
     Setting(
         name="corners",
@@ -49,7 +49,7 @@ FIRST_GENERATION = (
     ),
 )
 
-#: Budgets and populations: more would fill the memory before anything has run.
+#: Allowed budgets and populations: larger ones would exhaust memory before the first run.
 _SIZES = validation.Range(1, 1_000_000)
 
 #: A chromosome and the numbers of its parents.
@@ -65,11 +65,11 @@ class Candidate:
     number : int
         Position in the order of proposal, from 0.
     generation : int
-        From 1.
+        Generation, from 1.
     chromosome : tuple
-        Its values.
+        Values of the genes.
     parents : tuple of int
-        Numbers of the candidates it comes from; empty if it comes from none.
+        Numbers of the parent candidates, if any.
     """
 
     number: int
@@ -80,64 +80,63 @@ class Candidate:
 
 @runtime_checkable
 class Strategy(Protocol):
-    """Anything that proposes scenarios, generation after generation.
+    """Protocol of objects that propose generations of scenarios.
 
-    :func:`ccbench.raygen.search` takes any object with these members;
-    :class:`~ccbench.raygen.BaseStrategy` has all but the choice of the chromosomes.
+    :func:`ccbench.raygen.search` accepts any object with these members;
+    :class:`~ccbench.raygen.BaseStrategy` implements all but the choice of chromosomes.
     """
 
     @property
     def name(self) -> str:
-        """Name in one line; with the settings, if it has any: a resumed search compares it."""
+        """One-line name including all options; a resumed search compares it."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Number of chromosomes of each generation."""
 
     def ask(self) -> Sequence[Candidate]:
-        """Return the next generation; an empty one after the last."""
+        """Return the next generation, which is empty after the last one."""
 
     def tell(self, fitness: Sequence[float]) -> None:
-        """Take the relative harm of the last generation, in its order.
+        """Take the relative harm of the last generation in its order.
 
-        NaN stands for an experiment that failed: no other counts as less harmful.
+        NaN marks a failed experiment, which counts as the least harmful.
         """
 
     def revise(self, fitness: Mapping[Candidate, float]) -> None:
-        """Take the relative harm of candidates of any generation that were measured again."""
+        """Take the updated relative harm of candidates of any generation."""
 
 
 class BaseStrategy(ABC):
-    """Base of strategies: it numbers the candidates and has the first generation.
+    """Base class of strategies, which numbers candidates and draws the first generation.
 
     A derived class defines :meth:`propose`, and :meth:`learn` if it learns. The budget counts every
-    proposed chromosome, also one that equals an earlier one: the copy costs no run, as the store
-    has it.
+    proposed chromosome, including copies, which cost no run.
 
     Parameters
     ----------
     space : Space
-        Where to search.
+        The search space.
     sizes : sequence of int
         Number of chromosomes of each generation.
     seed : int
-        Of all random choices.
+        Seed of all random choices.
     initial : str
-        How the first generation is drawn: ``"random"``, or ``"stratified"`` so that no part of any
-        gene's range is left out, see :meth:`Space.stratified`.
+        Sampling of the first generation: ``"random"``, or ``"stratified"`` to cover the range of
+        each gene evenly, see :meth:`Space.stratified`.
     corners : bool
-        Whether up to half of the first generation are corners of the space instead, see
-        :meth:`Space.corners`: a random half if there are more.
+        Whether up to half of the first generation are corners of the space, see
+        :meth:`Space.corners`: a random selection if there are more.
 
     Attributes
     ----------
     name : str
-        Its name; that of a strategy of this package is its module's.
+        Name of the strategy; that of the module for strategies of this package.
     summary : str
-        One line for people.
+        One-line description.
     settings : tuple of Setting
-        Its own settings, which its class takes as keyword arguments after ``space``, ``budget``,
-        ``population`` and ``seed``.
+        Options of the strategy, which its class takes as keyword arguments after ``space``,
+        ``budget``, ``population`` and ``seed``.
     sizes : tuple of int
         Number of chromosomes of each generation.
     begins_at_random : bool
@@ -171,9 +170,9 @@ class BaseStrategy(ABC):
         self._generation = 0
 
     def ask(self) -> tuple[Candidate, ...]:
-        """Return the next generation's new chromosomes; none if the budget is used up."""
+        """Return the next generation, which is empty after the last one."""
         if self._pending:
-            raise RuntimeError("ask() was called before tell() for the generation before")
+            raise RuntimeError("ask() was called before tell() for the previous generation")
         if self._generation == len(self.sizes):
             return ()
         proposals = self.propose(self.sizes[self._generation])
@@ -188,27 +187,27 @@ class BaseStrategy(ABC):
         return self._pending
 
     def tell(self, fitness: Sequence[float]) -> None:
-        """Take the fitness of the last generation, see :meth:`Strategy.tell`."""
+        """Take the fitness of the last generation; see :meth:`Strategy.tell`."""
         measured = dict(zip(self._pending, fitness, strict=True))
         self._pending = ()
         self.learn(measured)
 
     def revise(self, fitness: Mapping[Candidate, float]) -> None:
-        """Take a new fitness of earlier candidates: :meth:`learn`, unless it is overridden."""
+        """Take the updated fitness of earlier candidates; by default with :meth:`learn`."""
         self.learn(fitness)
 
     @abstractmethod
     def propose(self, size: int) -> Sequence[Proposal]:
         """Return `size` chromosomes, each with the numbers of its parents."""
 
-    def learn(self, fitness: Mapping[Candidate, float]) -> None:  # noqa: B027 - some do not learn
-        """Learn from the fitness of some candidates; NaN if the experiment failed."""
+    def learn(self, fitness: Mapping[Candidate, float]) -> None:  # noqa: B027 - optional
+        """Learn from the fitness of some candidates; NaN marks a failed experiment."""
 
     def first(self, size: int) -> list[Proposal]:
-        """Return a generation for which nothing was learned, such as the first one.
+        """Return a generation that needs no fitness, such as the first one.
 
-        Strategies that begin in the same way begin with the same chromosomes if their seed is the
-        same. So they can be compared by what they make of them, and need not run them again.
+        Strategies with the same seed and the same sampling start with the same chromosomes, which
+        makes them comparable and lets them share runs.
         """
         corners = self.space.corners() if self._corners else []
         if len(corners) > size // 2:
@@ -226,7 +225,7 @@ class BaseStrategy(ABC):
 
 
 def check(budget: int, population: int) -> None:
-    """Refuse a budget that does not even pay the first generation.
+    """Check that a budget is large enough for the first generation.
 
     Raises
     ------
@@ -237,16 +236,16 @@ def check(budget: int, population: int) -> None:
     validation.whole("budget", budget, _SIZES, example=300)
     if budget < population:
         allowed = f"at least the population, {population}"
-        raise validation.bad("budget", budget, allowed, "raise it or take a smaller population")
+        raise validation.bad("budget", budget, allowed, "raise it or choose a smaller population")
 
 
 def check_own(strategy: object, settings: Iterable[str]) -> None:
-    """Refuse an object that is no strategy, and settings that a strategy of one's own replaces.
+    """Check that an object is a strategy, and that no setting conflicts with it.
 
     Raises
     ------
     InputError
-        In these cases.
+        If a member is missing, the sizes are invalid, or a setting conflicts with the strategy.
     """
     if not isinstance(strategy, Strategy):
         members = "name, sizes, ask, tell and revise"
@@ -256,17 +255,17 @@ def check_own(strategy: object, settings: Iterable[str]) -> None:
         allowed = "the sizes of one or more generations"
         raise validation.bad("sizes of the strategy", strategy.sizes, allowed, "correct them")
     for name in {"budget", "population", "strategy_options"} & {*settings}:
-        allowed = "left out beside a strategy of your own"
-        raise validation.bad("setting", name, allowed, "its sizes are the budget")
+        allowed = "left out with a strategy object"
+        raise validation.bad("setting", name, allowed, "set the sizes of the strategy")
 
 
 def check_proposals(candidates: Sequence[Candidate], space: Space, *, first: int) -> None:
-    """Refuse candidates that are not numbered in order or lie outside the space.
+    """Check that candidates are numbered in order and lie in the space.
 
     Raises
     ------
     InputError
-        In these cases.
+        If they do not.
     """
     for number, candidate in enumerate(candidates, start=first):
         if candidate.number != number:
@@ -276,12 +275,12 @@ def check_proposals(candidates: Sequence[Candidate], space: Space, *, first: int
 
 
 def batches(total: int, *, first: int, then: int) -> list[int]:
-    """Divide `total` into a first batch and equal ones behind it, of which the last is cut.
+    """Divide `total` into a first batch and equal further batches; the last one may be smaller.
 
     Examples
     --------
     >>> batches(100, first=60, then=30)
     [60, 30, 10]
     """
-    whole, cut = divmod(max(total - first, 0), then)
-    return [min(first, total), *[then] * whole, *([cut] if cut else [])]
+    whole, rest = divmod(max(total - first, 0), then)
+    return [min(first, total), *[then] * whole, *([rest] if rest else [])]

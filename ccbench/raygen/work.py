@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimate of how much of a search is done, and how long the rest will take."""
+"""Estimates of the completed fraction and the remaining time of a search."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Work"]
 
-#: The speed is told from so many finished runs or more: the first few of those that run side by
-#: side end almost together, and only the time since the first began says how fast they were.
-_FEWEST_RUNS = 8
+#: Minimum number of finished runs for an estimate of the speed: the first parallel runs finish
+#: almost together, and only the time since their start shows the speed.
+_MIN_RUNS = 8
 
 
 class Work:
-    """The work of a search, by how long runs take, not by their number.
+    """The work of a search, measured by the expected length of runs.
 
     Parameters
     ----------
     is_stored : callable
-        Whether a scenario need not be run, as it was before: it takes no time.
+        Whether a scenario is stored, and therefore takes no time.
     clock : callable, optional
-        Seconds since any moment.
+        Function that returns monotonic time in seconds.
     """
 
     def __init__(
@@ -38,57 +38,58 @@ class Work:
         self._is_stored = is_stored
         self._clock = clock
         self._proposed = 0
-        self._to_come = 0
-        self._known = 0.0
-        self._done = 0.0
-        self._shown = 0.0
+        self._remaining = 0
+        self._proposed_mbit = 0.0
+        self._done_mbit = 0.0
+        self._fraction = 0.0
         self._to_run: set[Scenario] = set()
-        self._began_s: float | None = None
+        self._start_s: float | None = None
         self._ran = 0
         self._ran_mbit = 0.0
 
-    def add(self, experiments: Iterable[Experiment], to_come: int) -> None:
-        """Add the runs of some experiments, each different one once.
+    def add(self, experiments: Iterable[Experiment], remaining: int) -> None:
+        """Add the distinct runs of some experiments.
 
         Parameters
         ----------
         experiments : iterable of Experiment
-            Those that are made next.
-        to_come : int
-            How many are expected after them.
+            The next experiments.
+        remaining : int
+            Expected number of experiments after them.
         """
         pairs = [(experiment.solo, experiment.competing) for experiment in experiments]
         self._proposed += len(pairs)
-        self._to_come = to_come
+        self._remaining = remaining
         scenarios = {scenario for pair in pairs for scenario in pair}
-        self._known += sum(map(work_mbit, scenarios))
+        self._proposed_mbit += sum(map(work_mbit, scenarios))
         self._to_run = {scenario for scenario in scenarios if not self._is_stored(scenario)}
-        if self._to_run and self._began_s is None:
-            self._began_s = self._clock()
+        if self._to_run and self._start_s is None:
+            self._start_s = self._clock()
 
     def finish(self, scenario: Scenario) -> None:
-        """Count a run as done."""
-        self._done += work_mbit(scenario)
+        """Record a finished run."""
+        self._done_mbit += work_mbit(scenario)
         if scenario in self._to_run:
             self._ran += 1
             self._ran_mbit += work_mbit(scenario)
 
     def fraction(self) -> float:
-        """Return the share that is done, if generations to come are like those before them."""
-        if self._done:
-            # In another order the same sum may differ in its last digit.
-            self._shown = max(self._shown, min(self._done / self._expected(), 1.0))
-        return self._shown
+        """Return the completed fraction, assuming that generations are alike."""
+        if self._done_mbit:
+            # Sums in another order may differ in the last digit and exceed 1.
+            done = min(self._done_mbit / self._expected_mbit(), 1.0)
+            self._fraction = max(self._fraction, done)
+        return self._fraction
 
     def left_s(self) -> float | None:
-        """Return the expected time that is left in seconds; None while that is a guess.
+        """Return the expected remaining time in seconds; None before enough runs have finished.
 
-        It is told from what has been run here; what came from the store took no time.
+        The speed is that of runs on this machine; stored runs take no time.
         """
-        if self._ran < _FEWEST_RUNS or self._began_s is None:
+        if self._ran < _MIN_RUNS or self._start_s is None:
             return None
-        mbit_per_s = self._ran_mbit / max(self._clock() - self._began_s, 1e-9)
-        return max(self._expected() - self._done, 0.0) / mbit_per_s
+        mbit_per_s = self._ran_mbit / max(self._clock() - self._start_s, 1e-9)
+        return max(self._expected_mbit() - self._done_mbit, 0.0) / mbit_per_s
 
-    def _expected(self) -> float:
-        return self._known * (1 + self._to_come / self._proposed)
+    def _expected_mbit(self) -> float:
+        return self._proposed_mbit * (1 + self._remaining / self._proposed)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How different scenarios are (Ware section 5.5, Fig 5.14).
+"""Distances between scenarios (Ware section 5.5, Fig 5.14).
 
-A search that finds twenty times the same network has found one. The thesis asks whether the twenty
-most harmful scenarios of the genetic algorithm lie as far apart as those of random search.
+The thesis compares the diversity of the twenty most harmful scenarios of the genetic algorithm with
+that of random search.
 """
 
 from __future__ import annotations
@@ -23,27 +23,26 @@ __all__ = ["coordinates", "distances", "finished", "ranked"]
 def distances(space: Space, table: pd.DataFrame) -> npt.NDArray[np.float64]:
     """Return the Euclidean distances between scenarios, each gene scaled to 0 to 1.
 
-    The thesis scales by "max-min" and does not say of what. Here it is the range of the space, on
-    the gene's own scale. The range of the table would make twenty nearly equal scenarios look as
-    varied as twenty from all over the space, and distances of two searches could not be compared.
+    The thesis scales by "max-min" without stating its base. Here it is the range of the space on
+    the gene's scale. The range of the table would make nearly equal scenarios look as diverse as
+    scenarios from the whole space, and distances of two searches would not be comparable.
 
     Parameters
     ----------
     space : Space
-        Where they lie.
+        The search space.
     table : DataFrame
-        One row per scenario, n of them, with a column for each gene.
+        One row for each of n scenarios, with a column for each gene.
 
     Returns
     -------
     ndarray, shape (n * (n - 1) / 2,)
-        Of all pairs: the first with each other, the second with those behind it, and so on. At most
-        the square root of the number of genes.
+        Distances of all pairs: the first scenario with all others, the second with all after it,
+        and so on. At most the square root of the number of genes.
 
     Examples
     --------
-    From end to end of the range of one gene, and half the way (80 Mbit/s are twice 40, as 40 are
-    twice 20):
+    Scenarios at both ends and in the middle of the logarithmic range of bandwidths:
 
     >>> import pandas as pd
     >>> from ccbench.raygen import DEFAULT_SPACE
@@ -52,14 +51,14 @@ def distances(space: Space, table: pd.DataFrame) -> npt.NDArray[np.float64]:
     >>> distances(DEFAULT_SPACE, table).round(3).tolist()
     [0.5, 1.0, 0.5]
     """
-    places = coordinates(space, table)
-    first, second = np.triu_indices(len(places), k=1)
-    lengths: npt.NDArray[np.float64] = np.linalg.norm(places[first] - places[second], axis=1)
+    points = coordinates(space, table)
+    first, second = np.triu_indices(len(points), k=1)
+    lengths: npt.NDArray[np.float64] = np.linalg.norm(points[first] - points[second], axis=1)
     return lengths
 
 
 def coordinates(space: Space, table: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """Return where the scenarios of a table lie, see :meth:`Space.coordinates`.
+    """Return the coordinates of the scenarios in a table; see :meth:`Space.coordinates`.
 
     Returns
     -------
@@ -79,13 +78,13 @@ def coordinates(space: Space, table: pd.DataFrame) -> npt.NDArray[np.float64]:
 
 
 def finished(space: Space, experiments: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of different scenarios that did not fail, each where it was first run."""
+    """Return the first row of each distinct scenario that did not fail."""
     done = experiments.dropna(subset=["relative_harm"])
     return done.drop_duplicates([gene.name for gene in space.genes])
 
 
 def ranked(space: Space, experiments: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of :func:`finished`, the most harmful first; of equal ones the first run."""
+    """Return the rows of :func:`finished` in descending order of harm, then of proposal."""
     return finished(space, experiments).sort_values(
         ["relative_harm", "number"], ascending=[False, True]
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which genes matter for harm, over all that a search has run."""
+"""Importance of genes for harm in the experiments of a search."""
 
 from __future__ import annotations
 
@@ -17,32 +17,31 @@ if TYPE_CHECKING:
 
 __all__ = ["FEWEST", "Importance", "forest", "importance", "random_state"]
 
-#: With fewer experiments, what a forest makes of one part of them says little about another.
+#: Minimum number of experiments for a model of harm that generalises.
 FEWEST = 20
 _PARTS = 5
 _TREES = 80
-#: A leaf is the mean of so many experiments or more: harm has noise.
+#: Minimum number of experiments in a leaf, as harm is noisy.
 _LEAF = 2
-#: How often the values of a gene are shuffled in each part.
+#: Number of permutations of the values of a gene in each part.
 _SHUFFLES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Importance:
-    """What a model of harm relies on, and how good the model is.
+    """Importance of genes in a model of harm, and the accuracy of the model.
 
     Attributes
     ----------
     genes : Series
-        By the names of the genes, the greatest first: by how much the model's squared error grows
-        if it is told wrong values of the gene, as a part of the variance of harm. About 0, or a
-        little below, for a gene that does not matter. Genes that matter together count in both, so
-        they need not add up to 1.
+        Increase of the model's squared error if the values of a gene are permuted, as a fraction of
+        the variance of harm, by the names of the genes in descending order. It is about 0, or
+        slightly below, for an irrelevant gene. Interactions count for each of their genes, so the
+        sum need not be 1.
     explained : float
-        Part of the variance of harm that the model explains in experiments that it was not fitted
-        to. At 0.3 it has understood little, and `genes` are to be taken with care; at 0 or below,
-        nothing. NaN, as are `genes`, if nothing can be said: all harms are the same, or there are
-        fewer than 20 experiments.
+        Fraction of the variance of harm that the model explains in experiments to which it was not
+        fitted. At 0.3, `genes` are not reliable; at 0 or below, the model explains nothing. NaN, as
+        are `genes`, if all harms are equal or there are fewer than 20 experiments.
     """
 
     genes: pd.Series[float]
@@ -50,23 +49,22 @@ class Importance:
 
 
 def importance(space: Space, experiments: pd.DataFrame, seed: int = 1) -> Importance:
-    """Return how much each gene matters for relative harm (Breiman 2001).
+    """Return the permutation importance of each gene for relative harm (Breiman 2001).
 
-    A random forest is fitted to four fifths of the experiments and predicts the harm of the others,
-    once as they are and then with the values of one gene shuffled among them; five times, so that
-    each fifth is predicted once. If the forest has taken noise for a pattern, that does not help it
-    there.
+    In five-fold cross-validation, a random forest is fitted to four fifths of the experiments. It
+    predicts the harm of the other fifth, first with the true values and then with the values of one
+    gene permuted. Overfitting does not increase the importance.
 
     Parameters
     ----------
     space : Space
-        Where they lie.
+        The search space.
     experiments : DataFrame
         One row per experiment, with ``relative_harm`` (NaN if it failed) and a column for each gene
-        (:attr:`SearchResult.experiments`). Equal scenarios count once: to predict what was seen is
-        no merit.
+        (:attr:`SearchResult.experiments`). Equal scenarios count once, as predicting a known
+        scenario is trivial.
     seed : int
-        Of the forests and of the shuffling. Equal input and seed give equal output.
+        Seed of the forests and permutations. Equal input and seed give equal output.
 
     References
     ----------
@@ -74,31 +72,31 @@ def importance(space: Space, experiments: pd.DataFrame, seed: int = 1) -> Import
 
     Examples
     --------
-    Harm that is 0.1 more for every doubling of the round-trip time:
+    Harm that increases by 0.1 with each doubling of the round-trip time:
 
     >>> import random
     >>> from ccbench.raygen import DEFAULT_SPACE
     >>> rng = random.Random(1)
     >>> table = pd.DataFrame(DEFAULT_SPACE.values(DEFAULT_SPACE.random(rng)) for _ in range(100))
     >>> table["relative_harm"] = 0.1 * np.log2(table["rtt_ms"] / 10)
-    >>> found = importance(DEFAULT_SPACE, table)
-    >>> found.genes.index[0], found.explained > 0.95
+    >>> result = importance(DEFAULT_SPACE, table)
+    >>> result.genes.index[0], result.explained > 0.95
     ('rtt_ms', True)
     """
     from sklearn.inspection import permutation_importance  # noqa: PLC0415 (takes a second)
     from sklearn.model_selection import KFold  # noqa: PLC0415
 
     names = [gene.name for gene in space.genes]
-    known = finished(space, experiments)
-    genes, harm = known[names], known["relative_harm"].to_numpy()
-    if len(known) < FEWEST or harm.min() == harm.max():
+    table = finished(space, experiments)
+    genes, harm = table[names], table["relative_harm"].to_numpy()
+    if len(table) < FEWEST or harm.min() == harm.max():
         return Importance(genes=pd.Series(np.nan, index=names), explained=np.nan)
-    error, grown = 0.0, np.zeros(len(names))
+    error, increase = 0.0, np.zeros(len(names))
     parts = KFold(_PARTS, shuffle=True, random_state=random_state(seed, "importance", "parts"))
     for part, (fitted, others) in enumerate(parts.split(genes)):
         model = forest(space, seed, "importance", part).fit(genes.iloc[fitted], harm[fitted])
         error += ((model.predict(genes.iloc[others]) - harm[others]) ** 2).sum()
-        worse = permutation_importance(
+        permuted = permutation_importance(
             model,
             genes.iloc[others],
             harm[others],
@@ -106,17 +104,17 @@ def importance(space: Space, experiments: pd.DataFrame, seed: int = 1) -> Import
             n_repeats=_SHUFFLES,
             random_state=random_state(seed, "importance", "shuffles", part),
         )
-        grown += len(others) * worse.importances_mean
+        increase += len(others) * permuted.importances_mean
     total = ((harm - harm.mean()) ** 2).sum()
-    by_gene = pd.Series(grown / total, index=names).sort_values(ascending=False, kind="stable")
+    by_gene = pd.Series(increase / total, index=names).sort_values(ascending=False, kind="stable")
     return Importance(genes=by_gene, explained=float(1 - error / total))
 
 
 def forest(space: Space, seed: int, *label: str | int) -> Any:
-    """Return a model to fit to a table of genes and their harms; the seed's label says for what.
+    """Return an unfitted model of harm for a table of genes; `label` identifies its random stream.
 
-    A random forest: it needs no tuning, takes steps, words and noise as they come, and says where
-    nothing was run what was seen nearby.
+    A random forest needs no tuning, handles steps, words and noise, and predicts the harm of nearby
+    experiments.
     """
     from sklearn.ensemble import RandomForestRegressor  # noqa: PLC0415 (takes a second)
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415
@@ -134,5 +132,5 @@ def forest(space: Space, seed: int, *label: str | int) -> Any:
 
 
 def random_state(seed: int, *label: str | int) -> int:
-    """Return the seed of one purpose within scikit-learn, which takes seeds below 2^32."""
+    """Return a derived seed for scikit-learn, which accepts seeds below 2^32."""
     return derived_seed(seed, *label) % 2**32

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts harm where nothing was run, and says how sure it is."""
+"""Prediction of harm, with its uncertainty, in scenarios that were not run."""
 
 from __future__ import annotations
 
@@ -19,42 +19,41 @@ if TYPE_CHECKING:
 
 __all__ = ["Predictor"]
 
-#: How far harm stays alike along a gene, as parts of its range: the bounds of what is fitted. With
-#: a longer one, a few experiments in which a gene happened not to matter would settle that it never
-#: does.
+#: Bounds of the fitted length scale of a gene, as fractions of its range. With a larger maximum, a
+#: few experiments in which a gene happened not to matter would make it irrelevant.
 _LENGTHS = (0.1, 2.0)
-#: Bounds of the part of the variance of harm that no gene explains: chaos within the runs.
+#: Bounds of the variance of harm that no gene explains: chaos within the runs.
 _NOISE = (1e-4, 1.0)
-#: Bounds of the variance that the genes explain, relative to what was measured.
+#: Bounds of the variance that the genes explain, relative to the measured variance.
 _SIGNAL = (0.05, 20.0)
-#: The covariance is fitted to so many experiments at most: to fit it takes a hundred times as long
-#: as to use it, and more tell hardly more about its few numbers.
-_MOST_FITTED = 1000
+#: Maximum number of experiments to which the covariance is fitted: fitting takes a hundred times as
+#: long as a prediction, and further experiments hardly change its few parameters.
+_MAX_FITTED = 1000
 
 
 class Predictor:
     """A Gaussian process over the genes, each scaled to 0 to 1 on its own scale.
 
-    Its covariance is Matern's (5/2) with a length for each gene, plus noise, all fitted to what was
-    measured by maximum likelihood; of more than 1000 experiments, to every second or third one and
-    so on, but all count for the predictions. That takes time that grows with the cube of their
-    number: milliseconds for 60, seconds for 1000.
+    Its covariance is a Matérn kernel (5/2) with a length scale for each gene, plus noise. All
+    parameters are fitted by maximum likelihood; with more than 1000 experiments, to every second or
+    third experiment and so on, but all experiments are used for predictions. The time is cubic in
+    the number of experiments: milliseconds for 60, seconds for 1000.
 
     Parameters
     ----------
     space : Space
-        Where `measured` lies.
+        The search space.
     measured : mapping
         Relative harm by chromosome; at least one.
 
     Attributes
     ----------
     noise : float
-        Variance of what is measured around what is predicted by a perfect fit.
+        Variance of a measurement.
     explained : float
-        Part of the variance of the measured harm that is predicted if each experiment is left out
-        in turn (leave-one-out cross-validation, with the covariance fitted to all: section 5.4.2 of
-        the reference). At 0 or below it predicts no better than the mean.
+        Fraction of the variance of the measured harm that is predicted in leave-one-out
+        cross-validation, with the covariance fitted to all experiments (section 5.4.2 of the
+        reference). At 0 or below, the prediction is no better than the mean.
 
     References
     ----------
@@ -62,69 +61,70 @@ class Predictor:
 
     Examples
     --------
-    Harm that is 0.1 more for every doubling of the round-trip time:
+    Harm that increases by 0.1 with each doubling of the round-trip time:
 
     >>> from ccbench.raygen import DEFAULT_SPACE
-    >>> known = {(100.0, 10.0 * 2**n, 1.0, 1, 1): 0.1 * n for n in range(6)}
-    >>> mean, _ = Predictor(DEFAULT_SPACE, known).predict([(100.0, 56.6, 1.0, 1, 1)])
+    >>> measured = {(100.0, 10.0 * 2**n, 1.0, 1, 1): 0.1 * n for n in range(6)}
+    >>> mean, _ = Predictor(DEFAULT_SPACE, measured).predict([(100.0, 56.6, 1.0, 1, 1)])
     >>> round(float(mean[0]), 2)
     0.25
     """
 
     def __init__(self, space: Space, measured: Mapping[Chromosome, float]) -> None:
-        # Importing scikit-learn takes a second that what predicts nothing should not wait for.
+        # Importing scikit-learn takes a second.
         from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
         from sklearn.gaussian_process import GaussianProcessRegressor, kernels  # noqa: PLC0415
 
         self._space = space
-        places = self._places(measured)
+        points = self._coordinates(measured)
         kernel = kernels.ConstantKernel(1.0, _SIGNAL) * kernels.Matern(
-            [0.5] * places.shape[1], _LENGTHS, nu=2.5
+            [0.5] * points.shape[1], _LENGTHS, nu=2.5
         ) + kernels.WhiteKernel(0.05, _NOISE)
         harm = np.array(list(measured.values()))
-        every = math.ceil(len(harm) / _MOST_FITTED)
-        # One thread: on matrices this small more of them take longer, and might round otherwise.
+        every = math.ceil(len(harm) / _MAX_FITTED)
+        # More threads are slower on such small matrices, and could round differently.
         with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a bound is reached: as it should
+            warnings.simplefilter("ignore", ConvergenceWarning)  # parameters may reach their bounds
             some = GaussianProcessRegressor(kernel, normalize_y=True)
-            some.fit(places[::every], harm[::every])
+            some.fit(points[::every], harm[::every])
             self._process = GaussianProcessRegressor(
                 some.kernel_, optimizer=None, normalize_y=True
-            ).fit(places, harm)
+            ).fit(points, harm)
         self.noise = float(self._process.kernel_.k2.noise_level * (harm.var() or 1.0))
-        self.explained = self._cross_validated(places)
+        self.explained = self._cross_validated(points)
 
     def predict(
         self, chromosomes: Sequence[Chromosome]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Predict harm without its noise.
+        """Predict harm without noise.
 
         Parameters
         ----------
         chromosomes : sequence of tuple
-            Where, n of them.
+            n scenarios.
 
         Returns
         -------
         mean : ndarray, shape (n,)
-            The relative harm to be expected.
+            Expected relative harm.
         covariance : ndarray, shape (n, n)
-            How uncertain that is, and how far one would tell of the other. The square root of the
-            diagonal is the standard deviation.
+            Covariance of the prediction; the square root of the diagonal is the standard deviation.
         """
         with threadpool_limits(1):
-            mean, covariance = self._process.predict(self._places(chromosomes), return_cov=True)
+            mean, covariance = self._process.predict(
+                self._coordinates(chromosomes), return_cov=True
+            )
         covariance[np.diag_indices_from(covariance)] -= self.noise
         return mean, covariance
 
-    def _cross_validated(self, places: npt.NDArray[np.float64]) -> float:
+    def _cross_validated(self, points: npt.NDArray[np.float64]) -> float:
         with threadpool_limits(1):
-            inverse = np.linalg.inv(self._process.kernel_(places))
-        # As parts of the deviation of harm, which the process takes as 1.
-        missed = self._process.alpha_.ravel() / inverse.diagonal()
-        return 1 - float(np.mean(missed**2))
+            inverse = np.linalg.inv(self._process.kernel_(points))
+        # In units of the standard deviation of harm, by which the process normalises.
+        errors = self._process.alpha_.ravel() / inverse.diagonal()
+        return 1 - float(np.mean(errors**2))
 
-    def _places(
+    def _coordinates(
         self, chromosomes: Mapping[Chromosome, float] | Sequence[Chromosome]
     ) -> npt.NDArray[np.float64]:
         return np.array([self._space.coordinates(chromosome) for chromosome in chromosomes])

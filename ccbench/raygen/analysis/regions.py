@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in the space the most harmful scenarios of a search lie, in words.
+"""Regions of the search space with the most harmful scenarios, and rules that describe them.
 
-Two scenarios are in different regions if somewhere between them there is much less harm. Distances
-do not tell: scenarios that are unlike only in what does not matter lie far apart, and two causes of
-harm can lie close to each other. So a model of harm, fitted to all that was run, walks the straight
-line between each two of them. Where nothing was run the model says what was seen nearby: regions
-are divided only by experiments that showed less harm.
+Two scenarios are in different regions if there is much less harm between them. Distances are not
+suitable: scenarios that differ only in irrelevant genes are far apart, and scenarios with different
+causes of harm can be close. Instead, a model of harm, fitted to all experiments, is evaluated along
+the straight line between each two scenarios. Between experiments, the model predicts the harm of
+nearby ones: regions are separated only by experiments with less harm.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Region", "regions"]
 
-#: At most one in so many experiments counts as a top one: in half of all there is nothing special.
+#: Minimum number of experiments per top scenario: half of all experiments would not be special.
 _TOP_SHARE = 4
-#: A region ends where harm is less than so far up from what is usual to what the top has.
+#: Harm at the edge of a region, as a fraction of the way from typical harm to that of the top.
 _EDGE = 0.5
-#: Points at which the model is asked between two scenarios.
+#: Steps of the model between two scenarios.
 _STEPS = 10
-#: A rule is learned from so many scenarios of its region or more, if the search has them ...
-_FEW = 12
-#: ... among this many times the top ones.
+#: Minimum number of scenarios of a region from which a rule is learned, if available ...
+_MIN_FOR_RULE = 12
+#: ... among this many times the number of top scenarios.
 _POOL = 3
-#: Random scenarios by which the model tells what is usual, and from which rules tell regions.
-_ANYWHERE = 1000
-#: A rule has at most so many bounds ...
-_BOUNDS = 4
-#: ... each of which lowers the Gini impurity (0.5 at first) by so much or more: what lowers it less
-#: is more often chance than not.
-_GAIN = 0.03
-#: Of the model. It is not of interest to anybody.
+#: Number of random scenarios that define typical harm, and from which rules separate regions.
+_RANDOM = 1000
+#: Maximum depth of a rule ...
+_MAX_DEPTH = 4
+#: ... and minimum decrease of the Gini impurity (0.5 at first) by each bound: a smaller decrease is
+#: more likely due to chance.
+_MIN_DECREASE = 0.03
+#: Seed of the model.
 _SEED = 1
 
 
@@ -62,19 +62,18 @@ class Region:
     Attributes
     ----------
     members : tuple of int
-        Numbers of the top scenarios in it, the most harmful first.
+        Numbers of the top scenarios in the region, in descending order of harm.
     lowest_harm, highest_harm : float
-        Their relative harm.
+        Range of their relative harm.
     rule : tuple of Condition
-        What they have in common and scenarios with less harm have not. Empty if nothing of that
-        kind can be told.
+        Conditions that separate them from scenarios with less harm; empty if there are none.
     members_matched : int
-        For how many of the members the rule holds.
+        Number of members that satisfy the rule.
     matched : int
-        For how many of all different experiments that did not fail it holds.
+        Number of all distinct successful experiments that satisfy the rule.
     matched_harm : float
-        The median of their relative harm. If it is far below that of the members, the rule is not
-        all that it takes.
+        Median of their relative harm. If it is far below that of the members, the rule is not
+        sufficient for harm.
     """
 
     members: tuple[int, ...]
@@ -87,23 +86,23 @@ class Region:
 
     @property
     def worst(self) -> int:
-        """The number of its most harmful scenario."""
+        """Number of the most harmful scenario."""
         return self.members[0]
 
     def where(self, alpha: str = "alpha", beta: str = "beta") -> str:
-        """Say the rule to people; `alpha` and `beta` are what the two kinds of flows are called."""
+        """Return the rule in words, with the names of the two CCAs."""
         words = ", ".join(condition.words(alpha, beta) for condition in self.rule)
-        return words or "anywhere, as far as can be told"
+        return words or "no condition detected"
 
     def evidence(self) -> str:
-        """Say to people how well the rule holds."""
+        """Return the accuracy of the rule in words."""
         size = len(self.members)
         if self.members_matched < size:
             members = f"{self.members_matched} of these {size} scenarios"
         else:
             members = f"all {size} of these scenarios" if size > 1 else "this scenario"
         return (
-            f"holds for {members}, and for {self.matched} of all that were run, whose median"
+            f"holds for {members}, and for {self.matched} of all scenarios, whose median"
             f" relative harm is {self.matched_harm:+.3f}"
         )
 
@@ -125,37 +124,36 @@ def regions(space: Space, experiments: pd.DataFrame, top: int = 20) -> tuple[Reg
     """Group the most harmful scenarios of a search into regions, and explain each by a rule.
 
     A random forest is fitted to all experiments. Two scenarios are in one region if the harm that
-    it predicts between them stays in the upper half of what the top scenarios have above the
-    usual, or falls by no more than the forest is usually wrong by; so are those that are linked by
-    others. That works on a handful of points, leaves genes alone that do not matter, and one region
-    is as good an answer as several: none of which is true of clusters by distance.
+    it predicts between them stays above the middle between typical harm and that of the top
+    scenarios, or if other scenarios link them. Unlike clustering by distance, this works for a
+    handful of points, ignores irrelevant genes, and can return a single region.
 
-    A rule is the path in a decision tree that tells a region from random scenarios, which count the
-    more the less harm the forest predicts for them, and from the top scenarios of other regions.
-    (The other experiments would not do: where a search has looked at small queues only, queues no
-    longer tell them apart.) Its bounds are those of the scenarios themselves, rounded outwards.
+    A rule is the path in a decision tree that separates a region from random scenarios, whose
+    weight increases as the predicted harm decreases, and from the top scenarios of other regions.
+    (Other experiments are not suitable: if a search has focused on small queues, queues no longer
+    separate them.) Its bounds are those of the scenarios in the region, rounded outwards.
 
     Parameters
     ----------
     space : Space
-        Where they lie.
+        The search space.
     experiments : DataFrame
         One row per experiment, with ``number``, ``relative_harm`` (NaN if it failed) and a column
         for each gene (:attr:`SearchResult.experiments`).
     top : int
-        How many scenarios to group: the most harmful different ones. At most a quarter of those
-        that did not fail.
+        Number of scenarios to group: the most harmful distinct ones, at most a quarter of the
+        successful ones.
 
     Returns
     -------
     tuple of Region
-        The one with the most harmful scenario first. One without a rule if fewer than 20 different
-        experiments did not fail, or if the forest does not tell the top ones from noise. None if
-        all failed.
+        The region with the most harmful scenario first. One region without a rule if fewer than 20
+        distinct experiments succeeded, or if the forest cannot separate the top from noise. Empty
+        if all experiments failed.
 
     Examples
     --------
-    Harm where the queue is small and the round-trip time is long:
+    Harm in networks with a small queue and a long round-trip time:
 
     >>> from ccbench.raygen import DEFAULT_SPACE
     >>> rng = standard_stream(1, "example")
@@ -165,71 +163,71 @@ def regions(space: Space, experiments: pd.DataFrame, top: int = 20) -> tuple[Reg
     >>> region.where()
     'RTT of at least 100 ms, queue of at most 0.97 BDP'
     """
-    known = ranked(space, experiments).reset_index(drop=True)
-    count = min(top, -(-len(known) // _TOP_SHARE))
+    table = ranked(space, experiments).reset_index(drop=True)
+    count = min(top, -(-len(table) // _TOP_SHARE))
     if not count:
         return ()
-    if len(known) < FEWEST or (landscape := _Landscape(space, known, count)).is_flat:
-        return (_region(known, np.arange(count), ()),)
-    labels = landscape.labels(min(count * _POOL, len(known)))
-    found = []
+    if len(table) < FEWEST or (landscape := _Landscape(space, table, count)).is_flat:
+        return (_region(table, np.arange(count), ()),)
+    labels = landscape.labels(min(count * _POOL, len(table)))
+    result = []
     for label in pd.unique(labels[:count]):
         (same,) = np.nonzero(labels == label)
         members = same[same < count]
         others = np.setdiff1d(np.arange(count), members)
-        rule = landscape.rule(same[: max(len(members), _FEW)], others)
-        found.append(_region(known, members, rule))
-    return tuple(found)
+        rule = landscape.rule(same[: max(len(members), _MIN_FOR_RULE)], others)
+        result.append(_region(table, members, rule))
+    return tuple(result)
 
 
 class _Landscape:
-    """What a forest makes of the experiments.
+    """Harm over the search space, predicted by a forest.
 
     Parameters
     ----------
     space : Space
-    known : DataFrame
-        Different experiments that did not fail, the most harmful first. Elsewhere in this module
-        they are called by their place in it.
+    experiments : DataFrame
+        Distinct successful experiments in descending order of harm. Methods identify them by their
+        position.
     count : int
-        How many of them are the top ones.
+        Number of top scenarios.
     """
 
-    def __init__(self, space: Space, known: pd.DataFrame, count: int) -> None:
+    def __init__(self, space: Space, experiments: pd.DataFrame, count: int) -> None:
         self._space = space
-        self._genes = known[[gene.name for gene in space.genes]]
-        harm = known["relative_harm"].to_numpy()
+        self._genes = experiments[[gene.name for gene in space.genes]]
+        harm = experiments["relative_harm"].to_numpy()
         self._model = forest(space, _SEED, "regions").fit(self._genes, harm)
         rng = standard_stream(_SEED, "regions", "anywhere")
-        self._anywhere = self._table([space.random(rng) for _ in range(_ANYWHERE)])
-        self._harm_anywhere = self._model.predict(self._anywhere)
-        self._usual = float(np.median(self._harm_anywhere))
-        # Out of bag: what the trees say that have not seen the experiment, so that scenarios which
-        # are on top by good luck are not taken for more.
-        unseen = self._model[-1].oob_prediction_
-        self._error = float(np.sqrt(np.mean((unseen - harm) ** 2)))
-        self._level = float(np.median(unseen[:count]))
-        self._rise = self._level - self._usual
+        self._random = self._table([space.random(rng) for _ in range(_RANDOM)])
+        self._random_harm = self._model.predict(self._random)
+        self._typical = float(np.median(self._random_harm))
+        # Out-of-bag predictions, from trees that were not fitted to the experiment, discount
+        # scenarios that are in the top by luck.
+        out_of_bag = self._model[-1].oob_prediction_
+        self._error = float(np.sqrt(np.mean((out_of_bag - harm) ** 2)))
+        self._level = float(np.median(out_of_bag[:count]))
+        self._rise = self._level - self._typical
 
     @property
     def is_flat(self) -> bool:
-        """Whether the top is not told from noise."""
+        """Whether the top scenarios cannot be separated from noise."""
         return self._rise <= self._error
 
     def labels(self, pool: int) -> npt.NDArray[np.int_]:
-        """Return the regions of the first `pool` experiments, as numbers."""
+        """Return the number of the region of each of the first `pool` experiments."""
         from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 (a slow import)
 
-        places = [self._space.chromosome(row) for row in self._genes[:pool].to_dict("records")]
+        points = [self._space.chromosome(row) for row in self._genes[:pool].to_dict("records")]
         first, second = np.triu_indices(pool)
-        walks = (self._walk(places[i], places[j]) for i, j in zip(first, second, strict=True))
-        harm = self._model.predict(self._table(itertools.chain.from_iterable(walks)))
+        lines = (self._line(points[i], points[j]) for i, j in zip(first, second, strict=True))
+        harm = self._model.predict(self._table(itertools.chain.from_iterable(lines)))
         lowest = np.zeros((pool, pool))
         lowest[first, second] = lowest[second, first] = harm.reshape(len(first), -1).min(axis=1)
-        edge = self._usual + _EDGE * self._rise
+        edge = self._typical + _EDGE * self._rise
         within = lowest.diagonal() >= edge
         labels: npt.NDArray[np.int_] = connected_components(lowest >= edge, directed=False)[1]
-        # Where harm seems to have been good luck, a scenario joins what it has most in common with.
+        # A scenario whose own predicted harm is below the edge joins the nearest region.
         for i in np.nonzero(~within)[0]:
             labels[i] = labels[np.where(within, lowest[i], -np.inf).argmax()]
         return labels
@@ -237,25 +235,25 @@ class _Landscape:
     def rule(
         self, inside: npt.NDArray[np.int_], outside: npt.NDArray[np.int_]
     ) -> tuple[Condition, ...]:
-        """Return what tells some experiments from others and from what does less harm anywhere."""
+        """Return the rule that separates experiments from others and from less harmful ones."""
         from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 (a slow import)
 
-        less = ((self._level - self._harm_anywhere) / self._rise).clip(0, 1)
-        parts = (self._genes.iloc[inside], self._genes.iloc[outside], self._anywhere)
+        random_weights = ((self._level - self._random_harm) / self._rise).clip(0, 1)
+        parts = (self._genes.iloc[inside], self._genes.iloc[outside], self._random)
         table = pd.concat(parts, ignore_index=True)
         is_inside = np.arange(len(table)) < len(inside)
-        weights = np.concatenate([np.ones(len(inside) + len(outside)), less])
-        for part in (is_inside, ~is_inside):  # each weighs as much as the other
+        weights = np.concatenate([np.ones(len(inside) + len(outside)), random_weights])
+        for part in (is_inside, ~is_inside):  # both sides have the same total weight
             weights[part] /= 2 * weights[part].sum()
         for gene in self._space.genes:
             if isinstance(gene, Choice):
                 table[gene.name] = _shares(table[gene.name], weights, is_inside)
         tree = DecisionTreeClassifier(
-            max_depth=_BOUNDS,
-            min_impurity_decrease=_GAIN,
+            max_depth=_MAX_DEPTH,
+            min_impurity_decrease=_MIN_DECREASE,
             random_state=random_state(_SEED, "regions", "rules"),
         ).fit(table.to_numpy(dtype=float), is_inside, weights)
-        # The leaf with most of them, and the way there: on which side of it each gene is bounded.
+        # The path to the leaf with most experiments of the region bounds each gene on some sides.
         own = table.iloc[: len(inside)].to_numpy(dtype=float)
         leaves = tree.apply(own)
         first = int(np.argmax(leaves == np.bincount(leaves).argmax()))
@@ -271,11 +269,11 @@ class _Landscape:
         )
         return tuple(condition for condition in conditions if condition is not None)
 
-    def _walk(self, start: Chromosome, end: Chromosome) -> list[Chromosome]:
-        """Return scenarios on the straight line from one to another, both included."""
+    def _line(self, start: Chromosome, end: Chromosome) -> list[Chromosome]:
+        """Return scenarios on the straight line between two scenarios, both included."""
         genes = list(zip(self._space.genes, start, end, strict=True))
         return [
-            tuple(gene.blend(ours, theirs, step / _STEPS) for gene, ours, theirs in genes)
+            tuple(gene.blend(first, second, step / _STEPS) for gene, first, second in genes)
             for step in range(_STEPS + 1)
         ]
 
@@ -286,10 +284,10 @@ class _Landscape:
 def _shares(
     values: pd.Series[Any], weights: npt.NDArray[np.float64], is_inside: npt.NDArray[np.bool_]
 ) -> pd.Series[float]:
-    """Put for each value how much of its weight is inside.
+    """Replace each value by the fraction of its weight that is inside.
 
-    In this order of its values a choice is split into the best two sets by one bound (Breiman et
-    al., Classification and regression trees, 1984, section 4.2.2).
+    If the values of a choice are ordered by this fraction, one bound splits them into the best two
+    sets (Breiman et al., Classification and regression trees, 1984, section 4.2.2).
     """
     total = pd.Series(weights).groupby(values).transform("sum")
     inside = pd.Series(weights * is_inside).groupby(values).transform("sum")
@@ -297,14 +295,14 @@ def _shares(
 
 
 def _region(
-    known: pd.DataFrame, members: npt.NDArray[np.int_], rule: tuple[Condition, ...]
+    experiments: pd.DataFrame, members: npt.NDArray[np.int_], rule: tuple[Condition, ...]
 ) -> Region:
-    holds = np.ones(len(known), dtype=bool)
+    holds = np.ones(len(experiments), dtype=bool)
     for condition in rule:
-        holds &= condition.holds(known).to_numpy()
-    harm = known["relative_harm"].to_numpy()
+        holds &= condition.holds(experiments).to_numpy()
+    harm = experiments["relative_harm"].to_numpy()
     return Region(
-        members=tuple(known["number"].iloc[members].tolist()),
+        members=tuple(experiments["number"].iloc[members].tolist()),
         lowest_harm=float(harm[members].min()),
         highest_harm=float(harm[members].max()),
         rule=rule,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that tell some scenarios from others, in words."""
+"""Rules that describe a set of scenarios."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Between", "Condition", "OneOf", "Side", "spanning"]
 
-#: On which a number is bounded.
+#: Side on which a number is bounded.
 Side: TypeAlias = Literal["low", "high"]
 
-#: How one speaks of each quantity; the values stand in the braces without a name.
+#: Phrase for each quantity; its values replace the unnamed braces.
 _PHRASES: Mapping[str, str] = MappingProxyType(
     {
         "bandwidth_mbps": "link of {} Mbit/s",
@@ -41,12 +41,12 @@ _PHRASES: Mapping[str, str] = MappingProxyType(
         "workload": "{} {beta} flows",
     }
 )
-#: Bounds have so many significant digits: more would claim what nobody has tried.
+#: Significant digits of bounds; more would suggest a precision that was not measured.
 _DIGITS = 2
 
 
 class Condition(ABC):
-    """What a rule demands of one gene.
+    """A condition on the values of one gene.
 
     Attributes
     ----------
@@ -57,19 +57,19 @@ class Condition(ABC):
 
     @abstractmethod
     def holds(self, table: pd.DataFrame) -> pd.Series[bool]:
-        """Say for each row of a table whether it fulfils the condition."""
+        """Return for each row of a table whether it satisfies the condition."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return the condition as a dictionary of JSON-able values."""
 
     def words(self, alpha: str = "alpha", beta: str = "beta") -> str:
-        """Say it to people.
+        """Return the condition in words.
 
         Parameters
         ----------
         alpha, beta : str
-            What the two kinds of flows are called.
+            Names of the two CCAs.
         """
         values = self._values()
         phrase = _PHRASES[self.gene.name].format(values, alpha=alpha, beta=beta)
@@ -77,7 +77,7 @@ class Condition(ABC):
 
     @abstractmethod
     def _values(self) -> str:
-        """Say which values are meant, without their unit."""
+        """Return the values in words, without their unit."""
 
     def _shown(self, value: Value) -> str:
         if isinstance(value, str):
@@ -87,13 +87,13 @@ class Condition(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Between(Condition):
-    """A number must be from `low` to `high`, both included.
+    """A number is from `low` to `high`, both included.
 
     Parameters
     ----------
     gene : Number
     low, high : float
-        Those of the gene's own range where there is no bound.
+        Bounds; those of the gene's range on an unbounded side.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Between(Condition):
     high: float
 
     def holds(self, table: pd.DataFrame) -> pd.Series[bool]:
-        """Say for each row of a table whether its value is in the range."""
+        """Return for each row of a table whether its value is in the range."""
         return table[self.gene.name].between(self.low, self.high)
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,13 +131,13 @@ class Between(Condition):
 
 @dataclass(frozen=True, kw_only=True)
 class OneOf(Condition):
-    """A choice must be one of `values`.
+    """A choice is one of `values`.
 
     Parameters
     ----------
     gene : Choice
     values : tuple of str or float
-        In the gene's order.
+        Values in the order of the gene.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class OneOf(Condition):
     values: tuple[Value, ...]
 
     def holds(self, table: pd.DataFrame) -> pd.Series[bool]:
-        """Say for each row of a table whether its value is one of these."""
+        """Return for each row of a table whether its value is one of these."""
         return table[self.gene.name].isin(self.values)
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,15 +163,15 @@ class OneOf(Condition):
 
 
 def spanning(gene: Gene, values: Sequence[Value], sides: Collection[Side]) -> Condition | None:
-    """Return the narrowest condition that `values` fulfil; None if all values of the gene do.
+    """Return the narrowest condition that `values` satisfy; None if all values of the gene do.
 
     Parameters
     ----------
     gene : Gene
     values : sequence
-        Those that some scenarios have; at least one.
+        Values of some scenarios; at least one.
     sides : collection of {"low", "high"}
-        On which a number is bounded. Bounds are rounded outwards to two digits.
+        Sides on which a number is bounded. Bounds are rounded outwards to two digits.
 
     Examples
     --------
@@ -180,13 +180,13 @@ def spanning(gene: Gene, values: Sequence[Value], sides: Collection[Side]) -> Co
     {'gene': 'rtt_ms', 'low': 140.0, 'high': 320.0}
     """
     if isinstance(gene, Choice):
-        seen = tuple(value for value in gene.values if value in values)
-        return OneOf(gene=gene, values=seen) if len(seen) < gene.size else None
+        present = tuple(value for value in gene.values if value in values)
+        return OneOf(gene=gene, values=present) if len(present) < gene.size else None
     assert isinstance(gene, Number)
     low = _outwards(min(values), ROUND_FLOOR) if "low" in sides else gene.low
     high = _outwards(max(values), ROUND_CEILING) if "high" in sides else gene.high
-    kind = type(gene.low)  # what counts something stays whole
-    low, high = kind(max(low, gene.low)), kind(min(high, gene.high))
+    number = type(gene.low)  # whole numbers remain whole
+    low, high = number(max(low, gene.low)), number(min(high, gene.high))
     if (low, high) == (gene.low, gene.high):
         return None
     return Between(gene=gene, low=low, high=high)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a search.
+"""Figures of a search.
 
-Every function returns a matplotlib ``Figure`` that belongs to no window and no global state, as
-those of :mod:`ccbench.run.plots`, which writes them to files.
+Each function returns a matplotlib ``Figure`` without a window or global state;
+:mod:`ccbench.run.plots` saves it.
 
-Harm is drawn in red where alpha takes more than a fair share and in blue where it takes less: two
-colours that all kinds of eyes tell apart.
+Harm is red where alpha takes more than its fair share, and blue where it takes less: two colours
+that are safe for colour-blind readers.
 """
 
 from ccbench.raygen.figures.heat_map import (

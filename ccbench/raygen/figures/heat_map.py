@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Harm over two genes: as measured, and as predicted everywhere."""
+"""Heat maps of measured and predicted harm over two genes."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ __all__ = ["check_heat_map", "heat_map_figure", "is_trusted", "predictor_of"]
 _Array: TypeAlias = "npt.NDArray[np.float64]"
 
 _HARM_COLOURS = "RdBu_r"
-#: Values of the other genes over which a prediction is averaged: enough that the mean does not
-#: show which ones were drawn, few enough for a heat map in a second.
+#: Number of values of the other genes over which a prediction is averaged: enough for a stable
+#: mean, few enough for a heat map in a second.
 _OTHERS = 48
-#: Of the values of the other genes.
+#: Seed of the values of the other genes.
 _SEED = 1
-#: Cells whose prediction is asked for in one call.
-_AT_ONCE = 8
-#: Without so many experiments, or if a prediction explains less of the variance of harm in
-#: experiments that it has not seen, none is drawn: it would look certain and be wrong.
-_FEWEST, _UNDERSTOOD = 20, 0.3
-#: The predictor learns from no more experiments than this: its time grows with their cube.
-_LEARNT = 500
+#: Number of cells predicted in one call.
+_BATCH = 8
+#: Minimum number of experiments, and minimum fraction of the variance of harm explained in
+#: cross-validation, for a prediction to be drawn.
+_MIN_EXPERIMENTS, _MIN_EXPLAINED = 20, 0.3
+#: Maximum number of experiments that the predictor is fitted to, as its time is cubic.
+_MAX_FITTED = 500
 
 
 def predictor_of(result: SearchResult) -> Predictor:
-    """Return what predicts harm from the experiments of a search.
+    """Return a predictor of harm, fitted to the experiments of a search.
 
-    It learns from all of them, or from 500 evenly spread over the search.
+    It is fitted to all experiments, or to 500 evenly spread over the search.
 
     Examples
     --------
@@ -56,34 +56,35 @@ def predictor_of(result: SearchResult) -> Predictor:
     True
     """
     table = finished(result.config.space, result.experiments)
-    learnt = table.iloc[np.unique(np.linspace(0, len(table) - 1, _LEARNT).round().astype(int))]
+    rows = np.unique(np.linspace(0, len(table) - 1, _MAX_FITTED).round().astype(int))
+    fitted = table.iloc[rows]
     space = result.config.space
-    chromosomes = (space.chromosome(row) for row in learnt.to_dict("records"))
-    return Predictor(space, dict(zip(chromosomes, learnt["relative_harm"], strict=True)))
+    chromosomes = (space.chromosome(row) for row in fitted.to_dict("records"))
+    return Predictor(space, dict(zip(chromosomes, fitted["relative_harm"], strict=True)))
 
 
 def is_trusted(result: SearchResult, predictor: Predictor) -> bool:
-    """Return whether a prediction of harm is worth drawing.
+    """Return whether a prediction of harm is reliable.
 
-    It is, if 20 or more different experiments did not fail and, by cross-validation, 30 % or more
-    of the variance of their harm is predicted.
+    It is reliable if at least 20 distinct experiments succeeded, and it explains at least 30 % of
+    the variance of their harm in cross-validation.
 
     Examples
     --------
     >>> is_trusted(result, predictor_of(result))  # of 4 networks  # doctest: +SKIP
     False
     """
-    known = len(finished(result.config.space, result.experiments))
-    return known >= _FEWEST and predictor.explained >= _UNDERSTOOD
+    count = len(finished(result.config.space, result.experiments))
+    return count >= _MIN_EXPERIMENTS and predictor.explained >= _MIN_EXPLAINED
 
 
 def check_heat_map(space: Space, x: str, y: str) -> None:
-    """Make sure that there can be a heat map over two genes.
+    """Check that a heat map over two genes is possible.
 
     Raises
     ------
     InputError
-        If the space does not have them, or one of them has a single value.
+        If a gene does not exist or has a single value, or the genes are equal.
 
     Examples
     --------
@@ -100,34 +101,33 @@ def check_heat_map(space: Space, x: str, y: str) -> None:
             step = f"choose from {', '.join(names)}"
             raise validation.bad("heatmap", name, "a gene that varies", step)
     if x == y:
-        raise validation.bad("heatmap", [x, y], "two genes", "name another one")
+        raise validation.bad("heatmap", [x, y], "two different genes", "name another gene")
 
 
 def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) -> Figure:
-    """Draw the harm over two genes: as measured, and as predicted everywhere if that is trusted.
+    """Draw the measured harm over two genes, and the predicted harm if it is reliable.
 
     Parameters
     ----------
     result : SearchResult
-        The search.
     x, y : str
         Names of the genes.
     predictor : Predictor
-        What :func:`predictor_of` returns.
+        The result of :func:`predictor_of`.
 
     Returns
     -------
     Figure
-        From top to bottom: each experiment, the more harmful ones above; the prediction, averaged
-        over all other genes (partial dependence: Friedman, Annals of Statistics 29 (2001), section
-        8.2); the highest prediction over all other genes. Dots mark where a prediction tells
-        little: its standard deviation is more than half of that of all measured harms. Without
-        the predictions, if they are not to be trusted: see :func:`is_trusted`.
+        From top to bottom: each experiment, with more harmful ones in front; the prediction
+        averaged over all other genes (partial dependence: Friedman, Annals of Statistics 29 (2001),
+        section 8.2); the highest prediction over all other genes. Dots mark uncertain predictions,
+        whose standard deviation exceeds half of that of all measured harms. Predictions are omitted
+        unless they are reliable, see :func:`is_trusted`.
 
     Raises
     ------
     InputError
-        As :func:`check_heat_map`.
+        See :func:`check_heat_map`.
 
     Examples
     --------
@@ -146,24 +146,24 @@ def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) 
             ("predicted, mean over the others", prediction.mean, prediction.mean_sd),
             ("predicted, worst of the others", prediction.most, prediction.most_sd),
         ]
-    # The colours are for harm: benefits beyond the greatest harm all look the same.
+    # The greatest harm defines the colour scale; greater benefits are clipped.
     limit = max(0.05, float(harm.max()), *(float(mean.max()) for _, mean, _ in drawn))
     colours = ScalarMappable(Normalize(-limit, limit), _HARM_COLOURS)
 
     rows = 1 + len(drawn)
     figure = Figure(figsize=(4.6, 0.9 + 2.8 * rows), layout="constrained")
     panels = figure.subplots(rows, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-    panels[0].set_facecolor("0.85")  # on which both ends and the middle of the colours are seen
+    panels[0].set_facecolor("0.85")  # visible behind both ends and the middle of the colour map
     panels[0].scatter(
-        across.places(table),
-        up.places(table),
+        across.positions(table),
+        up.positions(table),
         c=colours.to_rgba(harm),
         s=18,
         edgecolors="0.5",
         linewidths=0.4,
     )
     panels[0].set_title("measured")
-    doubtful = 0.5 * float(harm.std())
+    uncertain = 0.5 * float(harm.std())
     for axes, (name, mean, deviation) in zip(panels[1:], drawn, strict=True):
         axes.imshow(
             colours.to_rgba(mean),
@@ -172,8 +172,9 @@ def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) 
             aspect="auto",
             interpolation="none",
         )
-        high, wide = np.nonzero(deviation > doubtful)
-        axes.scatter(across.centres[wide], up.centres[high], s=2.5, color="0.2", linewidths=0)
+        rows_at, columns_at = np.nonzero(deviation > uncertain)
+        dots = across.centres[columns_at], up.centres[rows_at]
+        axes.scatter(*dots, s=2.5, color="0.2", linewidths=0)
         axes.set_title(name)
     for axes in panels:
         axes.set_xlim(0, 1)
@@ -189,7 +190,7 @@ def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) 
 
 @dataclass(frozen=True, kw_only=True)
 class _Prediction:
-    """Predicted harm over two genes, and how uncertain it is: arrays of shape (up, across)."""
+    """Predicted harm over two genes with its standard deviation, of shape (up, across)."""
 
     mean: _Array
     mean_sd: _Array
@@ -198,21 +199,21 @@ class _Prediction:
 
 
 def _predict(space: Space, predictor: Predictor, across: GeneAxis, up: GeneAxis) -> _Prediction:
-    """Predict harm in every cell, as its mean and maximum over the other genes."""
+    """Predict the mean and maximum of harm over the other genes in each cell."""
     stream = standard_stream(_SEED, "heat map")
     others = [space.values(one) for one in space.stratified(stream, _OTHERS)]
     cells = list(itertools.product(up.cells(), across.cells()))
     mean, mean_sd, most, most_sd = np.empty((4, len(cells)))
-    # One by one costs more calls, all at once a covariance between all of them.
-    for start in range(0, len(cells), _AT_ONCE):
-        some = cells[start : start + _AT_ONCE]
-        here: list[Chromosome] = [
-            space.chromosome({**other, up.gene.name: high, across.gene.name: wide})
-            for high, wide in some
+    # Batches balance the number of calls and the size of the covariance matrix.
+    for start in range(0, len(cells), _BATCH):
+        batch = cells[start : start + _BATCH]
+        chromosomes: list[Chromosome] = [
+            space.chromosome({**other, up.gene.name: up_value, across.gene.name: across_value})
+            for up_value, across_value in batch
             for other in others
         ]
-        harm, covariance = predictor.predict(here)
-        for i in range(len(some)):
+        harm, covariance = predictor.predict(chromosomes)
+        for i in range(len(batch)):
             block = slice(i * _OTHERS, (i + 1) * _OTHERS)
             worst = int(harm[block].argmax())
             mean[start + i], most[start + i] = harm[block].mean(), harm[block][worst]

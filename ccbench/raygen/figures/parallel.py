@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The genes of the most harmful scenarios: a line for each, an axis for each gene."""
+"""Parallel coordinates of the most harmful scenarios."""
 
 from __future__ import annotations
 
@@ -25,25 +25,24 @@ if TYPE_CHECKING:
 
 __all__ = ["parallel_figure"]
 
-#: Room for one axis, and characters of a name below it.
+#: Width of an axis in inches, and maximum characters in a line of its name.
 _AXIS_INCHES, _NAME_COLUMNS = 0.8, 10
 
 _Array: TypeAlias = "npt.NDArray[np.float64]"
 
 
 def parallel_figure(result: SearchResult) -> Figure:
-    """Draw the genes of the most harmful scenarios: a line for each, an axis for each gene.
+    """Draw a line for each of the most harmful scenarios, with an axis for each gene.
 
     Parameters
     ----------
     result : SearchResult
-        The search.
 
     Returns
     -------
     Figure
-        The 20 worst in colours, or as many as there are, the worst on top; all other experiments in
-        grey. The last axis is relative harm.
+        Up to 20 worst scenarios in colour, with more harmful ones in front; all other experiments
+        in grey. The last axis is relative harm.
 
     Examples
     --------
@@ -57,7 +56,7 @@ def parallel_figure(result: SearchResult) -> Figure:
 
     def lines(rows: pd.DataFrame) -> _Array:
         harm = (rows["relative_harm"].to_numpy() - low) / max(high - low, 1e-9)
-        return np.column_stack([*(axis.places(rows) for axis in axes_of), harm])
+        return np.column_stack([*(axis.positions(rows) for axis in axes_of), harm])
 
     width = max(5.5, _AXIS_INCHES * (len(genes) + 1))
     figure = Figure(figsize=(width, 4.4), layout="constrained")
@@ -65,9 +64,9 @@ def parallel_figure(result: SearchResult) -> Figure:
     positions = np.arange(len(genes) + 1)
     axes.plot(positions, lines(table).T, color="0.5", linewidth=0.4, alpha=0.25)
     limits = Normalize(float(worst["relative_harm"].min()), float(worst["relative_harm"].max()))
-    # Without the ends of the map, which vanish on dark or light paper.
-    some = ListedColormap(colormaps["plasma"](np.linspace(0.2, 0.8, 256)))
-    colours = ScalarMappable(limits, some)
+    # The ends of the colour map are too dark or too light.
+    colour_map = ListedColormap(colormaps["plasma"](np.linspace(0.2, 0.8, 256)))
+    colours = ScalarMappable(limits, colour_map)
     for line, harm in zip(lines(worst)[::-1], worst["relative_harm"][::-1], strict=True):
         axes.plot(positions, line, color=colours.to_rgba(harm), linewidth=1.6, alpha=0.9)
     ticks = [axis.ticks() for axis in axes_of]
@@ -75,13 +74,13 @@ def parallel_figure(result: SearchResult) -> Figure:
     ticks.append(
         ([(tick - low) / max(high - low, 1e-9) for tick in numbers], [f"{n:.2g}" for n in numbers])
     )
-    for position, (places, labels) in zip(positions, ticks, strict=True):
+    for position, (heights, labels) in zip(positions, ticks, strict=True):
         axes.axvline(float(position), color="0.5", linewidth=0.8)
         side, align = (-4, "right") if position < len(genes) else (4, "left")
-        for place, label in zip(places, labels, strict=True):
+        for height, label in zip(heights, labels, strict=True):
             axes.annotate(
                 label,
-                (position, place),
+                (position, height),
                 xytext=(side, 0),
                 textcoords="offset points",
                 ha=align,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the harm that a search has found grows."""
+"""Progress of a search over generations and experiments."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ __all__ = ["progress_figure", "progress_table"]
 
 
 def progress_table(experiments: pd.DataFrame) -> pd.DataFrame:
-    """Return how far a search had come after each experiment.
+    """Return the progress of a search after each experiment.
 
     Parameters
     ----------
     experiments : DataFrame
-        Those of a :class:`~ccbench.raygen.SearchResult`.
+        Experiments of a :class:`~ccbench.raygen.SearchResult`.
 
     Returns
     -------
     DataFrame
-        Index: number of experiments proposed until then. Columns: ``generation``; ``best`` and
-        ``percentile_90``, of the relative harm of all of them, of which those that failed count
-        for nothing.
+        Index: number of experiments so far. Columns: ``generation``; ``best`` and
+        ``percentile_90`` of the relative harm of all successful experiments so far.
 
     Examples
     --------
@@ -52,21 +51,20 @@ def progress_table(experiments: pd.DataFrame) -> pd.DataFrame:
 
 
 def progress_figure(result: SearchResult, baselines: Mapping[str, SearchResult]) -> Figure:
-    """Draw how the harm that a search has found grows (Ware, Figure 5.15).
+    """Draw the greatest harm so far over the course of a search (Ware, Figure 5.15).
 
     Parameters
     ----------
     result : SearchResult
-        The search.
     baselines : mapping
-        Other searches by their names. Without any, what the first generation found is the baseline,
-        if it was random.
+        Other searches by name. Without baselines, the first generation is the baseline if it is
+        random.
 
     Returns
     -------
     Figure
-        The greatest relative harm and its 90th percentile over all experiments so far: above after
-        each generation, below after each experiment, where points are single experiments.
+        Maximum and 90th percentile of the relative harm of all experiments so far: after each
+        generation above, after each experiment below, where points are single experiments.
 
     Examples
     --------
@@ -99,7 +97,7 @@ def progress_figure(result: SearchResult, baselines: Mapping[str, SearchResult])
 
 
 def _levels(result: SearchResult, baselines: Mapping[str, SearchResult]) -> dict[str, float]:
-    """Return what the search is to be compared with."""
+    """Return the levels of the baselines."""
     if baselines:
         return {
             f"best of {name}": float(other.experiments["relative_harm"].max())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colours and words that the pictures of a search share."""
+"""Colours and names shared by the figures of a search."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["ALPHA_COLOUR", "BETA_COLOUR", "COLOURS", "HARM", "SHOWN", "quantity_
 
 ALPHA_COLOUR = "tab:red"
 BETA_COLOUR = "tab:blue"
-#: Of baselines: Okabe and Ito's, which all kinds of eyes tell apart.
+#: Colours of baselines: those of Okabe and Ito, which are safe for colour-blind readers.
 COLOURS = ("#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9") * 9
 HARM = "relative harm"
 
-#: How many of the most harmful scenarios are shown one by one.
+#: Number of the most harmful scenarios that are shown individually.
 SHOWN = 20
 
 
 def quantity_name(config: SearchConfig, gene: Gene) -> str:
-    """Return what a gene varies, for people, with its unit.
+    """Return the name of a gene's quantity with its unit.
 
     Examples
     --------

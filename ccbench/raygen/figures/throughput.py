@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both sides of an experiment got over time."""
+"""Throughput of both sides of an experiment over time."""
 
 from __future__ import annotations
 
@@ -21,27 +21,26 @@ if TYPE_CHECKING:
 
 __all__ = ["throughput_figure"]
 
-#: Characters in a line of a title.
+#: Maximum characters in a line of a title.
 _TITLE_COLUMNS = 60
 
 
 def throughput_figure(experiment: Experiment, solo: Run, competing: Run, *, title: str) -> Figure:
-    """Draw the throughput of both sides over time, and what beta had alone.
+    """Draw the throughput of both sides over time, and that of beta alone.
 
     Parameters
     ----------
     experiment : Experiment
-        Whose runs they are.
     solo, competing : Run
-        Its runs.
+        Runs of the experiment.
     title : str
-        Above the axes; it may need a second line.
+        Title, which may be wrapped.
 
     Returns
     -------
     Figure
-        Thick lines are all flows of a side together, thin ones single flows; of beta alone the
-        throughput over time is dotted, and its mean dashed. Harm was measured over the shaded time.
+        Thick lines are the sums over the flows of a side, thin lines single flows. The dotted line
+        is beta alone, the dashed line its mean. Harm was measured over the shaded time.
 
     Examples
     --------
@@ -51,7 +50,7 @@ def throughput_figure(experiment: Experiment, solo: Run, competing: Run, *, titl
     together = competing.throughput(INTERVAL_S)
     figure = Figure(figsize=(5.5, 3.8), layout="constrained")
     axes = figure.subplots()
-    # Transparent, so that it suits dark pages too.
+    # Transparent, for light and dark pages.
     axes.axvspan(harm.from_s, harm.to_s, color="0.5", alpha=0.12, linewidth=0, label="measured")
     alpha_name, beta_name = flow_names(experiment.alpha), flow_names(experiment.beta)
     _draw_side(axes, together.iloc[:, harm.n_beta :], alpha_name, ALPHA_COLOUR)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most harmful scenarios of searches: how harmful they are, and how unlike each other."""
+"""Distributions of harm and diversity of the most harmful scenarios."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["TOP", "distances_figure", "top_figure"]
 
 _Array: TypeAlias = "npt.NDArray[np.float64]"
 
-#: How many of the most harmful scenarios the distributions compare (Ware, Figure 5.13).
+#: Number of the most harmful scenarios in the distributions of harm (Ware, Figure 5.13).
 TOP = 100
 
 
@@ -32,12 +32,12 @@ def top_figure(result: SearchResult, baselines: Mapping[str, SearchResult]) -> F
     Parameters
     ----------
     result, baselines
-        As in :func:`progress_figure`.
+        See :func:`progress_figure`.
 
     Returns
     -------
     Figure
-        For each search, the fraction of its :data:`TOP` worst scenarios with no more relative harm.
+        Cumulative distribution of relative harm in the :data:`TOP` worst scenarios of each search.
 
     Examples
     --------
@@ -51,18 +51,18 @@ def top_figure(result: SearchResult, baselines: Mapping[str, SearchResult]) -> F
 
 
 def distances_figure(result: SearchResult, baselines: Mapping[str, SearchResult]) -> Figure:
-    """Draw how far the most harmful scenarios lie from each other (Ware, Figure 5.14).
+    """Draw the distribution of distances between the most harmful scenarios (Ware, Figure 5.14).
 
     Parameters
     ----------
     result, baselines
-        As in :func:`progress_figure`.
+        See :func:`progress_figure`.
 
     Returns
     -------
     Figure
-        For each search, the fraction of the pairs of its 20 worst scenarios that are no further
-        apart, see :func:`~ccbench.raygen.distances`.
+        Cumulative distribution of the distances between all pairs of the 20 worst scenarios of each
+        search; see :func:`~ccbench.raygen.analysis.diversity.distances`.
 
     Examples
     --------

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a report's page: pictures, tables, words; ``report.html`` puts them together."""
+"""Parts of a report's page: figures, tables and texts, which ``report.html`` combines."""

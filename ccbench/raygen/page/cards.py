@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worst networks of a report, each with a picture and the commands that run it again."""
+"""The worst networks of a report, each with a figure and the commands that repeat it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Card:
 def cards_of(
     result: SearchResult, folder: Path, run: Callable[[Scenario], Run], pictures: Pictures
 ) -> Iterator[Card]:
-    """Yield the claims, or what would be claimed if the search ended now."""
+    """Yield the claims, or the worst networks of an unfinished search."""
     config = result.config
     confirmed = not result.claims.empty
     rows: Any = (result.claims if confirmed else result.worst(CLAIMED)).to_dict("records")
@@ -83,8 +83,8 @@ def cards_of(
 
 def _trace_words(config: SearchConfig, seed: int, harm: float) -> str:
     return (
-        f"Throughput over time in one run, the one with seed {seed}, whose relative harm is "
-        f"{harm:+.3f}. Thick lines are all flows of {config.alpha} and of {config.beta}, thin ones "
-        f"single flows. What {config.beta} had alone is dotted, and its mean dashed. Harm was "
-        "measured over the shaded time."
+        f"Throughput over time in the run with seed {seed}, whose relative harm is {harm:+.3f}. "
+        f"Thick lines are the sums over the flows of {config.alpha} and of {config.beta}, thin "
+        f"lines single flows. The dotted line is {config.beta} alone, the dashed line its mean. "
+        "Harm was measured over the shaded time."
     )

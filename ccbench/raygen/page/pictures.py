@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a report: within its page, and as files beside it."""
+"""Figures of a report, embedded in its page and as files."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "Picture", "Pictures", "course_pictures", "landscape_pictures"]
 
-#: The folder of the figures, beside the page.
+#: Folder of the figures, beside the page.
 FIGURES = "figures"
 _FORMATS = (".svg", ".png")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A figure within the page."""
+    """A figure embedded in the page."""
 
     svg: Markup
     caption: str
 
 
 class Pictures:
-    """Writes figures to files, and gives them for the page."""
+    """Writer of figures, to files and for the page."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -55,19 +55,19 @@ class Pictures:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            allowed = "where a folder can be written"
+            allowed = "in a writable folder"
             raise validation.bad("output", str(folder), allowed, explain(error)) from error
 
     def add(self, name: str, figure: Figure, caption: str) -> Picture:
-        """Write a figure; return it for the page."""
-        written = [self._folder / f"{name}{suffix}" for suffix in _FORMATS]
-        for path in written:
+        """Write a figure to files, and return it for the page."""
+        paths = [self._folder / f"{name}{suffix}" for suffix in _FORMATS]
+        for path in paths:
             plots.save(figure, path)
-        self.files += written
-        svg = written[0].read_text(encoding="utf-8")
-        svg = svg[svg.index("<svg") :]  # without the prologue of a file
+        self.files += paths
+        svg = paths[0].read_text(encoding="utf-8")
+        svg = svg[svg.index("<svg") :]  # without the XML prologue
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-        # A page has each name once.
+        # Names must be unique within the page.
         svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
         title = Markup.escape(caption.partition(".")[0])
         svg = svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
@@ -77,7 +77,7 @@ class Pictures:
 def course_pictures(
     result: SearchResult, others: Mapping[str, SearchResult], pictures: Pictures
 ) -> list[Picture]:
-    """Draw how the search went; with others, beside them."""
+    """Draw the progress of the search, beside that of other searches."""
     beside = "each search" if others else "the search"
     worst = len(result.worst(SHOWN))
     counted = "up to 20" if others else f"the {worst}"
@@ -85,21 +85,20 @@ def course_pictures(
         pictures.add(
             "progress",
             progress_figure(result, others),
-            "Harm found so far, by generations and by experiments. The points are single "
-            "experiments; the 90th percentile is that of all experiments so far.",
+            "Greatest harm so far by generation and by experiment. Points are single experiments; "
+            "the 90th percentile is that of all experiments so far.",
         ),
         pictures.add(
             "top",
             top_figure(result, others),
-            f"Harm in the most harmful networks of {beside}, as distribution functions: the "
-            "further to the right, the more harm. Behind the colon, how many networks.",
+            f"Distribution of harm in the most harmful networks of {beside}: harm increases to the "
+            "right. The legend gives the number of networks.",
         ),
         pictures.add(
             "distances",
             distances_figure(result, others),
-            f"Diversity: distances between each two of {counted} most harmful networks of "
-            f"{beside}. The further to the right, the less alike they are. Behind the colon, how "
-            "many pairs.",
+            f"Diversity: distances between all pairs of {counted} most harmful networks of "
+            f"{beside}. Diversity increases to the right. The legend gives the number of pairs.",
         ),
     ]
 
@@ -110,16 +109,16 @@ def landscape_pictures(
     predictor: Predictor,
     pictures: Pictures,
 ) -> list[Picture]:
-    """Draw where harm is: the most harmful networks, then a heat map for each pair of genes."""
+    """Draw the most harmful networks, and a heat map of harm for each pair of genes."""
     config = result.config
     genes = {gene.name: gene for gene in config.space.genes}
     drawn = [
         pictures.add(
             "parallel",
             parallel_figure(result),
-            f"The {len(result.worst(SHOWN))} most harmful networks. Each line is one, and crosses "
-            "the axes at its values; all others are grey. Whole numbers are spread a little, or "
-            "lines would hide each other.",
+            f"The {len(result.worst(SHOWN))} most harmful networks. Each line is a network and "
+            "crosses the axes at its values; all other networks are grey. Whole numbers are spread "
+            "slightly to separate the lines.",
         )
     ]
     for x, y in pairs:

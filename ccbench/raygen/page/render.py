@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a report, put together."""
+"""Rendering of a report's page."""
 
 from __future__ import annotations
 
@@ -41,18 +41,17 @@ def page_of(
     course: Sequence[Picture],
     landscape: Sequence[Picture],
 ) -> str:
-    """Return the page of a search, as HTML.
+    """Return the HTML page of a search.
 
     Parameters
     ----------
     result : SearchResult
-        The search.
     cards : sequence of Card
-        Its worst networks, the worst first.
+        The worst networks, in descending order of harm.
     predictor : Predictor
-        What predicts harm from its experiments.
+        Model of harm, fitted to the experiments.
     course, landscape : sequence of Picture
-        How the search went, and where harm is.
+        Figures of the progress of the search, and of harm over the search space.
     """
     config, table = result.config, result.experiments
     environment = Environment(
@@ -63,7 +62,7 @@ def page_of(
         lstrip_blocks=True,
     )
     genes = [gene_column(config, gene) for gene in config.space.genes]
-    found = importance(config.space, table)
+    by_gene = importance(config.space, table)
     return environment.get_template("report.html").render(
         alpha=config.alpha,
         beta=config.beta,
@@ -81,8 +80,8 @@ def page_of(
             }
             for region in regions(config.space, table)
         ],
-        importances=importances(config, found.genes),
-        importance_words=importance_words(found.explained),
+        importances=importances(config, by_gene.genes),
+        importance_words=importance_words(by_gene.explained),
         landscape=landscape,
         heat_map_words=heat_map_words(result, predictor),
         course=course,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a report's tables."""
+"""Columns of a report's tables."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is aligned and sorted as numbers are."""
+        """Whether values are aligned and sorted as numbers."""
         return bool(self.form)
 
     def shown(self, row: Mapping[str, Any]) -> str:
-        """Return what a row has there; nothing for NaN."""
+        """Return the formatted value of a row; empty for NaN."""
         value = row[self.name]
         if not self.is_number:
             return str(value)
@@ -54,7 +54,7 @@ def worst_columns(result: SearchResult, genes: Sequence[Column]) -> list[Column]
     return [
         Column(name="rank", title="", form="d"),
         *([] if result.claims.empty else confirmed),
-        Column(name="found_harm", title="the search saw", form="+.3f"),
+        Column(name="found_harm", title="harm in the search", form="+.3f"),
         *genes,
         *_throughputs(config),
     ]
@@ -88,7 +88,7 @@ def all_columns(config: SearchConfig, genes: Sequence[Column]) -> list[Column]:
 
 
 def failure_columns(genes: Sequence[Column]) -> list[Column]:
-    """Return the columns of the table of experiments that failed."""
+    """Return the columns of the table of failed experiments."""
     return [
         Column(name="number", title="number", form="d"),
         *genes,
@@ -97,7 +97,7 @@ def failure_columns(genes: Sequence[Column]) -> list[Column]:
 
 
 def gene_column(config: SearchConfig, gene: Gene) -> Column:
-    """Return the column of what a gene varies."""
+    """Return the column of a gene."""
     title, unit = title_of(config, gene)
     form = ""
     if gene.name in NUMBERS:

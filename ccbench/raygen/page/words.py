@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says in sentences."""
+"""Texts of a report."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = [
     "worst_words",
 ]
 
-#: A model that explains less of the variance of harm has understood little.
-_UNDERSTOOD = 0.3
+#: Minimum fraction of the variance of harm that a reliable model explains.
+_RELIABLE = 0.3
 
 
 def lead(result: SearchResult, cards: Sequence[Card]) -> str:
-    """Return the first sentences: how much was tried, and what the worst of it is."""
+    """Return the introduction: the number of networks, and the worst of them."""
     config = result.config
     first = next((card for card in cards if not math.isnan(card.row["relative_harm"])), None)
     tried = f"{result.networks} networks were tried"
@@ -50,19 +50,18 @@ def lead(result: SearchResult, cards: Sequence[Card]) -> str:
 
 
 def unfinished(result: SearchResult) -> str:
-    """Return what the search has not done yet; nothing if it has ended."""
+    """Return a note about the remaining work of an unfinished search, or an empty string."""
     done, planned = len(result.experiments), result.config.planned
+    step = "The same ccbench raygen command continues the search."
     if done < planned:
-        return f"{done} of {planned} networks were tried. The same ccbench raygen goes on."
+        return f"{done} of {planned} networks were tried. {step}"
     if result.claims.empty:
-        return (
-            "The worst networks were not yet run with fresh seeds. The same ccbench raygen goes on."
-        )
+        return f"The worst networks have not been run with fresh seeds yet. {step}"
     return ""
 
 
 def facts(result: SearchResult) -> dict[str, str]:
-    """Return what was searched, how, and by what."""
+    """Return the settings and versions of the search."""
     config, provenance = result.config, result.provenance
     space = (
         f"{title_of(config, gene)[0]} {_range(gene)}"
@@ -95,51 +94,50 @@ def _range(gene: Gene) -> str:
 
 
 def worst_words(result: SearchResult) -> str:
-    """Return how the worst networks were measured."""
+    """Return a description of the measurement of the worst networks."""
     if result.claims.empty:
-        return "As the search saw them so far. Luck is part of that: the most harmful of many."
+        return "Harm in the search so far, which is biased upwards by selecting the largest values."
     count = result.config.confirm
     return (
-        "A search picks the largest of many noisy values, and luck is part of what it picks (the "
-        "winner's curse): “the search saw” is too high on average. So the worst were run again "
-        f"with {count} fresh {'seed' if count == 1 else 'seeds'} each, and are ranked by the mean "
-        "of these, which is not. "
+        "A search selects the largest of many noisy values, so “harm in the search” is biased "
+        "upwards (the winner's curse). Therefore the worst networks were run again with "
+        f"{count} fresh {'seed' if count == 1 else 'seeds'} each, and are ranked by the mean over "
+        "these, which is unbiased. "
         + (
-            "One run has no interval: with two or more, intervals and letters say which differ."
+            "One run has no interval: with two or more, intervals and letters show differences."
             if count == 1
-            else "All intervals (±) hold together with 95 %. Networks that share a letter cannot "
-            "be told apart (Welch's test, Holm's correction, 5 %)."
+            else "The intervals (±) hold simultaneously with 95 % confidence. Networks that share "
+            "a letter do not differ significantly (Welch's test, Holm's correction, 5 %)."
         )
     )
 
 
 def heat_map_words(result: SearchResult, predictor: Predictor) -> str:
-    """Return how to read the heat maps, and how far their predictions can be trusted."""
+    """Return a description of the heat maps and the reliability of their predictions."""
     explained = f"{max(predictor.explained, 0):.0%} of the variance of harm"
     if is_trusted(result, predictor):
         return (
-            "On top, what was measured. In the middle, what a Gaussian process predicts, averaged "
-            "over everything else that was varied; below, its prediction for the worst of "
-            f"everything else. In experiments that it did not learn from it explains {explained}. "
-            "Dots mark where it is unsure: the standard deviation is more than half of that of all "
-            "measured harms."
+            "Top: measured harm. Middle: prediction of a Gaussian process, averaged over all other "
+            "genes. Bottom: its prediction for the worst values of the other genes. In "
+            f"cross-validation it explains {explained}. Dots mark uncertain predictions: their "
+            "standard deviation exceeds half of that of all measured harms."
         )
     return (
-        "What was measured. Nothing is predicted between these points: that takes 20 networks or "
-        "more, and a model that explains 30 % or more of the variance of harm in experiments that "
-        f"it did not learn from. Here a model of {result.networks} networks explains {explained}."
+        "Measured harm. A prediction between the points needs at least 20 networks, and a model "
+        "that explains at least 30 % of the variance of harm in cross-validation. Here a model of "
+        f"{result.networks} networks explains {explained}."
     )
 
 
 def harm_words(low: float, high: float, count: int) -> str:
-    """Return how much harm there was in so many networks."""
+    """Return the range of harm in a number of networks."""
     if count == 1:
         return f"One network, harm {high:+.3f}."
     return f"{count} networks, harm {low:+.3f} to {high:+.3f}."
 
 
 def importances(config: SearchConfig, shares: Any) -> list[tuple[str, str, float]]:
-    """Return name, share and width of its bar in percent, for each gene."""
+    """Return the name, the importance and the width of the bar in percent of each gene."""
     if shares.isna().any():
         return []
     genes = {gene.name: gene for gene in config.space.genes}
@@ -151,16 +149,16 @@ def importances(config: SearchConfig, shares: Any) -> list[tuple[str, str, float
 
 
 def importance_words(explained: float) -> str:
-    """Return what importances are, and how far these can be trusted.
+    """Return a description of importances and their reliability.
 
     Parameters
     ----------
     explained : float
-        Share of the variance of harm that the model explains.
+        Fraction of the variance of harm that the model explains.
     """
-    trust = "" if explained >= _UNDERSTOOD else ": little, so take the numbers with care"
+    trust = "" if explained >= _RELIABLE else ", so the numbers are not reliable"
     return (
-        "How much worse a model of harm predicts if it is told wrong values of one quantity "
-        "(permutation importance). In experiments that it did not learn from, the model explains "
+        "Increase of the error of a model of harm if the values of one quantity are permuted "
+        "(permutation importance). In cross-validation, the model explains "
         f"{max(explained, 0):.0%} of the variance of harm{trust}."
     )

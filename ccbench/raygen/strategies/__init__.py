@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search strategies: one module each, found by its name.
+"""Search strategies, one module each.
 
 A module sets ``STRATEGY`` to a class derived from
-:class:`~ccbench.raygen.strategy.BaseStrategy`, whose attributes ``name`` (the module's), `summary`
-and `settings` describe it. There is no other list of strategies.
+:class:`~ccbench.raygen.strategy.BaseStrategy`, whose attributes ``name`` (that of the module),
+`summary` and `settings` describe it. There is no other list of strategies.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def get(name: str) -> type[BaseStrategy]:
     Raises
     ------
     InputError
-        If there is none.
+        If no strategy has this name.
 
     Examples
     --------
     >>> get("sweep").summary
     'a grid, evenly spaced on the scales of the genes, in random order'
     """
-    known = names()
-    if name not in known:
-        allowed = f"one of {', '.join(known)}"
-        raise validation.bad("strategy", name, allowed, validation.choice_hint(name, known))
+    available = names()
+    if name not in available:
+        allowed = f"one of {', '.join(available)}"
+        raise validation.bad("strategy", name, allowed, validation.choice_hint(name, available))
     strategy: type[BaseStrategy] = importlib.import_module(f"{__name__}.{name}").STRATEGY
     return strategy

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The genetic algorithm of Ware section 5.4.
 
-Where the paper leaves room
----------------------------
-What an experiment is
-    A chromosome takes two runs (solo and competing), and the budget is 300 "experiments". We count
-    chromosomes: section 5.5 calls 300 harm values "300 random experiments", it has "6 generations"
-    end at "only 200 experiments" (60 + 5 * 30 = 210), and 60 + 8 * 30 is 300 exactly.
-What the budget counts
-    Every chromosome that is proposed, also one that equals an earlier one (a child that was neither
-    crossed nor mutated is a copy of its parent). The copy costs no run: the store has it.
+Details that the thesis leaves open
+-----------------------------------
+Experiments
+    A chromosome takes two runs (solo and competing), and the budget is 300 "experiments". Here an
+    experiment is a chromosome: section 5.5 calls 300 harm values "300 random experiments", its "6
+    generations" end at "only 200 experiments" (60 + 5 * 30 = 210), and 60 + 8 * 30 is exactly 300.
+Budget
+    It counts every proposed chromosome, including copies (a child that was neither crossed nor
+    mutated equals its parent). A copy costs no run, as runs are stored.
 Fitness
-    The thesis measures each chromosome once. Ours is the mean over all seeds, and the fittest are
-    measured again after each generation (:mod:`ccbench.raygen.selection`): parents that live on
-    with the luck of one measurement would keep better children from their place.
-Where blending happens
-    On the scale of the gene, with a fresh coin and a fresh weight for each gene.
+    The thesis measures each chromosome once. Here the fitness is the mean over all seeds, and the
+    fittest are measured again after each generation (:mod:`ccbench.raygen.selection`): otherwise
+    parents with a single lucky measurement would displace better children.
+Blending
+    Genes are blended on their scale, with an independent coin and weight for each gene.
 
 Use of DEAP
 -----------
@@ -23,12 +23,12 @@ DEAP's ``Fitness`` compares individuals, its ``Toolbox`` holds the operators, an
 selects the parents. Other parts of DEAP do not fit the algorithm:
 
 - ``cxBlend`` blends all genes and ``cxUniform`` swaps them, both as plain numbers; here a coin
-  decides for each gene, and genes have logarithmic scales, whole numbers or words. There is no
-  mutation of mixed genes either. DEAP's operators draw from Python's global generator, so that the
+  decides for each gene, and genes have logarithmic scales, whole numbers or words. DEAP has no
+  mutation of mixed genes. Its operators draw from Python's global random generator, so that the
   proposals would depend on other code.
 - ``varAnd`` mates neighbours with one probability per pair, ``eaMuPlusLambda`` calls ``evaluate``
-  itself, once for each individual. Here runs are side by side, a search stops and resumes between
-  them, and the fittest are measured again after each generation.
+  itself, once for each individual. Here runs are parallel, a search can be interrupted and resumed
+  between them, and the fittest are measured again after each generation.
 - ``HallOfFame`` keeps copies with the fitness of their first measurement, which favours luck
   (:mod:`ccbench.raygen.selection`).
 """
@@ -58,14 +58,14 @@ __all__ = ["STRATEGY", "Genetic", "cross", "mutate"]
 CROSSOVER = 0.5
 #: Probability that a child mutates ...
 MUTATION = 0.3
-#: ... and that it then takes a random value for a gene.
+#: ... and that a mutating child takes a random value for a gene.
 GENE_MUTATION = 0.4
 
 _NICHING = Setting(
     name="niching",
     default="none",
     choices=("none", "crowding"),
-    help="Crowding keeps unlike networks apart: a child competes with the more similar parent.",
+    help="Crowding preserves diversity: a child competes with the more similar parent.",
 )
 
 #: Half of the population mates, in pairs.
@@ -84,34 +84,34 @@ class _Individual:
         self.measured(fitness)
 
     def measured(self, fitness: float) -> None:
-        """Set the fitness; of those that failed, nobody is less fit."""
+        """Set the fitness; a failed experiment has the lowest fitness."""
         self.fitness = _Fitness((-math.inf if math.isnan(fitness) else fitness,))
 
 
 class Genetic(BaseStrategy):
-    """Proposes generations: parents are the fitter half, and they live on with their children.
+    """Genetic algorithm in which the fitter half survives and mates.
 
     Parameters
     ----------
     space : Space
-        Where to search.
+        The search space.
     budget : int
-        Most chromosomes to propose, at least `population`.
+        Maximum number of chromosomes, at least `population`.
     population : int
         Size of the population, a multiple of 4.
     seed : int
-        Of all random choices.
+        Seed of all random choices.
     initial, corners
-        How the first generation is drawn, see :class:`~ccbench.raygen.BaseStrategy`.
+        See :class:`~ccbench.raygen.BaseStrategy`.
     niching : str
-        ``"none"``; or ``"crowding"``, which keeps apart what is unlike each other: everybody mates,
-        and a child takes the place of the more similar one of its parents if it is as fit as that
-        one (deterministic crowding: Mahfoud, "Niching methods for genetic algorithms", 1995).
+        ``"none"``; or ``"crowding"``, which preserves diversity: the whole population mates, and a
+        child replaces the more similar one of its parents if it is at least as fit (deterministic
+        crowding: Mahfoud, "Niching methods for genetic algorithms", 1995).
 
     Raises
     ------
     InputError
-        If `population`, `budget` or another one is not as described.
+        If `population`, `budget` or another parameter is out of range.
 
     Examples
     --------
@@ -151,17 +151,16 @@ class Genetic(BaseStrategy):
         if population % _POPULATION_STEP:
             lower = population - population % _POPULATION_STEP
             allowed = f"a multiple of {_POPULATION_STEP}, as the fitter half mates in pairs"
-            step = f"take {lower} or {lower + _POPULATION_STEP}"
+            step = f"choose {lower} or {lower + _POPULATION_STEP}"
             raise validation.bad("population", population, allowed, step)
         check(budget, population)
         self._crowding = _NICHING.checked("niching", niching) == "crowding"
         parents = population if self._crowding else population // 2
-        # Section 5.4: a generation that would exceed the budget is not begun.
+        # Section 5.4: a generation that would exceed the budget is not started.
         sizes = [population] + [parents] * ((budget - population) // parents)
         super().__init__(space, sizes, seed, initial=initial, corners=corners)
         self._toolbox: Any = base.Toolbox()
-        # Of DEAP's own operators only those that draw no random numbers: they would take them from
-        # Python's global generator.
+        # Only deterministic operators of DEAP: its others draw from Python's global generator.
         self._toolbox.register("select", tools.selBest, k=parents)
         self._toolbox.register("mate", cross, space, rng=self.rng)
         self._toolbox.register("mutate", mutate, space, rng=self.rng)
@@ -169,11 +168,11 @@ class Genetic(BaseStrategy):
         self._population: list[_Individual] = []
 
     def propose(self, size: int) -> list[Proposal]:
-        """Return the children of the population; at first :meth:`first`."""
+        """Return the children of the population, or the first generation."""
         return self._children() if self._population else self.first(size)
 
     def learn(self, fitness: Mapping[Candidate, float]) -> None:
-        """Take in the latest generation."""
+        """Add the latest generation to the population."""
         newborn = [_Individual(candidate, value) for candidate, value in fitness.items()]
         if self._crowding and self._parents:
             self._population = self._replaced(newborn)
@@ -181,18 +180,18 @@ class Genetic(BaseStrategy):
             self._population = self._parents + newborn
 
     def revise(self, fitness: Mapping[Candidate, float]) -> None:
-        """Replace the fitness of those that are in the population."""
+        """Update the fitness of the members of the population."""
         for individual in self._population:
             if individual.candidate in fitness:
                 individual.measured(fitness[individual.candidate])
 
     @property
     def population(self) -> tuple[Candidate, ...]:
-        """The present population: the parents first, then their children."""
+        """Current population: parents, then their children."""
         return tuple(individual.candidate for individual in self._population)
 
     def _children(self) -> list[Proposal]:
-        """Let the fitter half, or with crowding all, mate: two children of each random pair."""
+        """Return two children of each random pair of the fitter half, or with crowding of all."""
         self._parents = self._toolbox.select(self._population)
         parents = [individual.candidate for individual in self._parents]
         self.rng.shuffle(parents)
@@ -205,7 +204,7 @@ class Genetic(BaseStrategy):
         return children
 
     def _replaced(self, children: Sequence[_Individual]) -> list[_Individual]:
-        """Let each child compete with one of its parents, so that the two pairs are alike."""
+        """Return the fitter of each child and its parent, paired by similarity."""
         by_number = {parent.candidate.number: parent for parent in self._parents}
         population = []
         for one, other in zip(children[::2], children[1::2], strict=True):
@@ -229,10 +228,10 @@ class Genetic(BaseStrategy):
 def cross(
     space: Space, first: Chromosome, second: Chromosome, *, rng: random.Random
 ) -> tuple[Chromosome, Chromosome]:
-    """Return two children by uniform crossover: each gene of the parents is blended or kept.
+    """Return two children by uniform crossover: each gene is blended or copied.
 
-    A blended gene of the first child lies a random part of the way from the first parent to the
-    second, that of the second child as far from the second to the first.
+    A blended gene of the first child lies a random fraction of the way from the first parent to the
+    second, that of the second child the same fraction from the second to the first.
     """
     one, other = list(first), list(second)
     for i, gene in enumerate(space.genes):

@@ -15,23 +15,23 @@ __all__ = ["STRATEGY", "RandomSearch"]
 
 
 class RandomSearch(BaseStrategy):
-    """Proposes random chromosomes only, and learns nothing.
+    """Random search, which does not learn.
 
     Parameters
     ----------
     space : Space
-        Where to search.
+        The search space.
     budget : int
-        How many chromosomes to propose, at least `population`.
+        Number of chromosomes, at least `population`.
     population : int
-        Size of a generation. It changes how often there is a report, not what is proposed.
+        Size of a generation, which does not change the proposals.
     seed : int
-        Of all random choices.
+        Seed of all random choices.
 
     Raises
     ------
     InputError
-        If `population` or `budget` is not as described.
+        If `population` or `budget` is out of range.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class RandomSearch(BaseStrategy):
     """
 
     name = "random"
-    summary = "random networks: the baseline of all others"
+    summary = "random networks: the baseline of the other strategies"
 
     def __init__(self, space: Space, *, budget: int, population: int, seed: int) -> None:
         check(budget, population)

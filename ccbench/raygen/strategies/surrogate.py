@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search guided by a model of harm (active learning): the most promising scenarios run next.
+"""Search guided by a model of harm (Bayesian optimisation).
 
-After a random generation, a :class:`~ccbench.raygen.analysis.predictor.Predictor` learns from all
-measurements and predicts harm, with its uncertainty, at many scenarios that were not run. Those
-with the highest upper confidence bound are run next, and the model learns again.
+After a random generation, a :class:`~ccbench.raygen.analysis.predictor.Predictor` is fitted to all
+measurements and predicts harm, with its uncertainty, for many scenarios that were not run. The
+scenarios with the highest upper confidence bound are run next, and the model is fitted again.
 """
 
 from __future__ import annotations
@@ -26,41 +26,42 @@ if TYPE_CHECKING:
 
 __all__ = ["STRATEGY", "Surrogate", "most_promising"]
 
-#: The upper confidence bound is so many standard deviations above the mean: 0 would only repeat
-#: what did harm before, many would only look where nobody was.
+#: Standard deviations from the mean to the upper confidence bound: 0 would only exploit, a large
+#: number would only explore.
 CONFIDENCE = 2.0
 
-#: Scenarios that are predicted: random ones ...
-_STRANGERS = 1000
-#: ... and variants of the most harmful, so many of each, ...
+#: Number of random scenarios whose harm is predicted, ...
+_RANDOM = 1000
+#: ... number of the most harmful scenarios and of variants of each, ...
 _BEST = 10
 _VARIANTS = 50
-#: ... in which half of the genes are moved by about this part of their range.
+#: ... and in a variant, the probability that a gene moves, and the size of the step as a fraction
+#: of the gene's range.
 _MOVED = 0.5
 _STEP = 0.1
 
 
 class Surrogate(BaseStrategy):
-    """Proposes what may do most harm, by a model that learns from each generation.
+    """Search by a Gaussian process that is fitted after each generation.
 
     Parameters
     ----------
     space : Space
-        Where to search.
+        The search space.
     budget : int
-        How many chromosomes to propose, at least `population`.
+        Number of chromosomes, at least `population`.
     population : int
-        Size of the first generation. Those behind it are half of it, as in the genetic
-        algorithm: fewer would teach the model sooner, but leave cores without work.
+        Size of the first generation. Later generations have half this size, as in the genetic
+        algorithm; smaller ones would update the model sooner, but leave cores idle.
     seed : int
-        Of all random choices.
+        Seed of all random choices.
     initial, corners
-        How the first generation is drawn, see :class:`~ccbench.raygen.BaseStrategy`.
+        See :class:`~ccbench.raygen.BaseStrategy`.
 
     Raises
     ------
     InputError
-        If `population` or `budget` is not as described.
+        If `population` or `budget` is out of range.
 
     Examples
     --------
@@ -69,9 +70,9 @@ class Surrogate(BaseStrategy):
     >>> from ccbench.raygen import DEFAULT_SPACE
     >>> search = Surrogate(DEFAULT_SPACE, budget=12, population=8, seed=3)
     >>> while candidates := search.ask():
-    ...     found = [candidate.chromosome[0] for candidate in candidates]
-    ...     search.tell(found)
-    >>> max(found) > 390
+    ...     bandwidths = [candidate.chromosome[0] for candidate in candidates]
+    ...     search.tell(bandwidths)
+    >>> max(bandwidths) > 390
     True
     """
 
@@ -99,7 +100,7 @@ class Surrogate(BaseStrategy):
         self._failed: set[Chromosome] = set()
 
     def learn(self, fitness: Mapping[Candidate, float]) -> None:
-        """Fit the model to the present fitness of these candidates, too."""
+        """Record the current fitness of these candidates for the next fit."""
         for candidate, value in fitness.items():
             if math.isnan(value):
                 self._failed.add(candidate.chromosome)
@@ -108,25 +109,25 @@ class Surrogate(BaseStrategy):
                 self._measured[candidate.chromosome] = value
 
     def propose(self, size: int) -> list[Proposal]:
-        """Return the most promising chromosomes; at first those of :meth:`first`."""
+        """Return the most promising chromosomes, or the first generation."""
         if not self._measured:
             return self.first(size)
-        # The model would go where it knows nothing, and failures tell it nothing: to it they are
-        # as harmless as anything that was seen.
+        # Without a value, failed scenarios would remain uncertain and attract the search. The model
+        # gets the lowest measured harm for them.
         least = min(self._measured.values())
-        known = self._measured | dict.fromkeys(sorted(self._failed, key=repr), least)
-        # Of equal ones the first stays, so the order is always the same.
-        pool = [new for new in dict.fromkeys(self._imagined()) if new not in known]
-        if len(pool) <= size:  # next to nothing is left in the space
+        evaluated = self._measured | dict.fromkeys(sorted(self._failed, key=repr), least)
+        # dict.fromkeys removes duplicates in a deterministic order.
+        pool = [new for new in dict.fromkeys(self._candidates()) if new not in evaluated]
+        if len(pool) <= size:  # the space is almost exhausted
             return [(new, ()) for new in pool + self.random(size - len(pool), self.rng)]
-        predictor = Predictor(self.space, known)
+        predictor = Predictor(self.space, evaluated)
         mean, covariance = predictor.predict(pool)
         chosen = most_promising(mean, covariance, noise=predictor.noise, n=size)
         return [(pool[i], ()) for i in chosen]
 
-    def _imagined(self) -> Iterator[Chromosome]:
-        """Yield scenarios that might be run next."""
-        yield from self.random(_STRANGERS, self.rng)
+    def _candidates(self) -> Iterator[Chromosome]:
+        """Yield candidates for the next generation."""
+        yield from self.random(_RANDOM, self.rng)
         by_harm = sorted(self._measured, key=self._measured.__getitem__, reverse=True)
         for best in by_harm[:_BEST]:
             for _ in range(_VARIANTS):
@@ -143,27 +144,27 @@ class Surrogate(BaseStrategy):
 def most_promising(
     mean: npt.NDArray[np.float64], covariance: npt.NDArray[np.float64], *, noise: float, n: int
 ) -> list[int]:
-    """Return the numbers of `n` scenarios to run side by side, the most promising first.
+    """Return the indices of `n` scenarios to run in parallel, the most promising first.
 
-    One after the other, the scenario with the highest upper confidence bound is chosen, as if those
-    before it had been run and had shown what is predicted: the means stay as they are, but what is
-    like them is no longer uncertain. So a batch is spread out without a distance to be set
-    (GP-BUCB: Desautels, Krause and Burdick, JMLR 2014, section 4).
+    Scenarios are chosen one by one by their upper confidence bound, as if the previous ones had
+    been run with the predicted outcome: means do not change, but similar scenarios are no longer
+    uncertain. This spreads out a batch without a distance parameter (GP-BUCB: Desautels, Krause and
+    Burdick, JMLR 2014, section 4).
 
     Parameters
     ----------
     mean : ndarray, shape (m,)
-        Harm that is predicted.
+        Predicted harm.
     covariance : ndarray, shape (m, m)
-        Its uncertainty.
+        Covariance of the prediction.
     noise : float
         Variance of a measurement.
     n : int
-        How many, at most m.
+        Number of scenarios, at most m.
 
     Examples
     --------
-    The second is hardly less promising than the first, but would tell the same again:
+    The second scenario is almost as promising as the first, but would add little information:
 
     >>> mean = np.array([0.30, 0.29, 0.20])
     >>> alike = np.array([[0.04, 0.039, 0.0], [0.039, 0.04, 0.0], [0.0, 0.0, 0.04]])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sweep over exponentially spaced scenarios (Ware section 5.5).
 
-The thesis sweeps 3500 scenarios "exponentially spaced", and does not say which. Ours are the full
-grid of evenly spaced levels on each gene's own scale, which for log scales is exponential.
+The thesis sweeps 3500 "exponentially spaced" scenarios without listing them. Here they are the full
+grid of evenly spaced levels on the scale of each gene: exponential spacing on log scales.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ __all__ = ["STRATEGY", "Sweep", "grid"]
 
 
 class Sweep(BaseStrategy):
-    """Proposes every point of a grid once, in random order.
+    """Grid search in random order.
 
-    The order is random so that a sweep that is cut short has still been everywhere.
+    The order is random so that an incomplete sweep covers the whole space.
 
     Parameters
     ----------
     space : Space
-        Where to search.
+        The search space.
     budget : int
-        Most chromosomes to propose, at least `population`.
+        Maximum number of chromosomes, at least `population`.
     population : int
-        Size of a generation. It changes how often there is a report, not what is proposed.
+        Size of a generation, which does not change the proposals.
     seed : int
-        Of the order.
+        Seed of the order.
 
     Raises
     ------
     InputError
-        If `population` or `budget` is not as described.
+        If `population` or `budget` is out of range.
 
     Examples
     --------
@@ -69,11 +69,11 @@ class Sweep(BaseStrategy):
 
 
 def grid(space: Space, budget: int) -> list[tuple[Value, ...]]:
-    """Return the levels of each gene: as many as the budget allows, and about the same of each.
+    """Return the levels of each gene: the finest grid within the budget, about equal for each gene.
 
-    Choices have all their values, if the budget allows that. The other genes take turns in the
-    space's order. Each takes one more level if the grid then still fits into the budget, until none
-    can; whole numbers stop when all of them are levels.
+    Choices have all their values if the budget allows it. The other genes take turns in the order
+    of the space: each gets one more level if the grid still fits into the budget, until none does.
+    Whole numbers have at most one level for each number.
 
     Examples
     --------

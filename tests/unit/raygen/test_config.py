@@ -47,7 +47,7 @@ class TestSearchConfig:
         [
             ({"alpha": "Not One"}, "^alpha: cca is 'Not One'"),
             ({"beta": ""}, "^beta is ''"),
-            ({"population": 6}, "^population is 6; .* take 4 or 8"),
+            ({"population": 6}, "^population is 6; .* choose 4 or 8"),
             ({"budget": 3}, "^budget is 3; it must be at least the population, 4"),
             ({"duration_s": 0}, "^duration_s is 0"),
             ({"duration_s": -4}, "^duration_s is -4"),

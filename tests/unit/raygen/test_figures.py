@@ -278,7 +278,7 @@ class TestHeatMapFigure:
         ("x", "y", "words"),
         [
             ("loss", "rtt_ms", "heatmap is 'loss'; it must be a gene that varies"),
-            ("rtt_ms", "rtt_ms", "it must be two genes"),
+            ("rtt_ms", "rtt_ms", "it must be two different genes"),
         ],
     )
     def test_bad_genes(self, x: str, y: str, words: str) -> None:

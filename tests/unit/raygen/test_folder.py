@@ -71,7 +71,7 @@ class TestFolder:
 
     def test_no_search_in_it(self, tmp_path: Path) -> None:
         """A folder without a search is refused in one line that names the missing file."""
-        with pytest.raises(InputError, match=r"^folder is .* which holds search\.json: name the"):
+        with pytest.raises(InputError, match=r"^folder is .* which contains search\.json: name a"):
             SearchResult.load(tmp_path)
 
     @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ class TestFolder:
         table = (tmp_path / name).read_text()
         changed = table.replace(*change) if change[0] in table else table.replace("\n1,", "\none,")
         (tmp_path / name).write_text(changed)
-        with pytest.raises(InputError, match=rf"^folder is .* whose {RESULTS_CSV} and") as refused:
+        with pytest.raises(InputError, match=rf"^folder is .* unchanged {RESULTS_CSV}") as refused:
             SearchResult.load(tmp_path)
         assert len(str(refused.value).splitlines()) == 1
 
@@ -135,7 +135,7 @@ class TestFolder:
     def test_foreign_results(self, engine: Engine, tmp_path: Path) -> None:
         """Results of other programs are not overwritten."""
         (tmp_path / RESULTS_CSV).write_text("mine\n")
-        with pytest.raises(InputError, match=r"^output folder is .* without results\.csv of some"):
+        with pytest.raises(InputError, match=r"^output folder is .* without a results\.csv of"):
             search(small(), engine=engine, output_dir=tmp_path)
         assert ["mine"] == (tmp_path / RESULTS_CSV).read_text().split()
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from ccbench.base.estimate import Estimate
-from ccbench.raygen.ranking import groups, told_apart
+from ccbench.raygen.ranking import groups, significant_pairs
 
 
 def _sample(mean: float, spread: float = 0.01) -> Estimate:
@@ -21,22 +21,22 @@ class TestToldApart:
         """Two means are compared by Welch's test, as SciPy computes it."""
         first, second = _sample(0.3, 0.005), _sample(0.3 - difference, 0.02)
         chance = stats.ttest_ind(first.values, second.values, equal_var=False).pvalue
-        assert (chance <= 0.05) == bool(told_apart([first, second]))
+        assert (chance <= 0.05) == bool(significant_pairs([first, second]))
 
     def test_more_pairs_need_more(self) -> None:
         """A difference significant between two need not be significant among many (Holm)."""
         pair = [_sample(0.30), _sample(0.283)]
-        assert {(0, 1)} == told_apart(pair)
-        assert set() == told_apart([*pair, *[_sample(0.29)] * 4])
+        assert {(0, 1)} == significant_pairs(pair)
+        assert set() == significant_pairs([*pair, *[_sample(0.29)] * 4])
 
     def test_single_values(self) -> None:
         """A single measurement has no spread, so nothing differs significantly from it."""
-        assert set() == told_apart([Estimate((0.9,)), Estimate((0.1,)), Estimate((0.1,))])
+        assert set() == significant_pairs([Estimate((0.9,)), Estimate((0.1,)), Estimate((0.1,))])
 
     def test_without_noise(self) -> None:
         """If all measurements are equal, any difference is significant."""
         estimates = [Estimate((value,) * 3) for value in (0.3, 0.2, 0.2)]
-        assert {(0, 1), (0, 2)} == told_apart(estimates)
+        assert {(0, 1), (0, 2)} == significant_pairs(estimates)
 
 
 class TestGroups:
@@ -46,7 +46,7 @@ class TestGroups:
         for _ in range(100):
             means = sorted(rng.normal(0, 0.03, 5), reverse=True)
             estimates = [_sample(mean, rng.uniform(0.001, 0.05)) for mean in means]
-            letters, apart = groups(estimates), told_apart(estimates)
+            letters, apart = groups(estimates), significant_pairs(estimates)
             for i in range(5):
                 assert letters[i]
                 for j in range(i + 1, 5):
@@ -55,7 +55,7 @@ class TestGroups:
     def test_between_two(self) -> None:
         """An estimate similar to two different ones has the letters of both."""
         estimates = [_sample(0.33), _sample(0.315), _sample(0.3)]
-        assert {(0, 2)} == told_apart(estimates)
+        assert {(0, 2)} == significant_pairs(estimates)
         assert ("a", "ab", "b") == groups(estimates)
 
     def test_none(self) -> None:

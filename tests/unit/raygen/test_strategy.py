@@ -252,11 +252,11 @@ class TestBeginning:
             ),
             (
                 {"strategy_options": {"corners": True}, "name": "random"},
-                "take strategy genetic or surrogate for it",
+                "choose strategy genetic or surrogate",
             ),
             (
                 {"strategy_options": {"niching": "crowding"}, "name": "surrogate"},
-                "take strategy genetic for it",
+                "choose strategy genetic",
             ),
             (
                 {"strategy_options": {"niching": "crowd"}},
@@ -335,7 +335,7 @@ class TestOwn:
         ("strategy", "settings", "message"),
         [
             (object(), {}, "^strategy is .*; it must be an object with name, sizes, ask, tell and"),
-            (None, {"budget": 9}, "^setting is 'budget'; it must be left out beside a strategy of"),
+            (None, {"budget": 9}, "^setting is 'budget'; it must be left out with a strategy"),
             (None, {"strategy": "own:x"}, r"^strategy is 'own:x'; .*: pass the object itself"),
         ],
     )

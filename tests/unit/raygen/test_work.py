@@ -24,7 +24,7 @@ class TestWork:
         now = 0.0
         work = Work(lambda _: False, clock=lambda: now)
         experiments = _experiments(10)
-        work.add(experiments, to_come=30)
+        work.add(experiments, remaining=30)
         lefts = []
         for experiment in experiments:
             now += 2.0  # the two runs of an experiment side by side, as on two cores
@@ -42,7 +42,7 @@ class TestWork:
             item.competing for item in experiments[:5]
         }
         work = Work(stored.__contains__, clock=lambda: now)
-        work.add(experiments, to_come=0)
+        work.add(experiments, remaining=0)
         for scenario in stored:
             work.finish(scenario)
         assert work.left_s() is None
@@ -52,10 +52,10 @@ class TestWork:
         """A later generation with more work than expected does not reduce the progress."""
         work = Work(lambda _: False)
         first, second = _experiments(2)
-        work.add([first], to_come=0)
+        work.add([first], remaining=0)
         assert 0 == work.fraction()
         for scenario in (first.solo, first.competing):
             work.finish(scenario)
         assert 1 == work.fraction()
-        work.add([second], to_come=0)
+        work.add([second], remaining=0)
         assert 1 == work.fraction()
