@@ -39,7 +39,7 @@ class TestRoundTripTimes:
     def test_late_start(self, name: str) -> None:
         """Starts that leave less than half of the run for measurement are refused."""
         _experiment(**{name: 30})
-        with pytest.raises(InputError, match=rf"^{name} is 31; it must be at most 30, as half"):
+        with pytest.raises(InputError, match=rf"^{name} is 31; it must be at most 30, as harm"):
             _experiment(**{name: 31})
 
     def test_typical_noise(self) -> None:
