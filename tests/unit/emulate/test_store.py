@@ -81,7 +81,7 @@ class TestCacheDir:
     def test_unknown_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The home of an unknown user cannot be the cache folder."""
         monkeypatch.setenv("CCBENCH_CACHE", "~nobody-at-all/cache")
-        with pytest.raises(InputError, match="~nobody-at-all.* home folder of an existing user"):
+        with pytest.raises(InputError, match=r"~nobody-at-all.* home folder of an existing user"):
             cache_dir()
 
     def test_default(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

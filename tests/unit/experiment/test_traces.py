@@ -170,7 +170,7 @@ class TestFind:
     def test_unknown_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A folder in the home of an unknown user is an error."""
         monkeypatch.setenv("CCBENCH_TRACES", "~nobody-at-all/traces")
-        with pytest.raises(InputError, match="~nobody-at-all.* home folder of an existing user"):
+        with pytest.raises(InputError, match=r"~nobody-at-all.* home folder of an existing user"):
             trace_library.paths()
 
 
