@@ -414,9 +414,7 @@ class TestTables:
             text = file.read_text(encoding="utf-8-sig")
             assert len(pairs) == len(text.splitlines()) - 1
             assert all(0 <= start_s <= 1e6 and size >= 1 for start_s, size in pairs)
-            assert (
-                "_" not in text.partition("\n")[2]
-            )  # no syntax that only Python accepts
+            assert "_" not in text.partition("\n")[2]  # no syntax that only Python accepts
 
         refused_or_read(check, path)
 
