@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Random streams: one for every purpose, derived from the seed and a label.
+ * Random streams, one per purpose, derived from the seed and a label.
  *
- * A label is the purpose and the number of the flow or the bottleneck. Seed and
- * label pass through a mixing function one after the other, so that labels and
- * seeds that differ in a single bit begin at unrelated states: consecutive seeds
- * are as good as any, and a flow or a bottleneck that is added changes no other's
- * draws. ccbench/base/random_streams.py does the same for Python.
+ * A label consists of a purpose and the numbers of a bottleneck and a flow. Seed and label
+ * pass through a mixing function in turn, so that labels and seeds that differ in a single
+ * bit start at unrelated states: consecutive seeds are independent, and an additional flow
+ * or bottleneck changes no other draws. ccbench/base/random_streams.py has the same
+ * streams in Python.
  *
  * Mixing function and generator are those of splitmix64 (Steele, Lea and Flood,
  * "Fast splittable pseudorandom number generators", OOPSLA 2014).
  *
- * Kernel and user space include this, hence the plain types.
+ * Kernel and user space include this file, hence the plain types.
  */
 #ifndef _CCBENCH_RANDOM_STREAM_H
 #define _CCBENCH_RANDOM_STREAM_H
 
 enum random_purpose {
-	RANDOM_ENTROPY = 1,	/* the guest's own random numbers */
+	RANDOM_ENTROPY = 1,	/* random numbers of the guest's kernel */
 	RANDOM_LOSS,
 	RANDOM_FORWARD_JITTER,
 	RANDOM_REVERSE_JITTER,
@@ -50,7 +50,7 @@ static inline unsigned int random_u32(struct random_stream *stream)
 	return random_u64(stream) >> 32;
 }
 
-/* The index tells streams of one purpose apart: two numbers, usually of bottleneck and flow. */
+/* Returns the stream of a purpose and two numbers, usually of a bottleneck and a flow. */
 static inline struct random_stream random_stream(unsigned long long seed,
 						 enum random_purpose purpose,
 						 unsigned int major, unsigned int minor)
@@ -65,9 +65,9 @@ static inline struct random_stream random_stream(unsigned long long seed,
 }
 
 /*
- * A draw from the exponential distribution with mean 1, in units of 2^-32, by
- * von Neumann's method: whole numbers and comparisons only. The length of a run
- * of falling uniform draws is odd with probability e^-x, x being the first.
+ * Draws from the exponential distribution with mean 1, in units of 2^-32, by von Neumann's
+ * method, which only uses integers and comparisons: the length of a run of falling uniform
+ * draws is odd with probability e^-x, where x is the first draw.
  */
 static inline unsigned long long random_exponential(struct random_stream *stream)
 {

@@ -2,14 +2,13 @@
 /*
  * The virtual clock.
  *
- * Nearly every event of a run is a packet leaving a link or arriving after its
- * delay. Through a kernel timer each would cost an interrupt, a softirq and a
- * turn of the idle loop, about a third of the whole run. Instead the module that
- * emulates the path has an event of its own, next to the one that stands for the
- * kernel's timers, and may go on to its next time by itself where nothing else
- * is due before.
+ * Nearly every event of a run is the end of a transmission or the arrival of a packet.
+ * Through kernel timers, each would cost an interrupt, a softirq and an iteration of the
+ * idle loop, about a third of the whole run. The module that emulates the path therefore
+ * has its own event, next to that of the kernel's timers, and may advance to its next time
+ * by itself if nothing else is due before.
  *
- * This is included by arch/um/kernel/time.c, of which it uses private parts.
+ * arch/um/kernel/time.c includes this file, which uses private parts of it.
  */
 #ifndef _CCBENCH_CLOCK_H
 #define _CCBENCH_CLOCK_H
@@ -18,9 +17,9 @@
 #include <asm/irq_regs.h>
 
 /*
- * A timer interrupt, past the general handling of interrupts: that stirs the
- * time of each into the kernel's random numbers, so that a timer that only
- * observes, as that of the samples, would lead to other draws.
+ * A timer interrupt without the general interrupt handling, which mixes the time of each
+ * interrupt into the kernel's entropy, so that a timer that only observes, such as that of
+ * the samples, would change random numbers.
  */
 static void ccbench_timer_interrupt(struct uml_pt_regs *regs)
 {
@@ -43,7 +42,7 @@ static struct time_travel_event ccbench_clock_event = {
 	.fn = ccbench_clock_event_fn,
 };
 
-/* Calls fn in interrupt context delay_ns from now; an earlier request is void. */
+/* Calls fn in interrupt context in delay_ns; replaces an earlier request. */
 void ccbench_clock_call(void (*fn)(void), u64 delay_ns);
 void ccbench_clock_call(void (*fn)(void), u64 delay_ns)
 {
@@ -54,8 +53,8 @@ void ccbench_clock_call(void (*fn)(void), u64 delay_ns)
 EXPORT_SYMBOL_GPL(ccbench_clock_call);
 
 /*
- * Moves the clock on, unless something is due until then. The caller has to see
- * to it that nothing is runnable now, in process context or as a softirq.
+ * Advances the clock, unless something is due before. The caller must ensure that nothing
+ * is runnable, neither in process context nor as a softirq.
  */
 bool ccbench_clock_advance(u64 delay_ns);
 bool ccbench_clock_advance(u64 delay_ns)

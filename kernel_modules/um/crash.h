@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A guard below the stack on which packets are handled, that of the idle task.
+ * A guard below the stack of the idle task, on which packets are handled.
  *
- * Without it, a recursion without end writes over the kernel's data, of which
- * printing needs most, and the guest hangs without a word.
+ * Without it, infinite recursion overwrites the kernel's data, most of which printing
+ * requires, and the guest hangs silently.
  *
- * This is included by arch/um/kernel/trap.c.
+ * arch/um/kernel/trap.c includes this file.
  */
 #ifndef _CCBENCH_CRASH_H
 #define _CCBENCH_CRASH_H
@@ -14,7 +14,7 @@
 #include <linux/sched.h>
 #include <os.h>
 
-/* From here to the stack, which is aligned, there is nothing (dyn.lds.S). */
+/* Start of the unused memory before the aligned stack (dyn.lds.S). */
 extern char ccbench_stack_guard[];
 
 static int __init ccbench_guard_stack(void)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the virtual kernel's randomness comes from.
+ * The source of the virtual kernel's randomness.
  *
- * User-Mode Linux asks its host for random bytes. With CCBENCH_SEED in the
- * host's environment they are a stream derived from that number instead, so that
- * the same seed makes the same draws. The kernel hashes them before use.
+ * User-Mode Linux requests random bytes from its host. With CCBENCH_SEED in the environment
+ * of the host, they are a stream derived from that number instead, so that the same seed
+ * gives the same draws. The kernel hashes them before use.
  *
- * This is part of the userspace side of User-Mode Linux: it runs in the host's
- * process and uses the host's C library.
+ * This is part of the userspace side of User-Mode Linux: it runs in the process of the host
+ * and uses the host's C library.
  */
 #ifndef _CCBENCH_ENTROPY_H
 #define _CCBENCH_ENTROPY_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the virtual kernel's processes do first, as processes of their host.
+ * Initialisation of the virtual kernel's processes on the host.
  *
  * This is part of the userspace side of User-Mode Linux.
  */
@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 /*
- * What the host stops and continues processes with. One that the kernel's process
- * traces goes on at once: to stop a guest is to stop the kernel's process.
+ * Signals by which the host stops and continues processes. A traced process continues
+ * immediately; stopping the kernel's process stops the guest.
  */
 #define CCBENCH_JOB_CONTROL						\
 	((1 << SIGSTOP) | (1 << SIGTSTP) | (1 << SIGTTIN) |		\
@@ -24,31 +24,31 @@
 #define CCBENCH_JOB_CONTROL_CASES					\
 	case SIGSTOP: case SIGTSTP: case SIGTTIN: case SIGTTOU: case SIGCONT
 
-/* The kernel's own process; one variable, however many files include this. */
+/* The kernel's own process; weak, so that all files share one variable. */
 pid_t ccbench_kernel_process __attribute__((weak));
 
-/* However `parent` ends, this process ends with it. */
+/* Ends this process together with `parent`. */
 static inline void ccbench_end_with(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* It may have ended before that was said. */
+	/* The parent may have ended before. */
 	if (getppid() != parent)
 		_exit(1);
 }
 
-/* At the start of the kernel's process. */
+/* Called at the start of the kernel's process. */
 static inline void ccbench_prepare_process(void)
 {
 	const char *parent = getenv("CCBENCH_PARENT");
 
-	/* The guest's memory begins where a heap would be: the C library makes none. */
+	/* The guest's memory starts at the heap's address, so the C library must not use one. */
 	mallopt(M_MMAP_THRESHOLD, 0);
 	ccbench_kernel_process = getpid();
 	if (parent)
 		ccbench_end_with(atoi(parent));
 }
 
-/* At the start of a process that the kernel's process traces. */
+/* Called at the start of a process that the kernel's process traces. */
 static inline long ccbench_trace_me(void)
 {
 	ccbench_end_with(ccbench_kernel_process);

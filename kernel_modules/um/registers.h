@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The registers of a program of the guest, over a page fault.
+ * Preservation of the registers of a program over a page fault.
  *
- * The program is a process of the host. Its vector registers stay there between
- * its turns, but not when it is sent a signal, as it is at a page fault: the
- * host's kernel clears them for the signal's handler, to which User-Mode Linux
- * never lets it return. User-Mode Linux itself restores what its own structures
- * have room for. Programs copy memory with the widest registers that there are,
- * and meet pages that are not there yet.
+ * The program is a process of the host. Its vector registers remain there while it does not
+ * run, but not across a signal, as at a page fault: the host's kernel clears them for the
+ * signal handler, from which User-Mode Linux never returns. User-Mode Linux only restores the
+ * registers that its own structures contain. Programs copy memory with the widest registers
+ * and touch pages that are not present yet.
  *
  * This is part of the userspace side of User-Mode Linux.
  */
@@ -21,11 +20,11 @@
 
 #define CCBENCH_NT_X86_XSTATE	0x202
 
-/* Processors with matrix registers need 11 KB. One process faults at a time. */
+/* Processors with matrix registers need 11 KB. Only one process faults at a time. */
 static char ccbench_vectors[65536];
 static struct iovec ccbench_vectors_saved;
 
-/* Hosts without such a set of registers have none that need it. */
+/* Hosts without this register set need no preservation of it. */
 static inline int ccbench_save_registers(pid_t pid, unsigned long *fp_regs)
 {
 	ccbench_vectors_saved.iov_base = ccbench_vectors;
