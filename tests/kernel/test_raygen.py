@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 CONFIG = SearchConfig(
-    alpha="bbr", beta="cubic", budget=6, population=4, duration_s=5, seed=7, confirm=2
+    alpha="bbr", beta="cubic", budget=6, population=4, duration_s=2, seed=7, confirm=2
 )
 #: Runs of a search without equal chromosomes: one network of each of two generations runs again,
 #: and so do the claims.
