@@ -2,11 +2,11 @@
 
 BIN := .venv/bin
 # How pytest is run, e.g. `make test PYTEST_ARGS="-k droptail"`. A worker per core.
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist worksteal
 DEMO_DIR ?= demo-results
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint docs pages fuzz sanitize soak format clean
+.PHONY: help demo check test unit lint docs pages fuzz sanitize soak format clean
 
 help: ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +19,11 @@ demo: ## install what is missing, build the virtual kernel, search for networks 
 	@echo 'ccbench is in $(BIN):  . $(BIN)/activate  makes it a command. To go on:'
 	@echo '  ccbench run examples/bbr-vs-cubic.toml --plot run.png'
 	@echo '  ccbench harm --alpha bbr --beta cubic --bandwidth 100 --rtt 40 --queue 1bdp'
+
+check: lint ## before each commit: lint, the fast unit tests, TCP on the virtual kernel (3 minutes)
+	@scripts/bootstrap.sh dev tests
+	@$(BIN)/ccbench kernel build
+	$(BIN)/pytest $(PYTEST_ARGS) -m "not slow and not alone" tests/unit ccbench tests/kernel/test_tcp.py
 
 test: lint docs ## everything: ruff, mypy (strict), imports, the site, all tests on the virtual kernel
 	@scripts/bootstrap.sh dev tests

@@ -34,6 +34,8 @@ from tests.damage import WORDS, damages, refused_or_read, thorough
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
+
 _ROOT = Path(__file__).parents[2]
 _LOG = _ROOT / "tests" / "realtime" / "mahimahi" / "reno.log"
 _TRACE = _ROOT / "examples" / "varying-link.trace"

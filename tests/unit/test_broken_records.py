@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import WritePcap
 
+pytestmark = pytest.mark.slow
+
 _EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

@@ -28,10 +28,13 @@ HEADERS = sorted(
     if (folder / "Module.symvers").is_file()
 )
 
-pytestmark = pytest.mark.skipif(
-    not HEADERS,
-    reason="kernel headers are not installed: apt-get install linux-headers-amd64",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not HEADERS,
+        reason="kernel headers are not installed: apt-get install linux-headers-amd64",
+    ),
+]
 
 
 @pytest.fixture(params=HEADERS, ids=lambda folder: folder.name.removeprefix("linux-headers-"))

@@ -47,7 +47,7 @@ class MahimahiEngine(RealTimeEngine):
     --------
     >>> from dataclasses import replace
     >>> from ccbench import Scenario
-    >>> scenario = replace(Scenario.load("examples/bbr-vs-cubic.toml"), duration_s=3)
+    >>> scenario = replace(Scenario.load("examples/bbr-vs-cubic.toml"), duration_s=8)
     >>> run = MahimahiEngine().run(scenario)  # doctest: +SKIP
     """
 

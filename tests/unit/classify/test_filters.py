@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+pytestmark = pytest.mark.slow
+
 #: CCAs with a pause of the application here, and its length in points.
 CCAS = ("bbr", "cubic", "reno", "vegas")
 PAUSE = 100

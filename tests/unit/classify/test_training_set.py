@@ -25,6 +25,8 @@ from ccbench.run import tables
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 LEVELS = {"low": 5, "middle": 20, "high": 45}
 
 

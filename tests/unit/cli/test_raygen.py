@@ -16,6 +16,8 @@ from tests.unit.cli.conftest import assert_refused, command
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 RAYGEN = {"--alpha": "greedy", "--beta": "even"}
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from ccbench.emulate import Engine
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("engine", [MahimahiEngine(), BessEngine()], ids=lambda one: one.name)
 @pytest.mark.parametrize("part", ["sender", "receiver", "records", "udp_application"])

@@ -18,6 +18,8 @@ from tests.unit.conftest import NoisyEngine, run_with_rates
 if TYPE_CHECKING:
     from ccbench import Run, Scenario
 
+pytestmark = pytest.mark.slow
+
 
 class PhaseEngine(NoisyEngine):
     """An engine in which alpha wins without noise, and loses with much of it."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ccbench import Run, Scenario
     from tests.unit.conftest import NoisyEngine
 
+pytestmark = pytest.mark.slow
+
 
 def experiment(noise: Noise | None = None, **changes: Any) -> harm.Experiment:
     """Return one greedy flow against an even one, at 10 Mbit/s for 10 s."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pandas as pd
+import pytest
 
 from ccbench.base.errors import EngineError
 from ccbench.raygen import (
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from ccbench.emulate import Engine
     from ccbench.experiment.scenario import Scenario
+
+pytestmark = pytest.mark.slow
 
 
 class _FailsAbove(Wrapped):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from ccbench.emulate import Engine
 
+pytestmark = pytest.mark.slow
+
 
 class TestFolder:
     def test_files(self, engine: Engine, tmp_path: Path) -> None:

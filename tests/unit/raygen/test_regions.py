@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from ccbench.raygen import Strategy
 
+pytestmark = pytest.mark.slow
+
 Harm: TypeAlias = "Callable[[Mapping[str, Any]], float]"
 
 RTT = Number(name="rtt_ms", low=10, high=320)

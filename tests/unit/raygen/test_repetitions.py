@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
+pytestmark = pytest.mark.slow
+
 
 class _Noisy(Wrapped):
     """An engine in which the seed alone varies the share of greedy flows."""

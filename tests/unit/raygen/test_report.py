@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ccbench.raygen import SearchResult
     from ccbench.run.run import Run
 
+pytestmark = pytest.mark.slow
+
 FIGURES = {
     *(f"worst-{rank}" for rank in range(1, 6)),
     *("progress", "top", "distances", "parallel"),

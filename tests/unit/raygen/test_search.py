@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
+pytestmark = pytest.mark.slow
+
 
 class _Late(Wrapped):
     """Takes a random time for each run."""

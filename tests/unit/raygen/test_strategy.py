@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ccbench.raygen import Progress
     from tests.unit.conftest import ArithmeticEngine
 
+pytestmark = pytest.mark.slow
+
 STRATEGIES = strategies.names()
 
 every_strategy = pytest.mark.parametrize("name", STRATEGIES)

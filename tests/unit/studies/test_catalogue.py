@@ -55,6 +55,7 @@ class TestRegistry:
         for name in studies.names():
             assert name == studies.get(name).name
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", studies.names())
     def test_sizes(self, name: str) -> None:
         """A study has the size stated in the catalogue; its quick version is at most a tenth."""

@@ -16,6 +16,8 @@ from ccbench.classify.vote import UNKNOWN
 from ccbench.studies import Comparison, Findings, Study, get
 from ccbench.studies.ware.traces import CLEAN, CONDITIONS, KNOWN
 
+pytestmark = pytest.mark.slow
+
 #: Points of 50 s and of 10 s, every 20 ms.
 POINTS, SHORT = 2500, 500
 NOISY = "loss 0.50%"

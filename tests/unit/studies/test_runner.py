@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     )
     from tests.unit.conftest import ArithmeticEngine
 
+pytestmark = pytest.mark.slow
+
 
 class TestRunStudy:
     def test_findings(self, engine: ArithmeticEngine) -> None:

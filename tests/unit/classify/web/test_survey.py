@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ccbench.emulate.realtime.recording import Recording
     from ccbench.experiment.bottleneck import Bottleneck
 
+pytestmark = pytest.mark.slow
+
 
 class Links(ArithmeticEngine):
     """An engine whose links are functions of the tests."""
