@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,15 +20,27 @@ from ccbench.raygen import (
     SearchResult,
     search,
 )
-from tests.unit.conftest import assert_same
+from tests.unit.conftest import ArithmeticEngine, assert_same
 from tests.unit.raygen.conftest import Breaks, Wrapped, small
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ccbench.emulate import Engine
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a finished search."""
+    folder = tmp_path_factory.mktemp("finished")
+    search(small(), engine=ArithmeticEngine(), store=None, output_dir=folder)
+    return folder
+
+
+@pytest.fixture
+def folder(finished: Path, tmp_path: Path) -> Path:
+    """Give a copy of the folder of a finished search."""
+    return Path(shutil.copytree(finished, tmp_path / "results"))
 
 
 class TestFolder:
@@ -88,39 +101,33 @@ class TestFolder:
             ),
         ],
     )
-    def test_another_search(self, engine: Engine, tmp_path: Path, change: dict[str, Any]) -> None:
+    def test_another_search(self, engine: Engine, folder: Path, change: dict[str, Any]) -> None:
         """A folder that holds another search is refused and stays unchanged."""
-        folder = tmp_path / "results"
-        search(small(), engine=engine, output_dir=folder)
         before = {path: path.read_bytes() for path in folder.iterdir()}
         (name,) = change.get("strategy_options", change)
         with pytest.raises(InputError, match=rf"^output folder is .* differs in {name}: choose"):
             search(small(**change), engine=engine, output_dir=folder)
         assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
-    def test_another_engine(self, engine: Engine, tmp_path: Path) -> None:
+    def test_another_engine(self, engine: Engine, folder: Path) -> None:
         """Results of another engine version are refused."""
 
         class Newer(Wrapped):
             def provenance(self) -> dict[str, object]:
                 return {"engine": "arithmetic", "engine_version": "2"}
 
-        search(small(), engine=engine, output_dir=tmp_path)
         with pytest.raises(InputError, match="differs in engine_version: choose"):
-            search(small(), engine=Newer(engine), output_dir=tmp_path)
+            search(small(), engine=Newer(engine), output_dir=folder)
 
     @pytest.mark.parametrize("name", [RESULTS_CSV, CLAIMS_CSV])
     @pytest.mark.parametrize("change", [("relative_harm", "harm"), ("\n0,", "\nnought,")])
-    def test_damaged_table(
-        self, engine: Engine, tmp_path: Path, name: str, change: tuple[str, str]
-    ) -> None:
+    def test_damaged_table(self, folder: Path, name: str, change: tuple[str, str]) -> None:
         """A table changed by hand is refused in one line."""
-        search(small(), engine=engine, output_dir=tmp_path)
-        table = (tmp_path / name).read_text()
+        table = (folder / name).read_text()
         changed = table.replace(*change) if change[0] in table else table.replace("\n1,", "\none,")
-        (tmp_path / name).write_text(changed)
+        (folder / name).write_text(changed)
         with pytest.raises(InputError, match=rf"^folder is .* unchanged {RESULTS_CSV}") as refused:
-            SearchResult.load(tmp_path)
+            SearchResult.load(folder)
         assert len(str(refused.value).splitlines()) == 1
 
     @pytest.mark.parametrize("content", ["", "[]", "{", "null", "[" * 100_000])
