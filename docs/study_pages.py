@@ -115,12 +115,15 @@ def explained(page: str) -> set[str]:
 
 
 def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
-    lines = ["| study | what | ours | published | stated in | verdict |", "| --- " * 6 + "|"]
+    lines = [
+        "| study | quantity | measured | published | stated in | verdict |",
+        "| --- " * 6 + "|",
+    ]
     for result in (of[name] for name in names if name in of):
         name = f"`{result['study']}`"
         for one in result["comparisons"]:
-            what = f"{one['what']} ({one['unit']})" if one["unit"] else one["what"]
-            cells = (name, what, _ours(one), one["published"], one["where"], _verdict(one))
+            quantity = f"{one['quantity']} ({one['unit']})" if one["unit"] else one["quantity"]
+            cells = (name, quantity, _measured(one), one["published"], one["where"], _verdict(one))
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
             name = ""
     missing = ", ".join(f"`{name}`" for name in names if name not in of)
@@ -129,8 +132,8 @@ def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
     return "\n".join(lines)
 
 
-def _ours(comparison: Mapping[str, Any]) -> str:
-    value, half_width = comparison["ours"], comparison["half_width"]
+def _measured(comparison: Mapping[str, Any]) -> str:
+    value, half_width = comparison["measured"], comparison["half_width"]
     if value is None:
         return "none"
     return f"{value:.3g}" if half_width is None else f"{value:.3g} ± {half_width:.2g}"

@@ -202,8 +202,8 @@ def _print(result: StudyResult) -> None:
         is_measured = math.isfinite(comparison.value)
         rows.append(
             [
-                comparison.what + mark,
-                f"{comparison.ours:.3g}" if is_measured else "-",
+                comparison.quantity + mark,
+                f"{comparison.measured:.3g}" if is_measured else "-",
                 comparison.published.text,
                 comparison.unit,
                 comparison.judgement,

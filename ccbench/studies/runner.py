@@ -121,8 +121,8 @@ def _described(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison as JSON-compatible values; non-finite numbers become None."""
     published = comparison.published
     return {
-        "what": comparison.what,
-        "ours": _finite(comparison.value),
+        "quantity": comparison.quantity,
+        "measured": _finite(comparison.value),
         "half_width": _finite(comparison.half_width),
         "unit": comparison.unit,
         "published": published.text,

@@ -70,9 +70,9 @@ class Comparison:
 
     Parameters
     ----------
-    what : str
+    quantity : str
         The compared quantity, in a few words.
-    ours : float or Estimate
+    measured : float or Estimate
         The result, or the mean of repetitions with its interval; NaN, which agrees with nothing, if
         the runs do not determine it.
     published : Published
@@ -85,13 +85,13 @@ class Comparison:
     Examples
     --------
     >>> from ccbench.studies.published import percentage
-    >>> share = Comparison(what="share", ours=38.2, published=percentage(40, "section 3.4"))
+    >>> share = Comparison(quantity="share", measured=38.2, published=percentage(40, "section 3.4"))
     >>> share.verdict
     'agrees'
     """
 
-    what: str
-    ours: float | Estimate
+    quantity: str
+    measured: float | Estimate
     published: Published
     unit: str = ""
     note: str = ""
@@ -99,12 +99,12 @@ class Comparison:
     @property
     def value(self) -> float:
         """The result; the mean of repetitions."""
-        return self.ours.mean if isinstance(self.ours, Estimate) else self.ours
+        return self.measured.mean if isinstance(self.measured, Estimate) else self.measured
 
     @property
     def half_width(self) -> float:
         """Half the width of its 95 % confidence interval; NaN if it has none."""
-        return self.ours.half_width if isinstance(self.ours, Estimate) else math.nan
+        return self.measured.half_width if isinstance(self.measured, Estimate) else math.nan
 
     @property
     def verdict(self) -> Verdict:

@@ -53,7 +53,7 @@ def test_a_flow_that_comes_later() -> None:
 def test_wide_swings_that_stay() -> None:
     """BBR and CUBIC swing by half of the link and converge, though near no point (Figure 5.5)."""
     findings = run_study("ware-5.5", quick=True, store=None).findings
-    measured = {comparison.what: comparison.value for comparison in findings.comparisons}
+    measured = {comparison.quantity: comparison.value for comparison in findings.comparisons}
     for name in ("BBR", "CUBIC"):
         assert measured[f"{name}'s distance from the mean of what follows, median"] > 30
     converged = "flows, of two, that have converged by"

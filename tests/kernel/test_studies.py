@@ -54,9 +54,9 @@ def test_runs(name: str, findings: Conclude) -> None:
     assert any(math.isfinite(comparison.value) for comparison in actual.comparisons)
     for comparison in actual.comparisons:
         published = comparison.published
-        assert published.low <= published.high, comparison.what
-        assert published.text, comparison.what
-        assert published.where, comparison.what
+        assert published.low <= published.high, comparison.quantity
+        assert published.text, comparison.quantity
+        assert published.where, comparison.quantity
     assert len(actual.table)
     assert actual.figure.axes
     assert all(axes.has_data() for axes in actual.figure.axes)

@@ -105,27 +105,27 @@ def _comparisons(means: pd.DataFrame, shown: pd.DataFrame) -> tuple[Comparison, 
     for name, (utilisation, delay) in _PUBLISHED.items():
         by_scheme += [
             Comparison(
-                what=f"{name}: utilisation, divided by ABC's",
-                ours=float(means["utilisation_percent_by_abc"][name]),
+                quantity=f"{name}: utilisation, divided by ABC's",
+                measured=float(means["utilisation_percent_by_abc"][name]),
                 published=fraction(utilisation, _TABLE),
             ),
             Comparison(
-                what=f"{name}: 95th percentile of the delay, divided by ABC's",
-                ours=float(means["p95_ms_by_abc"][name]),
+                quantity=f"{name}: 95th percentile of the delay, divided by ABC's",
+                measured=float(means["p95_ms_by_abc"][name]),
                 published=quantity(delay, _TABLE),
                 note=_with_propagation(means["p95_ms"], name),
             ),
         ]
     return (
         Comparison(
-            what="ABC: utilisation",
-            ours=float(means["utilisation_percent"][ABC.name]),
+            quantity="ABC: utilisation",
+            measured=float(means["utilisation_percent"][ABC.name]),
             published=percentage(_ABC_PERCENT, _TABLE),
             unit="%",
         ),
         Comparison(
-            what="ABC: 95th percentile of the delay",
-            ours=float(means["p95_ms"][ABC.name]),
+            quantity="ABC: 95th percentile of the delay",
+            measured=float(means["p95_ms"][ABC.name]),
             published=quantity(_ABC_MS, _TABLE),
             unit="ms",
         ),
@@ -140,20 +140,20 @@ def _of_figure_1(shown: pd.DataFrame) -> tuple[Comparison, ...]:
     p95_ms = shown["p95_ms"]
     return (
         Comparison(
-            what="Figure 1: ABC's utilisation",
-            ours=float(shown["utilisation_percent"][ABC.name]),
+            quantity="Figure 1: ABC's utilisation",
+            measured=float(shown["utilisation_percent"][ABC.name]),
             published=percentage(100, _FIGURE_1, text="close to 100"),
             unit="%",
         ),
         Comparison(
-            what="Figure 1: ABC's 95th percentile of the delay, as a share of Cubic+Codel's",
-            ours=100 * float(p95_ms[ABC.name] / p95_ms[CODEL.name]),
+            quantity="Figure 1: ABC's 95th percentile of the delay, as a share of Cubic+Codel's",
+            measured=100 * float(p95_ms[ABC.name] / p95_ms[CODEL.name]),
             published=similar(100, _FIGURE_1),
             unit="%",
         ),
         Comparison(
-            what="Figure 1: Cubic's largest delay",
-            ours=float(shown["course"]["Cubic"]["delay_ms"].max()),
+            quantity="Figure 1: Cubic's largest delay",
+            measured=float(shown["course"]["Cubic"]["delay_ms"].max()),
             published=at_most(1500, _FIGURE_1, text="up to 1500"),
             unit="ms",
         ),

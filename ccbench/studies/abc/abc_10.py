@@ -69,8 +69,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    what=f"throughput of the ideal {words}, mean",
-                    ours=Estimate(rows.groupby("seed")["percent_of_ideal"].mean()),
+                    quantity=f"throughput of the ideal {words}, mean",
+                    measured=Estimate(rows.groupby("seed")["percent_of_ideal"].mean()),
                     published=similar(100, "section 7.4", text="closely"),
                     unit="%",
                     note=_by_step(rows),
@@ -82,14 +82,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 )
             ),
             Comparison(
-                what="95th percentile of the delay without CUBIC, median of the steps",
-                ours=Estimate(without_cubic.groupby("seed")["p95_ms"].median()),
+                quantity="95th percentile of the delay without CUBIC, median of the steps",
+                measured=Estimate(without_cubic.groupby("seed")["p95_ms"].median()),
                 published=unbounded("low", "section 7.4"),
                 unit="ms",
             ),
             Comparison(
-                what="mean delay with CUBIC less that without it",
-                ours=Estimate(
+                quantity="mean delay with CUBIC less that without it",
+                measured=Estimate(
                     tuple(
                         with_cubic.groupby("seed")["mean_ms"].mean()
                         - without_cubic.groupby("seed")["mean_ms"].mean()

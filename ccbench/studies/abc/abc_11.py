@@ -104,15 +104,15 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(means),
         comparisons=(
             Comparison(
-                what="ABC flows on a link of constant rate: lowest Jain's index",
-                ours=Estimate(jain.min(axis=1)),
+                quantity="ABC flows on a link of constant rate: lowest Jain's index",
+                measured=Estimate(jain.min(axis=1)),
                 published=at_least(0.95, _TEXT, text="within 5 % of 1"),
                 note=", ".join(f"{flows}: {index:.3f}" for flows, index in jain.mean().items()),
             ),
             *(
                 Comparison(
-                    what=f"ABC's {words} with {most} flows, as a share of that with one",
-                    ours=_by_one(abc, column, most),
+                    quantity=f"ABC's {words} with {most} flows, as a share of that with one",
+                    measured=_by_one(abc, column, most),
                     published=similar(100, _TEXT),
                     unit="%",
                 )
@@ -122,14 +122,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 )
             ),
             Comparison(
-                what=f"schemes with more utilisation and delay with {most} flows than with one",
-                ours=100 * _rising(means, most),
+                quantity=f"schemes with more utilisation and delay with {most} flows than with one",
+                measured=100 * _rising(means, most),
                 published=exactly(100, _TEXT, text="all"),
                 unit="%",
             ),
             Comparison(
-                what="cases in which another scheme has ABC's utilisation and its delay",
-                ours=float(_as_good(means)),
+                quantity="cases in which another scheme has ABC's utilisation and its delay",
+                measured=float(_as_good(means)),
                 published=exactly(0, _TEXT, text="none: ABC outperforms all other schemes"),
             ),
         ),

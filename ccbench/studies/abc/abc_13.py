@@ -152,14 +152,15 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             _apart(apart_percent.loc[compared], compared, at_most(5, _TEXT, text="under 5")),
             Comparison(
-                what=f"{compared:g} ms: standard deviation between a run's ABC flows, largest",
-                ours=_largest(spread["ABC"]),
+                quantity=f"{compared:g} ms: standard deviation between a run's ABC flows, largest",
+                measured=_largest(spread["ABC"]),
                 published=at_most(10, _TEXT, text="under 10"),
                 unit="%",
             ),
             Comparison(
-                what=f"{compared:g} ms: CUBIC's standard deviation by ABC's, smallest of all loads",
-                ours=float(cubic_by_abc.min()),
+                quantity=f"{compared:g} ms: CUBIC's standard deviation by ABC's, smallest of all "
+                "loads",
+                measured=float(cubic_by_abc.min()),
                 published=at_least(1, _TEXT, text="ABC's is smaller"),
             ),
             *(
@@ -174,8 +175,8 @@ def _apart(percent: pd.Series[float], rtt_ms: float, published: Published) -> Co
     """Compare the difference of mean throughputs at the load with the largest difference."""
     means = percent.groupby(level="load_percent").mean()
     return Comparison(
-        what=f"{rtt_ms:g} ms: CUBIC's mean throughput less ABC's, largest of all loads",
-        ours=_largest(percent),
+        quantity=f"{rtt_ms:g} ms: CUBIC's mean throughput less ABC's, largest of all loads",
+        measured=_largest(percent),
         published=published,
         unit="%",
         note=", ".join(f"{load:g} %: {mean:+.1f}" for load, mean in means.items()),

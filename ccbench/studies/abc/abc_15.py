@@ -55,8 +55,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=tuple(
             Comparison(
-                what=f"{words}: smallest change from one eta to the next",
-                ours=float(by_eta[column].sort_index().diff().min()),
+                quantity=f"{words}: smallest change from one eta to the next",
+                measured=float(by_eta[column].sort_index().diff().min()),
                 published=at_least(0, "appendix B", text="increases"),
                 unit=unit,
             )

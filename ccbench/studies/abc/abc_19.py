@@ -74,8 +74,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                what="ABC's utilisation",
-                ours=float(used[ABC.name]),
+                quantity="ABC's utilisation",
+                measured=float(used[ABC.name]),
                 published=percentage(100, "caption of Figure 19", text="close to 100"),
                 unit="%",
             ),

@@ -58,8 +58,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                what="95th percentile of the delay, arrivals by departures, mean of all links",
-                ours=float(ratio.mean()),
+                quantity="95th percentile of the delay, arrivals by departures, mean of all links",
+                measured=float(ratio.mean()),
                 published=quantity(2, "caption of Figure 2", text="2×"),
                 note=f"{ratio.min():.2f} to {ratio.max():.2f}, by link",
             ),

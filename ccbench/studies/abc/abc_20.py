@@ -85,8 +85,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=tuple(
             Comparison(
-                what=what,
-                ours=Estimate(beside[column]),
+                quantity=what,
+                measured=Estimate(beside[column]),
                 published=unbounded(text, where),
                 unit=unit,
                 note=f"the flow alone: {firsts[column][0]:.3g}",

@@ -59,8 +59,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                what="schemes with ABC's utilisation or more and its delay or less, at any RTT",
-                ours=sum(count.value for count in as_good.values()),
+                quantity="schemes with ABC's utilisation or more and its delay or less, at any RTT",
+                measured=sum(count.value for count in as_good.values()),
                 published=_NONE,
                 note="; ".join(f"{ms:g} ms: {n.note}" for ms, n in as_good.items() if n.note),
             ),

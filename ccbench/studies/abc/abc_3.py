@@ -106,19 +106,19 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                what="Jain's index, mean of the stages, with additive increase less without",
-                ours=Estimate(together.mean() - apart.mean()),
+                quantity="Jain's index, mean of the stages, with additive increase less without",
+                measured=Estimate(together.mean() - apart.mean()),
                 published=at_least(0, _FIGURE, text="additive increase leads to fairness"),
             ),
             Comparison(
-                what="Jain's index with additive increase, mean of the stages",
-                ours=Estimate(together.mean()),
+                quantity="Jain's index with additive increase, mean of the stages",
+                measured=Estimate(together.mean()),
                 published=unbounded("fair", _FIGURE),
                 note=_listed(together.mean(axis=1)),
             ),
             Comparison(
-                what="Jain's index without additive increase, mean of the stages",
-                ours=Estimate(apart.mean()),
+                quantity="Jain's index without additive increase, mean of the stages",
+                measured=Estimate(apart.mean()),
                 published=unbounded("not fair", "section 3.1.3"),
                 note=_listed(apart.mean(axis=1)),
             ),

@@ -52,8 +52,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=draw_courses(table, first_course),
         comparisons=(
             Comparison(
-                what="throughput of the ideal, mean of all steps",
-                ours=float(table["percent_of_ideal"].mean()),
+                quantity="throughput of the ideal, mean of all steps",
+                measured=float(table["percent_of_ideal"].mean()),
                 published=similar(100, "section 4.1", text="quickly and accurately"),
                 unit="%",
                 note="lowest of a step: "
@@ -61,14 +61,15 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 f"bottleneck, {wired['percent_of_ideal'].min():.0f} where the wired one is",
             ),
             Comparison(
-                what="95th percentile of the delay where the wireless link is, median of the steps",
-                ours=float(wireless["p95_ms"].median()),
+                quantity="95th percentile of the delay where the wireless link is, median of the "
+                "steps",
+                measured=float(wireless["p95_ms"].median()),
                 published=unbounded("low", "section 4.1"),
                 unit="ms",
             ),
             Comparison(
-                what="mean delay where the wired link is less that where the wireless one is",
-                ours=float(wired["mean_ms"].mean() - wireless["mean_ms"].mean()),
+                quantity="mean delay where the wired link is less that where the wireless one is",
+                measured=float(wired["mean_ms"].mean() - wireless["mean_ms"].mean()),
                 published=at_least(0, "section 4.1", text="low, whereas standard Cubic behaviour"),
                 unit="ms",
             ),

@@ -137,22 +137,23 @@ def _of_one_user(rows: pd.DataFrame) -> list[Comparison]:
     faster = mbps[["Cubic", "BBR"]].mean().idxmax()
     return [
         Comparison(
-            what="one user: throughput of ABC, d_t 100 ms, more than that of the slowest of three",
-            ours=max(more.values(), key=lambda estimate: estimate.mean),
+            quantity="one user: throughput of ABC, d_t 100 ms, more than that of the slowest of "
+            "three",
+            measured=max(more.values(), key=lambda estimate: estimate.mean),
             published=at_most(29, _TEXT, text="up to 29"),
             unit="%",
             note=", ".join(f"{name}: {estimate.mean:.0f}" for name, estimate in more.items()),
         ),
         Comparison(
-            what="one user: throughput of the faster of Cubic and BBR, more than ABC's",
-            ours=_more(mbps, str(faster), own),
+            quantity="one user: throughput of the faster of Cubic and BBR, more than ABC's",
+            measured=_more(mbps, str(faster), own),
             published=percentage(4, _TEXT),
             unit="%",
         ),
         *(
             Comparison(
-                what=f"one user: 95th percentile of {name}'s delay, by ABC's",
-                ours=Estimate(p95_ms[name] / p95_ms[own]),
+                quantity=f"one user: 95th percentile of {name}'s delay, by ABC's",
+                measured=Estimate(p95_ms[name] / p95_ms[own]),
                 published=between(1.67, 6, _TEXT, text="67 % to 6× higher"),
             )
             for name in ("Cubic", "BBR")
@@ -164,8 +165,8 @@ def _of_two_users(rows: pd.DataFrame) -> list[Comparison]:
     mbps = _by_seed(rows, "throughput_mbps")
     return [
         Comparison(
-            what=f"two users: throughput of ABC, d_t 100 ms, more than that of {name}",
-            ours=_more(mbps, _name(_D_T_MS[-1]), name),
+            quantity=f"two users: throughput of ABC, d_t 100 ms, more than that of {name}",
+            measured=_more(mbps, _name(_D_T_MS[-1]), name),
             published=percentage(percent, _TEXT),
             unit="%",
         )
@@ -183,8 +184,8 @@ def _beaten(means: pd.DataFrame, users_label: str) -> Comparison:
         if ((own["throughput_mbps"] <= mbps) & (own["p95_ms"] >= p95_ms)).any()
     ]
     return Comparison(
-        what=f"{users_label}: schemes that beat one of the three ABC in throughput and delay",
-        ours=len(better),
+        quantity=f"{users_label}: schemes that beat one of the three ABC in throughput and delay",
+        measured=len(better),
         published=exactly(
             0, "caption of Figure 9", text="none: all versions are outside the Pareto frontier"
         ),

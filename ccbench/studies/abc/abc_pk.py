@@ -85,22 +85,22 @@ def _comparisons(rows: pd.DataFrame) -> list[Comparison]:
     return [
         *(
             Comparison(
-                what=f"{name}: 95th percentile of the delay",
-                ours=float(rows["p95_ms"][name]),
+                quantity=f"{name}: 95th percentile of the delay",
+                measured=float(rows["p95_ms"][name]),
                 published=quantity(published_ms, _TEXT),
                 unit="ms",
             )
             for name, published_ms in _PUBLISHED_MS.items()
         ),
         Comparison(
-            what="ABC: utilisation",
-            ours=float(used["ABC"]),
+            quantity="ABC: utilisation",
+            measured=float(used["ABC"]),
             published=percentage(90, _TEXT, text="about 90"),
             unit="%",
         ),
         Comparison(
-            what="PK-ABC's utilisation, as a share of ABC's",
-            ours=100 * float(used["PK-ABC"] / used["ABC"]),
+            quantity="PK-ABC's utilisation, as a share of ABC's",
+            measured=100 * float(used["PK-ABC"] / used["ABC"]),
             published=similar(100, _TEXT),
             unit="%",
         ),
@@ -110,8 +110,8 @@ def _comparisons(rows: pd.DataFrame) -> list[Comparison]:
 def _variant(variant: str, rows: pd.DataFrame) -> list[Comparison]:
     return [
         Comparison(
-            what=f"{variant}, {name}: 95th percentile of the delay",
-            ours=float(rows["p95_ms"][name]),
+            quantity=f"{variant}, {name}: 95th percentile of the delay",
+            measured=float(rows["p95_ms"][name]),
             published=unbounded("variant", _TEXT),
             unit="ms",
             note=f"utilisation {rows['utilisation_percent'][name]:.1f} %",

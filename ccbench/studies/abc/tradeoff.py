@@ -105,8 +105,8 @@ def unbeaten(points: pd.DataFrame, published: Published, where: str = "") -> Com
         & (others["p95_ms"] <= abc["p95_ms"])
     ]
     return Comparison(
-        what=f"{where}schemes with ABC's utilisation or more and its delay or less",
-        ours=len(as_good),
+        quantity=f"{where}schemes with ABC's utilisation or more and its delay or less",
+        measured=len(as_good),
         published=published,
         note=", ".join(map(str, as_good.index)),
     )
@@ -132,8 +132,8 @@ def above_frontier(points: pd.DataFrame, where: str = "") -> Comparison:
     abc, edge = points.loc[ABC.name], _edge(points)
     line = np.interp(np.log(abc["p95_ms"]), np.log(edge["p95_ms"]), edge["utilisation_percent"])
     return Comparison(
-        what=f"{where}ABC's utilisation less that of the others' frontier at its delay",
-        ours=float(abc["utilisation_percent"] - line),
+        quantity=f"{where}ABC's utilisation less that of the others' frontier at its delay",
+        measured=float(abc["utilisation_percent"] - line),
         published=unbounded("well outside", "caption of Figure 7"),
         unit="points",
     )

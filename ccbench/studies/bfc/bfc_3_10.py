@@ -45,32 +45,32 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, ("mean", "p95", "p99")),
         comparisons=(
             Comparison(
-                what="p99 slowdown of flows up to 3 KB, HPCC by BFC",
-                ours=ratio("hpcc", BFC.name),
+                quantity="p99 slowdown of flows up to 3 KB, HPCC by BFC",
+                measured=ratio("hpcc", BFC.name),
                 published=between(2.3, 3, _WHERE),
             ),
             Comparison(
-                what="the same, BFC by Ideal-FQ",
-                ours=ratio(BFC.name, "ideal-fq", 100),
+                quantity="the same, BFC by Ideal-FQ",
+                measured=ratio(BFC.name, "ideal-fq", 100),
                 published=similar(100, _WHERE, text="closely tracks optimal"),
                 unit="%",
             ),
             Comparison(
-                what="the same, DCQCN by DCTCP",
-                ours=ratio("dcqcn", "dctcp"),
+                quantity="the same, DCQCN by DCTCP",
+                measured=ratio("dcqcn", "dctcp"),
                 published=at_least(1, _WHERE, text="DCQCN is worst"),
             ),
             Comparison(
-                what="time in which a port has fewer active flows than queues, BFC",
-                ours=by_seed(
+                quantity="time in which a port has fewer active flows than queues, BFC",
+                measured=by_seed(
                     table, lambda rows: value(rows, "few_active_percent", scheme=BFC.name)
                 ),
                 published=percentage(99, _WHERE),
                 unit="%",
             ),
             Comparison(
-                what="time that PFC stopped ports, most of any scheme",
-                ours=float(table["paused_percent"].max()),
+                quantity="time that PFC stopped ports, most of any scheme",
+                measured=float(table["paused_percent"].max()),
                 published=exactly(0, "caption of Figure 3-10", text="never"),
                 unit="%",
             ),

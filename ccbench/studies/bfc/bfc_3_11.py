@@ -50,20 +50,22 @@ def _conclude(table: pd.DataFrame) -> Findings:
         part = table[table["traffic"] == name]
         comparisons += [
             Comparison(
-                what=f"p99 slowdown of flows up to 3 KB {words}, least of the others by BFC",
-                ours=by_seed(part, lambda rows: min(ratio(rows, of, BFC.name) for of in OTHERS)),
+                quantity=f"p99 slowdown of flows up to 3 KB {words}, least of the others by BFC",
+                measured=by_seed(
+                    part, lambda rows: min(ratio(rows, of, BFC.name) for of in OTHERS)
+                ),
                 published=at_least(1, _WHERE, text="trends as with Google's flows: BFC is best"),
             ),
             Comparison(
-                what=f"the same {words}, HPCC by BFC",
-                ours=by_seed(part, lambda rows: ratio(rows, "hpcc", BFC.name)),
+                quantity=f"the same {words}, HPCC by BFC",
+                measured=by_seed(part, lambda rows: ratio(rows, "hpcc", BFC.name)),
                 published=unbounded("not stated for these flows", _WHERE),
             ),
         ]
     comparisons.append(
         Comparison(
-            what="the same without incast, BFC by Ideal-FQ",
-            ours=by_seed(
+            quantity="the same without incast, BFC by Ideal-FQ",
+            measured=by_seed(
                 table[table["traffic"] == "none"],
                 lambda rows: 100 * ratio(rows, BFC.name, "ideal-fq"),
             ),

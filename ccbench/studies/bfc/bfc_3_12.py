@@ -41,23 +41,23 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, "load (%)", log=False),
         comparisons=(
             Comparison(
-                what="p99 slowdown of short flows with BFC, largest at loads up to 80 %",
-                ours=by_seed(table, lambda rows: at(rows, "short_p99", bfc, (0, 80)).max()),
+                quantity="p99 slowdown of short flows with BFC, largest at loads up to 80 %",
+                measured=by_seed(table, lambda rows: at(rows, "short_p99", bfc, (0, 80)).max()),
                 published=quantity(1, _WHERE, text="close to the perfect value of 1"),
             ),
             Comparison(
-                what="the same, HPCC by BFC, least at loads up to 70 %",
-                ours=ratio(table, "short_p99", "hpcc", bfc, _STABLE, statistic="min"),
+                quantity="the same, HPCC by BFC, least at loads up to 70 %",
+                measured=ratio(table, "short_p99", "hpcc", bfc, _STABLE, statistic="min"),
                 published=at_least(1, _WHERE, text="BFC is lower"),
             ),
             Comparison(
-                what="mean slowdown of long flows, HPCC by BFC, least at loads up to 70 %",
-                ours=ratio(table, "long_mean", "hpcc", bfc, _STABLE, statistic="min"),
+                quantity="mean slowdown of long flows, HPCC by BFC, least at loads up to 70 %",
+                measured=ratio(table, "long_mean", "hpcc", bfc, _STABLE, statistic="min"),
                 published=at_least(1, _WHERE, text="BFC has the higher throughput"),
             ),
             Comparison(
-                what="p99 slowdown of short flows with BFC, load of 95 % by 80 %",
-                ours=by_seed(
+                quantity="p99 slowdown of short flows with BFC, load of 95 % by 80 %",
+                measured=by_seed(
                     table,
                     lambda rows: (
                         at(rows, "short_p99", bfc, (95, 95)).mean()
@@ -67,8 +67,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published=at_least(1, _WHERE, text="degrades substantially"),
             ),
             Comparison(
-                what="the same, 32 queues by 128, least at loads from 90 %",
-                ours=ratio(table, "short_p99", bfc, more, (90, 95), statistic="min"),
+                quantity="the same, 32 queues by 128, least at loads from 90 %",
+                measured=ratio(table, "short_p99", bfc, more, (90, 95), statistic="min"),
                 published=at_least(1, _WHERE, text="better with 128"),
             ),
         ),

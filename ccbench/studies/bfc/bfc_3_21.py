@@ -52,23 +52,23 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, ("p99",)),
         comparisons=(
             Comparison(
-                what="p99 slowdown, stochastic by dynamic, least of all flow sizes",
-                ours=by_seed(table, lambda rows: min(p99(rows, size) for size in _SIZES)),
+                quantity="p99 slowdown, stochastic by dynamic, least of all flow sizes",
+                measured=by_seed(table, lambda rows: min(p99(rows, size) for size in _SIZES)),
                 published=at_least(1, _WHERE, text="much worse for all flow sizes"),
             ),
             Comparison(
-                what="the same of flows up to 3 KB by that of flows above 3 MB",
-                ours=by_seed(table, lambda rows: p99(rows, EDGES[0]) / p99(rows, _SIZES[-1])),
+                quantity="the same of flows up to 3 KB by that of flows above 3 MB",
+                measured=by_seed(table, lambda rows: p99(rows, EDGES[0]) / p99(rows, _SIZES[-1])),
                 published=at_least(1, "caption of Figure 3-21", text="especially for small flows"),
             ),
             Comparison(
-                what="flows that meet others in their queue, stochastic by dynamic",
-                ours=by_seed(table, lambda rows: ratio(rows, "collision_percent", **SHORT)),
+                quantity="flows that meet others in their queue, stochastic by dynamic",
+                measured=by_seed(table, lambda rows: ratio(rows, "collision_percent", **SHORT)),
                 published=at_least(1, "caption of Figure 3-21", text="more"),
             ),
             Comparison(
-                what="time in which a port has fewer active flows than queues, dynamic",
-                ours=by_seed(
+                quantity="time in which a port has fewer active flows than queues, dynamic",
+                measured=by_seed(
                     table, lambda rows: value(rows, "few_active_percent", scheme=BFC.name)
                 ),
                 published=at_least(50, _WHERE, text="most of the time"),

@@ -44,13 +44,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, "entries of the flow table for each queue", log=True),
         comparisons=(
             Comparison(
-                what="p99 slowdown of short flows, smallest table by the usual one",
-                ours=by_seed(table, lambda rows: ratio(rows, _SIZES[0])),
+                quantity="p99 slowdown of short flows, smallest table by the usual one",
+                measured=by_seed(table, lambda rows: ratio(rows, _SIZES[0])),
                 published=at_least(1, _WHERE, text="degrades"),
             ),
             Comparison(
-                what="the same, the largest table by the usual one",
-                ours=by_seed(table, lambda rows: ratio(rows, _SIZES[-1])),
+                quantity="the same, the largest table by the usual one",
+                measured=by_seed(table, lambda rows: ratio(rows, _SIZES[-1])),
                 published=at_most(1, _WHERE, text="moderately better"),
             ),
         ),

@@ -119,27 +119,29 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                what="active flows at the fastest link, p99 up to a load of 85 %, fair queueing",
-                ours=by_seed(table, lambda rows: p99(rows, "fair")),
+                quantity="active flows at the fastest link, p99 up to a load of 85 %, fair "
+                "queueing",
+                measured=by_seed(table, lambda rows: p99(rows, "fair")),
                 published=at_most(
                     _QUEUES, _WHERE, text="significantly above the 32 queues only beyond 85 %"
                 ),
                 note="The text does not say which quantile.",
             ),
             Comparison(
-                what="mean of active flows, most by least of the link rates, worst load up to 85 %",
-                ours=by_seed(table, lambda rows: 100 * spread(rows)),
+                quantity="mean of active flows, most by least of the link rates, worst load up to "
+                "85 %",
+                measured=by_seed(table, lambda rows: 100 * spread(rows)),
                 published=similar(100, _WHERE, text="invariant to link speed"),
                 unit="%",
             ),
             Comparison(
-                what="p99 of active flows, FIFO by fair queueing, loads up to 85 %",
-                ours=by_seed(table, lambda rows: p99(rows, "fifo") / p99(rows, "fair")),
+                quantity="p99 of active flows, FIFO by fair queueing, loads up to 85 %",
+                measured=by_seed(table, lambda rows: p99(rows, "fifo") / p99(rows, "fair")),
                 published=at_least(1, _WHERE, text="much larger"),
             ),
             Comparison(
-                what="the same, SRF by fair queueing",
-                ours=by_seed(table, lambda rows: p99(rows, "srf") / p99(rows, "fair")),
+                quantity="the same, SRF by fair queueing",
+                measured=by_seed(table, lambda rows: p99(rows, "srf") / p99(rows, "fair")),
                 published=at_most(1, _WHERE, text="fewer still"),
             ),
         ),

@@ -90,27 +90,27 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                what="capacity used with a threshold of 2 μs",
-                ours=100 - float(compared["unused_percent"]),
+                quantity="capacity used with a threshold of 2 μs",
+                measured=100 - float(compared["unused_percent"]),
                 published=percentage(100, _WHERE, text="close to 100"),
                 unit="%",
             ),
             Comparison(
-                what="mean queue of a flow with a threshold of 2 μs",
-                ours=float(compared["mean_queue_kb"]),
+                quantity="mean queue of a flow with a threshold of 2 μs",
+                measured=float(compared["mean_queue_kb"]),
                 published=quantity(15, _WHERE),
                 unit="KB",
                 note="The thesis's switch has small queues besides that cannot be paused; the "
                 "delay of its links is not known.",
             ),
             Comparison(
-                what="mean queue, largest threshold by smallest",
-                ours=growth("mean_queue_kb"),
+                quantity="mean queue, largest threshold by smallest",
+                measured=growth("mean_queue_kb"),
                 published=at_least(1, "section 3.3.3.2", text="increased buffering"),
             ),
             Comparison(
-                what="pauses, largest threshold by smallest",
-                ours=growth("pauses_per_ms"),
+                quantity="pauses, largest threshold by smallest",
+                measured=growth("pauses_per_ms"),
                 published=at_most(1, "section 3.3.3.2", text="fewer"),
             ),
         ),

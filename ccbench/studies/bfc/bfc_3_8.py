@@ -91,30 +91,31 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                what="FCT of group 1, single queue by stochastic assignment, all numbers of flows",
-                ours=float((mean["single"] / mean["stochastic"]).mean()),
+                quantity="FCT of group 1, single queue by stochastic assignment, all numbers of "
+                "flows",
+                measured=float((mean["single"] / mean["stochastic"]).mean()),
                 published=at_least(1, _WHERE, text="the worst; stochastic is substantially lower"),
             ),
             Comparison(
-                what="the same, stochastic by dynamic",
-                ours=float((mean["stochastic"] / mean["dynamic"]).mean()),
+                quantity="the same, stochastic by dynamic",
+                measured=float((mean["stochastic"] / mean["dynamic"]).mean()),
                 published=at_least(1, _WHERE, text="dynamic has the lowest"),
             ),
             Comparison(
-                what="deviation of the FCT by its mean, dynamic, fewer flows than queues",
-                ours=float(steady.max()),
+                quantity="deviation of the FCT by its mean, dynamic, fewer flows than queues",
+                measured=float(steady.max()),
                 published=similar(0, _WHERE, text="close to 0"),
                 unit="%",
             ),
             Comparison(
-                what="the same with more flows, less that with fewer",
-                ours=float(crowded.max() - steady.max()),
+                quantity="the same with more flows, less that with fewer",
+                measured=float(crowded.max() - steady.max()),
                 published=at_least(0, _WHERE, text="increases"),
                 unit="points",
             ),
             Comparison(
-                what="deviation of the FCT by its mean, stochastic, fewer flows than queues",
-                ours=float(relative["stochastic"][few].max()),
+                quantity="deviation of the FCT by its mean, stochastic, fewer flows than queues",
+                measured=float(relative["stochastic"][few].max()),
                 published=unbounded("high", _WHERE),
                 unit="%",
             ),

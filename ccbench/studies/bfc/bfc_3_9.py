@@ -46,8 +46,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    what=f"p99 slowdown of flows up to 3 KB, {other.upper()} by BFC",
-                    ours=ratio(other, BFC.name, **SHORT),
+                    quantity=f"p99 slowdown of flows up to 3 KB, {other.upper()} by BFC",
+                    measured=ratio(other, BFC.name, **SHORT),
                     published=between(
                         5,
                         30,
@@ -58,14 +58,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 for other in OTHERS
             ),
             Comparison(
-                what="p99 slowdown of flows up to 3 KB, HPCC by BFC as in the text",
-                ours=ratio("hpcc", "bfc", **SHORT),
+                quantity="p99 slowdown of flows up to 3 KB, HPCC by BFC as in the text",
+                measured=ratio("hpcc", "bfc", **SHORT),
                 published=unbounded("variant", _WHERE),
                 note="Flows of one packet pause their upstream queue, too.",
             ),
             Comparison(
-                what="p99 slowdown of incast flows, HPCC by BFC",
-                ours=ratio("hpcc", BFC.name, kind="incast"),
+                quantity="p99 slowdown of incast flows, HPCC by BFC",
+                measured=ratio("hpcc", BFC.name, kind="incast"),
                 published=quantity(2, _WHERE),
             ),
         ),

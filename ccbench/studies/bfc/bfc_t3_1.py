@@ -83,14 +83,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
         words = "BFC" if name == BFC.name else name.upper()
         comparisons += [
             Comparison(
-                what=f"{words}: throughput of the long flow",
-                ours=by_seed(rows, lambda seed: value(seed, "throughput_percent")),
+                quantity=f"{words}: throughput of the long flow",
+                measured=by_seed(rows, lambda seed: value(seed, "throughput_percent")),
                 published=percentage(throughput, _WHERE),
                 unit="%",
             ),
             Comparison(
-                what=f"{words}: p99 of the queueing delay",
-                ours=by_seed(rows, lambda seed: value(seed, "p99_delay_us")),
+                quantity=f"{words}: p99 of the queueing delay",
+                measured=by_seed(rows, lambda seed: value(seed, "p99_delay_us")),
                 published=quantity(delay, _WHERE),
                 unit="μs",
             ),

@@ -149,8 +149,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    what=f"cases with Mahimahi's mean in the virtual kernel's interval: {words}",
-                    ours=100 * float(rows["inside"].mean()),
+                    quantity="cases with Mahimahi's mean in the virtual kernel's interval: "
+                    f"{words}",
+                    measured=100 * float(rows["inside"].mean()),
                     published=_nearly_all(len(rows)),
                     unit="%",
                     note=_note(rows),
@@ -160,15 +161,16 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 if len(rows)
             ),
             Comparison(
-                what="cases in which the queue's course is as alike across engines as within one",
-                ours=100 * float((apart["across"] <= apart["within"]).mean()),
+                quantity="cases in which the queue's course is as alike across engines as within "
+                "one",
+                measured=100 * float((apart["across"] <= apart["within"]).mean()),
                 published=at_least(_LEAST_COURSES, _CHANCE, text="nearly all"),
                 unit="%",
                 note=_course_note(apart),
             ),
             Comparison(
-                what="runs in real time for which this machine was too busy",
-                ours=100 * float(late.mean()),
+                quantity="runs in real time for which this machine was too busy",
+                measured=100 * float(late.mean()),
                 published=exactly(0, "expected of an idle machine", text="none"),
                 unit="%",
             ),

@@ -252,14 +252,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
         },
         comparisons=(
             Comparison(
-                what="two Reno flows in step: largest share of one of them, over round trips",
-                ours=100 * float(np.maximum(exact, 1 - exact).max()),
+                quantity="two Reno flows in step: largest share of one of them, over round trips",
+                measured=100 * float(np.maximum(exact, 1 - exact).max()),
                 published=at_least(80, "section 2", text="phase effects give one flow almost all"),
                 unit="%",
             ),
             Comparison(
-                what="the same with random time at the sender of up to a packet's time",
-                ours=100 * float(np.maximum(random, 1 - random).max()),
+                quantity="the same with random time at the sender of up to a packet's time",
+                measured=100 * float(np.maximum(random, 1 - random).max()),
                 published=percentage(50, "section 4", text="no phase effects: about equal"),
                 unit="%",
             ),

@@ -20,7 +20,7 @@ __all__ = ["compared", "farthest", "relative_to", "worst_case"]
 
 
 def compared(
-    what: str,
+    quantity: str,
     values: pd.Series[float],
     published: Published,
     *,
@@ -31,7 +31,7 @@ def compared(
 
     Parameters
     ----------
-    what : str
+    quantity : str
         As in :class:`Comparison`.
     values : Series
         The quantity, one value per seed. Seeds without a value (NaN) are ignored.
@@ -48,7 +48,7 @@ def compared(
     (11.0, 'agrees')
     """
     mean = Estimate(values.dropna())
-    return Comparison(what=what, ours=mean, published=published, unit=unit, note=note)
+    return Comparison(quantity=quantity, measured=mean, published=published, unit=unit, note=note)
 
 
 def relative_to(change: float, where: str) -> Published:

@@ -98,7 +98,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     mean = table.groupby("kappa")[list(_COLUMNS)].mean()
     figure = Figure(figsize=(8, 4), layout="constrained")
     for i, (axes, column) in enumerate(zip(figure.subplots(1, 2), _COLUMNS, strict=True)):
-        axes.plot(mean.index, mean[column], "o-", label="ours")
+        axes.plot(mean.index, mean[column], "o-", label="measured")
         axes.plot(list(_TABLE_5), [row[i] for row in _TABLE_5.values()], "s--", label="paper")
         axes.set_xlabel("κ")
         axes.set_ylabel(_COLUMNS[column])

@@ -55,8 +55,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
     def queue(scheme: str, part: float, words: str, where: str) -> Comparison:
         mean, room = first.loc[scheme]
         return Comparison(
-            what=f"{scheme}: {100 * part:.0f}th percentile of the queue, of its room",
-            ours=float(by_part[scheme][part]),
+            quantity=f"{scheme}: {100 * part:.0f}th percentile of the queue, of its room",
+            measured=float(by_part[scheme][part]),
             published=unbounded(words, where),
             unit="%",
             note=f"mean {mean:.0f} of {room:.0f} packets",
@@ -68,8 +68,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    what=f"{scheme}: packets lost from the first change on",
-                    ours=float(lost[scheme]),
+                    quantity=f"{scheme}: packets lost from the first change on",
+                    measured=float(lost[scheme]),
                     published=at_least(2, _WHERE, text="multiple"),
                 )
                 for scheme in ("HighSpeed", "NewReno")

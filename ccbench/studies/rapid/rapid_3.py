@@ -105,14 +105,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table),
         comparisons=(
             Comparison(
-                what="RAPID: losses from 30 to 70 s",
-                ours=float(len(shown[rapid])),
+                quantity="RAPID: losses from 30 to 70 s",
+                measured=float(len(shown[rapid])),
                 published=between(4, 5, _WHERE, text="around 4-5"),
                 note=f"HighSpeed {len(shown[highspeed])}",
             ),
             Comparison(
-                what="HighSpeed: time below 95 % of the link after a loss, all but the worst",
-                ours=float(shown[highspeed].nlargest(2).min()),
+                quantity="HighSpeed: time below 95 % of the link after a loss, all but the worst",
+                measured=float(shown[highspeed].nlargest(2).min()),
                 published=at_most(
                     _FAST_RTTS, _WHERE, text="much better than FAST's 70, but for one loss"
                 ),
@@ -120,35 +120,35 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note=all_of(highspeed),
             ),
             Comparison(
-                what="HighSpeed's mean queue, of RAPID's",
-                ours=100 * float(queue[highspeed] / queue[rapid]),
+                quantity="HighSpeed's mean queue, of RAPID's",
+                measured=100 * float(queue[highspeed] / queue[rapid]),
                 published=at_least(100, _WHERE, text="very large; RAPID's negligible"),
                 unit="%",
             ),
             Comparison(
-                what="RAPID: time below 95 % of the link after a loss, longest",
-                ours=float(shown[rapid].max()),
+                quantity="RAPID: time below 95 % of the link after a loss, longest",
+                measured=float(shown[rapid].max()),
                 published=unbounded("a few", _WHERE),
                 unit="RTT",
                 note=all_of(rapid),
             ),
             Comparison(
-                what="RAPID: mean throughput, of the link",
-                ours=float(used[rapid]),
+                quantity="RAPID: mean throughput, of the link",
+                measured=float(used[rapid]),
                 published=unbounded("not stated", _WHERE),
                 unit="%",
             ),
             Comparison(
-                what="RAPID: mean queue, of its room",
-                ours=float(queue[rapid]),
+                quantity="RAPID: mean queue, of its room",
+                measured=float(queue[rapid]),
                 published=unbounded("negligible", _WHERE),
                 unit="%",
                 note=f"99th percentile {first['p99_packets'][rapid]} of "
                 f"{first['room_packets'][rapid]} packets",
             ),
             Comparison(
-                what="HighSpeed: mean queue, of its room",
-                ours=float(queue[highspeed]),
+                quantity="HighSpeed: mean queue, of its room",
+                measured=float(queue[highspeed]),
                 published=unbounded("very large", _WHERE),
                 unit="%",
             ),

@@ -181,11 +181,15 @@ def _effects(table: pd.DataFrame, scheme: str) -> list[Comparison]:
     apart = np.abs(alone["longer_percent"].to_numpy() - beside["longer_percent"].to_numpy())
     left_mbps = _MBPS - after["tcp_mbps"]
 
-    def row(what: str, value: float, published: Published, note: str) -> Comparison:
+    def row(quantity: str, value: float, published: Published, note: str) -> Comparison:
         if not is_papers:
             published = unbounded("variant", _WHERE)
         return Comparison(
-            what=label + what, ours=float(value), published=published, unit="%", note=note
+            quantity=label + quantity,
+            measured=float(value),
+            published=published,
+            unit="%",
+            note=note,
         )
 
     return [

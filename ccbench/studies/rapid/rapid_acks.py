@@ -99,8 +99,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         )
         comparisons.append(
             Comparison(
-                what=f"{link:g} Mbit/s, beside {beside}, tolerance {tolerance}: least use",
-                ours=float(part["used_percent"].min()),
+                quantity=f"{link:g} Mbit/s, beside {beside}, tolerance {tolerance}: least use",
+                measured=float(part["used_percent"].min()),
                 published=unbounded("not in the paper", "section IV"),
                 unit="%",
                 note=course,

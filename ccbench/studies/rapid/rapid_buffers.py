@@ -91,9 +91,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
         enough = rows[rows["used_percent"] >= 0.95 * rows["used_percent"].iloc[0]]
         comparisons.append(
             Comparison(
-                what=f"beside {beside}, tolerance {tolerance}: shortest queue with 95 % of what "
-                "the longest gives",
-                ours=float(enough["queue_packets"].min()),
+                quantity=f"beside {beside}, tolerance {tolerance}: shortest queue with 95 % of "
+                "what the longest gives",
+                measured=float(enough["queue_packets"].min()),
                 published=unbounded("not in the paper", "section IV"),
                 unit="packets",
                 note=course,

@@ -105,22 +105,22 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    what=f"Jain's index, {case}",
-                    ours=float(jain[case]),
+                    quantity=f"Jain's index, {case}",
+                    measured=float(jain[case]),
                     published=_LEFT_OPEN,
                     note=shares(case),
                 )
                 for case in _CASES
             ),
             Comparison(
-                what="largest share of a flow that came later",
-                ours=float(late["share_percent"].max()),
+                quantity="largest share of a flow that came later",
+                measured=float(late["share_percent"].max()),
                 published=_LEFT_OPEN,
                 unit="%",
             ),
             Comparison(
-                what="least use of the link by all flows",
-                ours=float(used.min()),
+                quantity="least use of the link by all flows",
+                measured=float(used.min()),
                 published=_LEFT_OPEN,
                 unit="%",
             ),

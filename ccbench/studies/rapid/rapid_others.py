@@ -112,16 +112,16 @@ def _beside(
     names = f"{other.upper()}, tolerance {tolerance}"
     return (
         Comparison(
-            what=f"RAPID's throughput, of the other's: {names}",
-            ours=100 * rapid_mbps / other_mbps,
+            quantity=f"RAPID's throughput, of the other's: {names}",
+            measured=100 * rapid_mbps / other_mbps,
             published=lower,
             unit="%",
             note=f"RAPID first: {100 * late_rapid_mbps / late_mbps:.3g} %; "
             f"queue {rows['queue_ms'][pair]:.1f} ms",
         ),
         Comparison(
-            what=f"relative harm of RAPID: {names}",
-            ours=harm(other_mbps),
+            quantity=f"relative harm of RAPID: {names}",
+            measured=harm(other_mbps),
             published=unbounded(words, _WHERE),
             note=f"{other_mbps:.0f} Mbit/s, alone {alone_mbps:.0f}; RAPID first: "
             f"{harm(late_mbps):+.2f}",

@@ -110,8 +110,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    what=f"{scheme}: time to acquire 1 Gbit/s",
-                    ours=float(first[scheme, "load ends"]),
+                    quantity=f"{scheme}: time to acquire 1 Gbit/s",
+                    measured=float(first[scheme, "load ends"]),
                     published=quantity(rtts, _WHERE, text=f"~ {rtts}"),
                     unit="RTT",
                 )
@@ -119,8 +119,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             *(
                 Comparison(
-                    what=f"{scheme}: the same, a new transfer in its slow start",
-                    ours=float(first[scheme, "new"]),
+                    quantity=f"{scheme}: the same, a new transfer in its slow start",
+                    measured=float(first[scheme, "new"]),
                     published=unbounded("variant", _WHERE),
                     unit="RTT",
                 )

@@ -155,8 +155,8 @@ def unpublished_comparisons(results: Iterable[SearchResult]) -> tuple[Comparison
     )
     return tuple(
         Comparison(
-            what=f"{better} less {other}: {what}",
-            ours=differences(results, better, other, measure),
+            quantity=f"{better} less {other}: {what}",
+            measured=differences(results, better, other, measure),
             published=UNPUBLISHED,
         )
         for better, other, what, measure in shown

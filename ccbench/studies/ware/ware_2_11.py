@@ -75,8 +75,8 @@ def _votes(labelled: pd.DataFrame) -> pd.DataFrame:
 def _limits(limits: dict[str, Threshold]) -> list[Comparison]:
     return [
         Comparison(
-            what=f"{name}: quantile of the distances within a CCA",
-            ours=limits[name].quantile,
+            quantity=f"{name}: quantile of the distances within a CCA",
+            measured=limits[name].quantile,
             published=fraction(published, "Table 2.3", text=f"{published:.2f}"),
             note=f"Its distance is {limits[name].distance:.2f} packets per point.",
         )
@@ -93,22 +93,22 @@ def _unknown(labelled: pd.DataFrame) -> list[Comparison]:
     taken, others = unknown[is_taken], unknown[~is_taken]
     return [
         Comparison(
-            what="CCAs left out but BIC, CDG and Scalable that are unknown",
-            ours=float(others.sum()),
+            quantity="CCAs left out but BIC, CDG and Scalable that are unknown",
+            measured=float(others.sum()),
             published=exactly(12, _WHERE, text="all 12"),
             unit="CCAs",
             note=_instead(voted[~voted["cca"].isin(_TAKEN_FOR_OTHERS)]),
         ),
         Comparison(
-            what="of BIC, CDG and Scalable, those with a known label when left out",
-            ours=float((~taken).sum()),
+            quantity="of BIC, CDG and Scalable, those with a known label when left out",
+            measured=float((~taken).sum()),
             published=exactly(3, _WHERE, text="all 3"),
             unit="CCAs",
             note=_instead(voted[voted["cca"].isin(_TAKEN_FOR_OTHERS)]),
         ),
         Comparison(
-            what="traces of CCAs that are left out, called unknown",
-            ours=100 * float((labelled["label"] == UNKNOWN).mean()),
+            quantity="traces of CCAs that are left out, called unknown",
+            measured=100 * float((labelled["label"] == UNKNOWN).mean()),
             published=unbounded("not stated", "Figure 2.11"),
             unit="%",
         ),

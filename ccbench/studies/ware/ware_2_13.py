@@ -59,21 +59,21 @@ def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
     lost = every[every["label"] != every["cca"]]
     return (
         Comparison(
-            what="traces with a wrong label, but for Illinois as YeAH",
-            ours=float((~is_published).sum()),
+            quantity="traces with a wrong label, but for Illinois as YeAH",
+            measured=float((~is_published).sum()),
             published=exactly(0, _WHERE, text="none"),
             unit="traces",
             note=_named(wrong, "label"),
         ),
         Comparison(
-            what="traces with the right label",
-            ours=100 * float((labelled["outcome"] == "right").mean()),
+            quantity="traces with the right label",
+            measured=100 * float((labelled["outcome"] == "right").mean()),
             published=unbounded("accurate, but for some unknown and Illinois", _WHERE),
             unit="%",
         ),
         Comparison(
-            what="votes that are right",
-            ours=100 * (1 - len(lost) / len(every)),
+            quantity="votes that are right",
+            measured=100 * (1 - len(lost) / len(every)),
             published=unbounded("100: compared in ware-2.7", "section 2.4"),
             unit="%",
             note=_named(lost, "label"),

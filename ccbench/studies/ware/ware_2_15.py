@@ -75,15 +75,15 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(megabytes),
         comparisons=(
             Comparison(
-                what="data of four traces, mean over CCAs",
-                ours=Estimate(gordons.mean(axis=1)),
+                quantity="data of four traces, mean over CCAs",
+                measured=Estimate(gordons.mean(axis=1)),
                 published=quantity(68, "section 2.4.2"),
                 unit="MB",
                 note=f"The links carry 75 MB in 20 s; servers are asked for {ASKED_S:g} s.",
             ),
             Comparison(
-                what="the CCA that is farthest from the mean of all but CDG",
-                ours=float(apart.max()),
+                quantity="the CCA that is farthest from the mean of all but CDG",
+                measured=float(apart.max()),
                 published=similar(
                     0, "section 2.4.2", text="independent of the CCA, aside from CDG"
                 ),
@@ -91,15 +91,15 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note=f"It is {apart.idxmax()}.",
             ),
             Comparison(
-                what="lowest utilisation of a trace",
-                ours=Estimate(lowest["utilisation_percent"]),
+                quantity="lowest utilisation of a trace",
+                measured=Estimate(lowest["utilisation_percent"]),
                 published=at_least(90, "section 2.5.1"),
                 unit="%",
                 note=f"{', '.join(dict.fromkeys(lowest['cca']))}.",
             ),
             Comparison(
-                what=f"traces that use {UTILISATION:.0%} of the link",
-                ours=Estimate(100 * enough.groupby(table["seed"]).mean()),
+                quantity=f"traces that use {UTILISATION:.0%} of the link",
+                measured=Estimate(100 * enough.groupby(table["seed"]).mean()),
                 published=unbounded("valid; not stated how many", "section 2.5.1"),
                 unit="%",
             ),

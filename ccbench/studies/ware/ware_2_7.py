@@ -142,14 +142,14 @@ def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
             similar(100, "caption of Figure 2.9", text="near perfect"),
         ),
         Comparison(
-            what=f"clean, nearest of all traces: {lengths_s[0]:g} s less {DURATION_S:g} s",
-            ours=right[0] - right[usual_at],
+            quantity=f"clean, nearest of all traces: {lengths_s[0]:g} s less {DURATION_S:g} s",
+            measured=right[0] - right[usual_at],
             published=at_most(0, "section 2.3.3.3", text="a modest dip"),
             unit="points",
         ),
         Comparison(
-            what=f"the same, from {DURATION_S:g} s on: largest difference between lengths",
-            ours=max(right[usual_at:]) - min(right[usual_at:]),
+            quantity=f"the same, from {DURATION_S:g} s on: largest difference between lengths",
+            measured=max(right[usual_at:]) - min(right[usual_at:]),
             published=similar(0, "section 2.3.3.3", text="relatively indistinguishable"),
             unit="points",
         ),
@@ -171,21 +171,21 @@ def _right(rows: pd.DataFrame, column: str) -> float:
     return 100 * float((rows[column] == rows["cca"]).mean()) if len(rows) else math.nan
 
 
-def _accuracy(rows: pd.DataFrame, what: str, published: Published) -> Comparison:
+def _accuracy(rows: pd.DataFrame, quantity: str, published: Published) -> Comparison:
     return Comparison(
-        what=what,
-        ours=_right(rows, "nearest"),
+        quantity=quantity,
+        measured=_right(rows, "nearest"),
         published=published,
         unit="%",
         note=_confusions(rows, "nearest"),
     )
 
 
-def _votes(rows: pd.DataFrame, what: str, published: Published) -> Comparison:
+def _votes(rows: pd.DataFrame, quantity: str, published: Published) -> Comparison:
     own = rows[rows["setting"] == _VOTED]
     return Comparison(
-        what=what,
-        ours=_right(own, "label"),
+        quantity=quantity,
+        measured=_right(own, "label"),
         published=published,
         unit="%",
         note=_confusions(own, "label"),

@@ -70,25 +70,25 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table),
         comparisons=(
             Comparison(
-                what="BBR's share against Reno, median of the queues up to 32 BDP",
-                ours=Estimate(reno[reno.index <= queue_packets(32)].median()),
+                quantity="BBR's share against Reno, median of the queues up to 32 BDP",
+                measured=Estimate(reno[reno.index <= queue_packets(32)].median()),
                 published=percentage(40, _WHERE, text="around 40"),
                 unit="%",
             ),
             Comparison(
-                what="order of BBR's share against CUBIC by queue length (rank correlation)",
-                ours=Estimate(cubic.apply(rank_correlation)),
+                quantity="order of BBR's share against CUBIC by queue length (rank correlation)",
+                measured=Estimate(cubic.apply(rank_correlation)),
                 published=at_most(0, _WHERE, text="correlated; generous in long queues"),
             ),
             Comparison(
-                what="BBR's share against CUBIC, longest queue",
-                ours=Estimate(cubic.loc[longest]),
+                quantity="BBR's share against CUBIC, longest queue",
+                measured=Estimate(cubic.loc[longest]),
                 published=at_most(50, _WHERE, text="generous"),
                 unit="%",
             ),
             Comparison(
-                what="the same, less its share against Reno",
-                ours=Estimate(cubic.loc[longest] - reno.loc[longest]),
+                quantity="the same, less its share against Reno",
+                measured=Estimate(cubic.loc[longest] - reno.loc[longest]),
                 published=at_most(0, _WHERE, text="generous especially to CUBIC"),
                 unit="points",
             ),

@@ -95,21 +95,21 @@ def _conclude(table: pd.DataFrame) -> Findings:
         ),
         comparisons=(
             Comparison(
-                what="time until BBR has settled, longest queue",
-                ours=Estimate(runs.loc[longest, "settled_s"] / 60),
+                quantity="time until BBR has settled, longest queue",
+                measured=Estimate(runs.loc[longest, "settled_s"] / 60),
                 published=at_least(1, _WHERE, text="on the order of minutes"),
                 unit="min",
             ),
             Comparison(
-                what="BBR's goodput over the longest interval by that over 30 s, longest queue",
-                ours=Estimate(means.iloc[-1] / means.loc[30]),
+                quantity="BBR's goodput over the longest interval by that over 30 s, longest queue",
+                measured=Estimate(means.iloc[-1] / means.loc[30]),
                 published=at_least(
                     1, _WHERE, text="depends on the interval, as BBR takes longer to scale up"
                 ),
             ),
             Comparison(
-                what="BBR's share once it has settled, median of the queues up to 32 BDP",
-                ours=Estimate(share[share.index <= queue_packets(32)].median()),
+                quantity="BBR's share once it has settled, median of the queues up to 32 BDP",
+                measured=Estimate(share[share.index <= queue_packets(32)].median()),
                 published=percentage(40, _WHERE, text="around 40"),
                 unit="%",
                 note="Of the last quarter of the run.",

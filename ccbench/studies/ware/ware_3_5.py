@@ -61,20 +61,20 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table),
         comparisons=(
             Comparison(
-                what="what is left for the sixteen CUBIC flows",
-                ours=Estimate(100 * means["cubic_mbps"] / means.sum(axis=1)),
+                quantity="what is left for the sixteen CUBIC flows",
+                measured=Estimate(100 * means["cubic_mbps"] / means.sum(axis=1)),
                 published=percentage(50, "section 3.3", text="just over half"),
                 unit="%",
             ),
             Comparison(
-                what="time between two dips of BBR, median",
-                ours=Estimate(dips["apart_s"]),
+                quantity="time between two dips of BBR, median",
+                measured=Estimate(dips["apart_s"]),
                 published=quantity(10, "section 3.4", text="ten-second intervals"),
                 unit="s",
             ),
             Comparison(
-                what="BBR's throughput in a dip by its mean, median",
-                ours=Estimate(100 * dips["depth"]),
+                quantity="BBR's throughput in a dip by its mean, median",
+                measured=Estimate(100 * dips["depth"]),
                 published=similar(0, "section 3.4", text="almost zero"),
                 unit="%",
             ),

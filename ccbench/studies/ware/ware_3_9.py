@@ -77,14 +77,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table),
         comparisons=(
             Comparison(
-                what="prediction (3.11) less probe time, median",
-                ours=Estimate(excess_s.median()),
+                quantity="prediction (3.11) less probe time, median",
+                measured=Estimate(excess_s.median()),
                 published=between(1, 3, _WHERE, text="most commonly 1 to 3"),
                 unit="s",
             ),
             Comparison(
-                what="the largest difference",
-                ours=Estimate(excess_s.max()),
+                quantity="the largest difference",
+                measured=Estimate(excess_s.max()),
                 published=at_most(8, _WHERE, text="at most about 8"),
                 unit="s",
             ),

@@ -85,19 +85,20 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(harms),
         comparisons=(
             Comparison(
-                what="largest difference in harm where convergence is at 180 to 220 s",
-                ours=float(size[harms["converged_s"].between(*_AT_200_S)].max()),
+                quantity="largest difference in harm where convergence is at 180 to 220 s",
+                measured=float(size[harms["converged_s"].between(*_AT_200_S)].max()),
                 published=at_most(10, _WHERE, text="up to 10"),
                 unit="%",
             ),
             Comparison(
-                what="spread of the difference (standard deviation), later half by earlier half",
-                ours=Estimate(pd.Series([_spread(rows) for _, rows in harms.groupby("seed")])),
+                quantity="spread of the difference (standard deviation), later half by earlier "
+                "half",
+                measured=Estimate(pd.Series([_spread(rows) for _, rows in harms.groupby("seed")])),
                 published=at_least(1, _WHERE, text="varies significantly for later convergence"),
             ),
             Comparison(
-                what="experiments that converge",
-                ours=Estimate(100 * runs.notna().groupby("seed").mean()),
+                quantity="experiments that converge",
+                measured=Estimate(100 * runs.notna().groupby("seed").mean()),
                 published=unbounded("not stated", _WHERE),
                 unit="%",
             ),

@@ -60,20 +60,20 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
         figure=_figure(harms),
         comparisons=(
             Comparison(
-                what=f"scenarios in which BBR does harm above {_LOW:g} to CUBIC",
-                ours=100 * float((harms["bbr", "cubic"] > _LOW).mean()),
+                quantity=f"scenarios in which BBR does harm above {_LOW:g} to CUBIC",
+                measured=100 * float((harms["bbr", "cubic"] > _LOW).mean()),
                 published=unbounded("throw a stone and find a harmful one", _WHERE),
                 unit="%",
             ),
             Comparison(
-                what=f"scenarios in which Westwood does harm up to {_LOW:g} to Reno",
-                ours=100 * float((hard <= _LOW).mean()),
+                quantity=f"scenarios in which Westwood does harm up to {_LOW:g} to Reno",
+                measured=100 * float((hard <= _LOW).mean()),
                 published=unbounded("the majority have low harm", _WHERE),
                 unit="%",
             ),
             Comparison(
-                what="tail of Westwood against Reno, less the longest of the other pairs",
-                ours=float(tails["westwood", "reno"] - others[longest]),
+                quantity="tail of Westwood against Reno, less the longest of the other pairs",
+                measured=float(tails["westwood", "reno"] - others[longest]),
                 published=at_least(0, _WHERE, text="a longer tail than the other pairs"),
                 note="From the 90th percentile to the largest harm. "
                 + ", ".join(f"{_name(pair)} {tail:.2f}" for pair, tail in tails.items())

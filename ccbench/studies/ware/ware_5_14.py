@@ -64,15 +64,15 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
         figure=_figure(table),
         comparisons=(
             Comparison(
-                what="median distance, genetic by random",
-                ours=100 * float(median["genetic"] / median["random"]),
+                quantity="median distance, genetic by random",
+                measured=100 * float(median["genetic"] / median["random"]),
                 published=similar(100, "section 5.5", text="as much variety"),
                 unit="%",
                 note=f"Medians: {in_words}.",
             ),
             Comparison(
-                what="median distance, surrogate by random",
-                ours=100 * float(median["surrogate"] / median["random"]),
+                quantity="median distance, surrogate by random",
+                measured=100 * float(median["surrogate"] / median["random"]),
                 published=UNPUBLISHED,
                 unit="%",
             ),

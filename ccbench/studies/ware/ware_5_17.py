@@ -53,8 +53,8 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
         axes.label_outer()
     more = differences(repeated, "genetic", "random", top_median)
     better = Comparison(
-        what=f"repetitions in which genetic's median of the top {TOP} is above random's",
-        ours=float(sum(value > 0 for value in more.values)),
+        quantity=f"repetitions in which genetic's median of the top {TOP} is above random's",
+        measured=float(sum(value > 0 for value in more.values)),
         published=exactly(len(seeds), "caption of Figure 5.17", text="all"),
         note=f"{', '.join(f'{value:+.3f}' for value in more.values)}.",
     )

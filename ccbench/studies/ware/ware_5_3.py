@@ -58,18 +58,18 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(pairs, table),
         comparisons=(
             Comparison(
-                what=f"Jain's index, {_LONG_QUEUE} packets",
-                ours=Estimate(long["jain"]),
+                quantity=f"Jain's index, {_LONG_QUEUE} packets",
+                measured=Estimate(long["jain"]),
                 published=fraction(0.988, "caption of Figure 5.4"),
             ),
             Comparison(
-                what=f"relative harm, {_LONG_QUEUE} packets",
-                ours=Estimate(long["relative_harm"]),
+                quantity=f"relative harm, {_LONG_QUEUE} packets",
+                measured=Estimate(long["relative_harm"]),
                 published=fraction(-0.060, "caption of Figure 5.4", text="-0.060"),
             ),
             Comparison(
-                what="the same, from convergence on",
-                ours=Estimate(settled["relative_harm"]),
+                quantity="the same, from convergence on",
+                measured=Estimate(settled["relative_harm"]),
                 published=unbounded("variant", "caption of Figure 5.4"),
             ),
         ),

@@ -89,25 +89,25 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=convergence_figure(Convergence.of(_throughput(shown)).flows[_FLOW]),
         comparisons=(
             Comparison(
-                what="iterations until the flow that is shown has converged",
-                ours=float(example["iteration"] if example["converged"] else np.nan),
+                quantity="iterations until the flow that is shown has converged",
+                measured=float(example["iteration"] if example["converged"] else np.nan),
                 published=unbounded("3 for its flow", _WHERE),
             ),
             Comparison(
-                what="the time returned for it, less the label",
-                ours=float(example["after_label_s"]),
+                quantity="the time returned for it, less the label",
+                measured=float(example["after_label_s"]),
                 published=unbounded("5 for its flow", _EXAMPLE),
                 unit="s",
             ),
             Comparison(
-                what="the returned time, less the label, median of all flows",
-                ours=Estimate(medians["after_label_s"]),
+                quantity="the returned time, less the label, median of all flows",
+                measured=Estimate(medians["after_label_s"]),
                 published=at_least(0, _WHERE, text="after convergence"),
                 unit="s",
             ),
             Comparison(
-                what="mean throughput after it, off that after the label, median of all flows",
-                ours=Estimate(medians["label_difference_percent"]),
+                quantity="mean throughput after it, off that after the label, median of all flows",
+                measured=Estimate(medians["label_difference_percent"]),
                 published=similar(0, _EXAMPLE, text="nearly identical"),
                 unit="%",
             ),

@@ -66,13 +66,13 @@ def conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                what="flows times share",
-                ours=fair,
+                quantity="flows times share",
+                measured=fair,
                 published=quantity(10, "Figure 1"),
                 unit="Mbit/s",
                 note="Sharing is fair.",
             ),
-            Comparison(what="never", ours=math.nan, published=quantity(7, "section 2")),
+            Comparison(quantity="never", measured=math.nan, published=quantity(7, "section 2")),
         ),
     )
 
@@ -119,7 +119,7 @@ def conclude_searches(results: Sequence[SearchResult]) -> Findings:
     table = pd.concat([result.experiments for result in results])
     genetic, at_random = (float(r.experiments["relative_harm"].max()) for r in results)
     difference = Comparison(
-        what="difference", ours=genetic - at_random, published=at_least(0, "Figure 2")
+        quantity="difference", measured=genetic - at_random, published=at_least(0, "Figure 2")
     )
     return Findings(table=table, figure=figure, comparisons=(difference,))
 

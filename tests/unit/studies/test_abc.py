@@ -197,13 +197,15 @@ class TestConclusions:
         of_table = [
             comparison
             for comparison in abc_1._conclude(schemes(used, delay)).comparisons
-            if "Figure 1" not in comparison.what
+            if "Figure 1" not in comparison.quantity
         ]
         assert 11 == len(of_table)
         assert {"agrees"} == verdicts(of_table)
         better = dict.fromkeys(used, 1.5), dict.fromkeys(used, 0.5)
         reverse = abc_1._conclude(schemes(*better)).comparisons
-        by_scheme = [item for item in reverse if item.what.partition(":")[0] in {*used, "schemes"}]
+        by_scheme = [
+            item for item in reverse if item.quantity.partition(":")[0] in {*used, "schemes"}
+        ]
         assert {"differs"} == verdicts(by_scheme)
 
     def test_one_link(self) -> None:

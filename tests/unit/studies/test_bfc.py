@@ -24,7 +24,7 @@ def comparisons(name: str, rows: list[dict[str, Any]]) -> dict[str, Comparison]:
     study = studies.get(name)
     assert isinstance(study, SimulationStudy)
     concluded = study.conclude(pd.DataFrame(rows)).comparisons
-    actual = {comparison.what: comparison for comparison in concluded}
+    actual = {comparison.quantity: comparison for comparison in concluded}
     assert len(actual) == len(concluded)
     return actual
 

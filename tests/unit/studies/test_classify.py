@@ -74,7 +74,7 @@ def findings() -> Findings:
 
 def compared(findings: Findings, what: str) -> Comparison:
     """Return the comparison with this description."""
-    (actual,) = (comparison for comparison in findings.comparisons if comparison.what == what)
+    (actual,) = (comparison for comparison in findings.comparisons if comparison.quantity == what)
     return actual
 
 
@@ -118,7 +118,7 @@ class TestNearest:
         (note,) = (
             comparison.note
             for comparison in findings.comparisons
-            if comparison.what == "clean, 20 s: nearest of all traces"
+            if comparison.quantity == "clean, 20 s: nearest of all traces"
         )
         assert "1 of 12 are wrong: reno as cubic 1." == note
 

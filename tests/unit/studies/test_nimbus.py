@@ -59,7 +59,9 @@ def alternating(rows: Mapping[str, tuple[float, float, float]]) -> pd.DataFrame:
 
 def verdicts(findings: Findings, words: str = "") -> list[str]:
     """Return the verdicts of the comparisons whose description contains these words."""
-    return [comparison.verdict for comparison in findings.comparisons if words in comparison.what]
+    return [
+        comparison.verdict for comparison in findings.comparisons if words in comparison.quantity
+    ]
 
 
 class TestFairShares:

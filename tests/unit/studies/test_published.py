@@ -59,7 +59,7 @@ class TestBounds:
 
 class TestComparison:
     @pytest.mark.parametrize(
-        ("ours", "statement", "judgement"),
+        ("measured", "statement", "judgement"),
         [
             (38.2, published.percentage(40, _WHERE), "agrees"),
             (34.9, published.percentage(40, _WHERE), "differs"),
@@ -70,9 +70,13 @@ class TestComparison:
             (math.nan, published.unbounded("low", _WHERE), "not compared"),
         ],
     )
-    def test_judgement(self, ours: float, statement: published.Published, judgement: str) -> None:
+    def test_judgement(
+        self, measured: float, statement: published.Published, judgement: str
+    ) -> None:
         """A number agrees or differs, NaN differs, and mere words are not compared."""
-        assert judgement == Comparison(what="", ours=ours, published=statement).judgement
+        assert (
+            judgement == Comparison(quantity="", measured=measured, published=statement).judgement
+        )
 
     @pytest.mark.parametrize(
         ("values", "judgement"),
@@ -86,13 +90,16 @@ class TestComparison:
     def test_significance(self, values: tuple[float, ...], judgement: str) -> None:
         """A difference is not significant if its interval contains agreeing numbers."""
         share = published.percentage(40, _WHERE)
-        assert judgement == Comparison(what="", ours=Estimate(values), published=share).judgement
+        assert (
+            judgement
+            == Comparison(quantity="", measured=Estimate(values), published=share).judgement
+        )
 
     def test_repetitions(self) -> None:
         """The mean of repetitions is compared, and its interval is known."""
         several = Estimate((36.0, 38.0, 40.0))
         comparison = Comparison(
-            what="share", ours=several, published=published.percentage(42, _WHERE)
+            quantity="share", measured=several, published=published.percentage(42, _WHERE)
         )
         assert (38.0, several.half_width) == (comparison.value, comparison.half_width)
         assert comparison.verdict == "agrees"

@@ -55,7 +55,7 @@ def conclude(name: str, results: Iterable[SearchResult]) -> Findings:
 
 def compared(findings: Findings) -> dict[str, Comparison]:
     """Return the comparisons by their description."""
-    return {comparison.what: comparison for comparison in findings.comparisons}
+    return {comparison.quantity: comparison for comparison in findings.comparisons}
 
 
 def rivals(
@@ -84,9 +84,9 @@ class TestTop100:
         assert better.value == pytest.approx(0.05)
         assert better.verdict == "agrees"
         for comparison in unpublished:
-            expected = 0.1 if comparison.what.startswith("surrogate less random") else 0.05
-            assert comparison.value == pytest.approx(expected), comparison.what
-            assert comparison.verdict == "not compared", comparison.what
+            expected = 0.1 if comparison.quantity.startswith("surrogate less random") else 0.05
+            assert comparison.value == pytest.approx(expected), comparison.quantity
+            assert comparison.verdict == "not compared", comparison.quantity
 
     def test_no_better(self) -> None:
         """A genetic search that finds less than random search differs."""

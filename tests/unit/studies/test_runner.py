@@ -44,7 +44,7 @@ class TestRunStudy:
         table = result.findings.table
         assert expected == list(zip(table["flows"], table["seed"], strict=True))
         fair, never = result.findings.comparisons
-        assert fair.ours == pytest.approx(LINK_MBPS)
+        assert fair.measured == pytest.approx(LINK_MBPS)
         assert (fair.verdict, never.verdict) == ("agrees", "differs")
         assert (1, 3) == result.seeds
         assert engine.provenance() == result.provenance
@@ -180,4 +180,4 @@ class TestSave:
         fair, never = document["comparisons"]
         assert (fair["verdict"], fair["unit"], fair["where"]) == ("agrees", "Mbit/s", "Figure 1")
         assert (fair["low"], fair["high"], fair["half_width"]) == (7.5, 12.5, None)
-        assert (never["verdict"], never["ours"]) == ("differs", None)
+        assert (never["verdict"], never["measured"]) == ("differs", None)

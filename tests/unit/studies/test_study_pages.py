@@ -30,9 +30,9 @@ RESULTS = study_pages.results()
 def comparison(verdict: str = "agrees", kind: str = "number", **more: object) -> dict[str, object]:
     """Return a comparison in the form of a study's JSON file."""
     return {
-        "what": "share",
+        "quantity": "share",
         "unit": "%",
-        "ours": 38.21,
+        "measured": 38.21,
         "half_width": None,
         "published": "about 40",
         "where": "section 3",
@@ -71,7 +71,7 @@ class TestTables:
                 "| `a-1` | share (%) | 38.2 ± 1.2 | about 40 | section 3 | **differs** |",
             ),
             (
-                comparison("differs", "direction", ours=None, unit=""),
+                comparison("differs", "direction", measured=None, unit=""),
                 "| `a-1` | share | none | about 40 | section 3 | **differs**, direction only |",
             ),
             (
