@@ -12,11 +12,13 @@ import io
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+import ccbench
 from ccbench.base.cache import ELSEWHERE, cache_dir
 from ccbench.base.errors import CcbenchError, EngineError, InputError
 from ccbench.base.os_errors import explain
@@ -70,7 +72,7 @@ class _Program(click.Group):
             if isinstance(error, OSError):  # no space left, no permission, ...
                 raise CcbenchError(_explained(error)) from error
             raise CcbenchError(
-                f"{type(error).__name__}: {error} (a bug in ccbench; "
+                f"{type(error).__name__}: {error} ({_origin(error)}; "
                 f"`ccbench --debug {ctx.invoked_subcommand} ...` prints the traceback)"
             ) from error
 
@@ -82,6 +84,16 @@ class _Program(click.Group):
             # An interrupted C library may raise any other error.
             status = _report(KeyboardInterrupt() if _interrupts else error)
         sys.exit(status)
+
+
+def _origin(error: Exception) -> str:
+    """Return the place of an error in the user's own Python file, or say that it is ccbench's."""
+    installed = (str(Path(ccbench.__file__).parent), sys.prefix, sys.base_prefix, "<")
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(installed)]
+    if not own:
+        return "a bug in ccbench"
+    return f"in {own[-1].name}, line {own[-1].lineno} of {own[-1].filename}"
 
 
 #: Errors that end a command. OSError covers output before any command runs (--help to a full disk).

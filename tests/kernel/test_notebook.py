@@ -47,7 +47,7 @@ def test_search(tmp_path: Path) -> None:
     client = _Listening(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
     client.execute()
     heard = "\n".join(client.heard)
-    for words in ("generation 1/2", "generation 2/2", "6/6 tried", "confirming the worst"):
+    for words in ("generation 1/2", "generation 2/2", "6/6 networks", "confirming the worst"):
         assert words in heard
     (table,) = cells[1].outputs
     assert table["output_type"] == "execute_result"

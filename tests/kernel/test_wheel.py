@@ -47,11 +47,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cache() -> Iterator[Path]:
-    """Give a cache folder with a kernel's source and tree, but no build.
+    """Give a cache folder with a kernel's source and tree, and its build without own modules.
 
     It lies in the user's cache, because a build makes hard links.
     """
-    installed()  # ensures that the source and the tree exist
+    current = installed().path
     stored = cache_dir() / "kernel"
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="wheel-") as name:
         kernel = Path(name) / "kernel"
@@ -59,6 +59,8 @@ def cache() -> Iterator[Path]:
             (kernel / kind).mkdir(parents=True)
             for path in (stored / kind).iterdir():
                 (kernel / kind / path.name).symlink_to(path)
+        (kernel / "builds").mkdir()
+        (kernel / "builds" / current.name).symlink_to(current)
         yield Path(name)
 
 
@@ -73,9 +75,9 @@ def ccbench(
     pip = [str(scripts / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
     subprocess.run([*pip, str(wheel)], cwd=folder, check=True)
     (folder / "scenario.toml").write_text(SCENARIO)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
 
     def run(*arguments: str) -> str:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
         return subprocess.run(
             [scripts / "ccbench", *arguments],
             cwd=folder,
@@ -106,8 +108,11 @@ class TestWheel:
         assert [] == [name for name in names if not name.startswith(("ccbench/", "ccbench-"))]
 
     @pytest.mark.kernel
-    def test_build_and_run(self, ccbench: Callable[..., str]) -> None:
-        """Installed from the wheel alone, ccbench builds its virtual kernel and runs a scenario."""
+    def test_build_and_run(
+        self, ccbench: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The installed wheel builds its virtual kernel, with a module of the user, and runs it."""
+        monkeypatch.setenv("CCBENCH_MODULES", str(CHECKOUT / "tests" / "kernel" / "tcp_metronome"))
         ccbench("kernel", "build")
         assert installed().version == json.loads(ccbench("kernel", "info", "--json"))["version"]
         (flow,) = json.loads(ccbench("run", "scenario.toml", "--json"))["flows"]

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from ccbench import studies
 from ccbench.base.errors import InputError
+from ccbench.cli.main import program
+from ccbench.emulate.registry import ENGINES
 from ccbench.studies import StudyInfo
+from tests.unit.conftest import stand_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +67,17 @@ class TestStudyIn:
         with pytest.raises(InputError, match=message) as caught:
             studies.study_in(example)
         assert "\n" not in str(caught.value)
+
+    def test_failing(
+        self, example: Path, engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An error in the user's functions names function, line and file."""
+        monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))  # type: ignore[arg-type]
+        example.write_text(example.read_text().replace('table["ratio"]', 'table["rato"]'))
+        shown = CliRunner().invoke(program, ["study", "run", str(example)])
+        assert shown.exit_code == 1
+        assert "KeyError: 'rato' (in conclude, line" in shown.stderr
+        assert f" of {example}; " in shown.stderr
 
     def test_missing(self) -> None:
         """A missing file is reported."""
