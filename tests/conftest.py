@@ -25,7 +25,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
     """Hold the lock of :func:`pytest_runtest_setup` until the test has been torn down."""
     with (item.config.rootpath / "pyproject.toml").open() as machine:
         item.stash[_MACHINE] = machine
-        return (yield)
+        try:
+            return (yield)
+        finally:  # not by closing alone: a forked process may still have the file open
+            fcntl.flock(machine, fcntl.LOCK_UN)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -33,7 +36,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     is_alone = item.get_closest_marker("alone") is not None
     with (item.config.rootpath / "README.md").open() as queue:  # so that no test overtakes one
         fcntl.flock(queue, fcntl.LOCK_EX)
-        fcntl.flock(item.stash[_MACHINE], fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+        try:
+            fcntl.flock(item.stash[_MACHINE], fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+        finally:
+            fcntl.flock(queue, fcntl.LOCK_UN)
 
 
 @pytest.fixture(autouse=True)

@@ -173,10 +173,13 @@ class _Search:
 
     def complete(self) -> tuple[list[Evaluation], list[Evaluation]]:
         """Run all generations and confirm the worst; return all and the fresh evaluations."""
-        self._write()
-        while candidates := self._strategy.ask():
+        for size in self._strategy.sizes:
+            candidates = self._strategy.ask()
+            first = len(self._evaluations)
+            check_proposals(candidates, self._config.space, first=first, size=size)
+            if not self._generation:
+                self._write()
             self._generation += 1
-            check_proposals(candidates, self._config.space, first=len(self._evaluations))
             self._evaluate(candidates)
             generation = [self._evaluations[candidate] for candidate in candidates]
             if all(evaluation.error for evaluation in self._evaluations.values()):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, cast, runtime_checkable
 
 from ccbench.base import validation
 from ccbench.base.random_streams import standard_stream
@@ -162,34 +162,40 @@ class BaseStrategy(ABC):
         self.space = space
         self.rng = standard_stream(seed, "proposals", type(self).__name__)
         self.begins_at_random = initial == "random" and not corners
-        self._initial = initial
-        self._corners = corners
-        self._first_rng = standard_stream(seed, "first generation")
-        self._pending: tuple[Candidate, ...] = ()
-        self._asked = 0
-        self._generation = 0
+        self.__initial = initial
+        self.__corners = corners
+        self.__first_rng = standard_stream(seed, "first generation")
+        self.__pending: tuple[Candidate, ...] = ()
+        self.__asked = 0
+        self.__generation = 0
 
     def ask(self) -> tuple[Candidate, ...]:
         """Return the next generation, which is empty after the last one."""
-        if self._pending:
-            raise RuntimeError("ask() was called before tell() for the previous generation")
-        if self._generation == len(self.sizes):
+        if self.__pending:
+            step = "create a new object for each search"
+            raise validation.bad("strategy", self.name, "used by one search only", step)
+        if self.__generation == len(self.sizes):
             return ()
-        proposals = self.propose(self.sizes[self._generation])
-        self._generation += 1
-        self._pending = tuple(
+        proposals = self.propose(self.sizes[self.__generation])
+        self.__generation += 1
+        for proposal in cast("Sequence[object]", proposals):
+            if not isinstance(proposal, tuple) or len(proposal) != 2:  # noqa: PLR2004 - a pair
+                allowed = "a chromosome and the numbers of its parents"
+                step = "return pairs from propose, such as (chromosome, ())"
+                raise validation.bad("proposal", proposal, allowed, step)
+        self.__pending = tuple(
             Candidate(
-                number=number, generation=self._generation, chromosome=chromosome, parents=parents
+                number=number, generation=self.__generation, chromosome=chromosome, parents=parents
             )
-            for number, (chromosome, parents) in enumerate(proposals, start=self._asked)
+            for number, (chromosome, parents) in enumerate(proposals, start=self.__asked)
         )
-        self._asked += len(proposals)
-        return self._pending
+        self.__asked += len(proposals)
+        return self.__pending
 
     def tell(self, fitness: Sequence[float]) -> None:
         """Take the fitness of the last generation; see :meth:`Strategy.tell`."""
-        measured = dict(zip(self._pending, fitness, strict=True))
-        self._pending = ()
+        measured = dict(zip(self.__pending, fitness, strict=True))
+        self.__pending = ()
         self.learn(measured)
 
     def revise(self, fitness: Mapping[Candidate, float]) -> None:
@@ -198,10 +204,14 @@ class BaseStrategy(ABC):
 
     @abstractmethod
     def propose(self, size: int) -> Sequence[Proposal]:
-        """Return `size` chromosomes, each with the numbers of its parents."""
+        """Return `size` pairs: a chromosome and the numbers of its parents, if any."""
 
     def learn(self, fitness: Mapping[Candidate, float]) -> None:  # noqa: B027 - optional
-        """Learn from the fitness of some candidates; NaN marks a failed experiment."""
+        """Learn from the fitness of some candidates; NaN marks a failed experiment.
+
+        Called after each generation, and again with new values of earlier candidates when further
+        seeds have changed their means.
+        """
 
     def first(self, size: int) -> list[Proposal]:
         """Return a generation that needs no fitness, such as the first one.
@@ -209,14 +219,14 @@ class BaseStrategy(ABC):
         Strategies with the same seed and the same sampling start with the same chromosomes, which
         makes them comparable and lets them share runs.
         """
-        corners = self.space.corners() if self._corners else []
+        corners = self.space.corners() if self.__corners else []
         if len(corners) > size // 2:
-            corners = self._first_rng.sample(corners, size // 2)
+            corners = self.__first_rng.sample(corners, size // 2)
         left = size - len(corners)
-        if self._initial == "stratified":
-            inside = self.space.stratified(self._first_rng, left)
+        if self.__initial == "stratified":
+            inside = self.space.stratified(self.__first_rng, left)
         else:
-            inside = self.random(left, self._first_rng)
+            inside = self.random(left, self.__first_rng)
         return [(chromosome, ()) for chromosome in corners + inside]
 
     def random(self, size: int, rng: random.Random) -> list[Chromosome]:
@@ -259,8 +269,19 @@ def check_own(strategy: object, settings: Iterable[str]) -> None:
         raise validation.bad("setting", name, allowed, "set the sizes of the strategy")
 
 
-def check_proposals(candidates: Sequence[Candidate], space: Space, *, first: int) -> None:
-    """Check that candidates are numbered in order and lie in the space.
+def check_proposals(
+    candidates: Sequence[Candidate], space: Space, *, first: int, size: int
+) -> None:
+    """Check that a generation has its size, and candidates their order, parents and values.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        The generation.
+    space : Space
+        The search space.
+    first, size : int
+        The number of the first candidate, and the number of candidates.
 
     Raises
     ------
@@ -269,9 +290,16 @@ def check_proposals(candidates: Sequence[Candidate], space: Space, *, first: int
     """
     for number, candidate in enumerate(candidates, start=first):
         if candidate.number != number:
-            step = "correct the strategy"
+            step = "correct the strategy, and create a new object for each search"
             raise validation.bad("number of a candidate", candidate.number, str(number), step)
+        if any(parent not in range(first) for parent in candidate.parents):
+            allowed = f"the numbers of earlier candidates, below {first}"
+            step = "correct the strategy"
+            raise validation.bad("parents of a candidate", candidate.parents, allowed, step)
         space.check(candidate.chromosome)
+    if len(candidates) != size:
+        step = "correct the strategy, and create a new object for each search"
+        raise validation.bad("size of a generation", len(candidates), str(size), step)
 
 
 def batches(total: int, *, first: int, then: int) -> list[int]:

@@ -40,7 +40,7 @@
 #define OPTION_SCALE(factor)		" scale=" __stringify(factor)
 /* Values in the unit of scenarios. */
 #define OPTION_RANGE(least, most)	" low=" __stringify(least) " high=" __stringify(most)
-#define OPTION_DEFAULT(value)		" default=" #value
+#define OPTION_DEFAULT(value)		" default=" __stringify(value)
 /* Words, represented by numbers from 0 in the kernel: OPTION_CHOICES(known|estimated). */
 #define OPTION_CHOICES(words)		" choices=" #words
 /* True or false, represented by 1 or 0 in the kernel. */

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ccbench.base.errors import InputError
+from ccbench.base.errors import CcbenchError, InputError
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import program
 from ccbench.raygen import (
@@ -30,7 +30,7 @@ from ccbench.raygen import (
 )
 from tests.documentation import DOCS
 from tests.unit.conftest import assert_same
-from tests.unit.raygen.conftest import small
+from tests.unit.raygen.conftest import Breaks, small
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -148,7 +148,7 @@ class TestEveryStrategy:
         """A generation cannot be requested before the fitness of the last one is given."""
         strategy = _config(name).new_strategy()
         strategy.ask()
-        with pytest.raises(RuntimeError, match="before tell"):
+        with pytest.raises(InputError, match="used by one search only"):
             strategy.ask()
 
     def test_every_candidate_needs_its_fitness(self, name: str) -> None:
@@ -254,7 +254,7 @@ class TestBeginning:
             ),
             (
                 {"strategy_options": {"corners": True}, "name": "random"},
-                "choose strategy genetic or surrogate",
+                "choose strategy .*genetic or surrogate",
             ),
             (
                 {"strategy_options": {"niching": "crowding"}, "name": "surrogate"},
@@ -331,6 +331,41 @@ class TestOwn:
             Candidate(number=1, generation=1, chromosome=(40.0, 40.0, 1.0, 1, 1))
         ]
         with pytest.raises(InputError, match=r"^number of a candidate is 1; it must be 0"):
+            search(small(), strategy=climber, engine=engine, store=None)
+
+    @pytest.mark.parametrize(
+        ("proposals", "message"),
+        [
+            ([], "^size of a generation is 0; it must be 6: "),
+            (
+                [((40.0, 40.0, 1.0, 1, 1), (0,))] * 6,
+                r"^parents of a candidate is \(0,\); .* below 0",
+            ),
+            ([(40.0, 40.0, 1.0, 1, 1)] * 6, "^proposal is .*; it must be a chromosome and the num"),
+        ],
+    )
+    def test_bad_proposals(self, engine: Engine, proposals: Any, message: str) -> None:
+        """Generations of another size, unknown parents and missing parents are refused."""
+        climber = self._climber()
+        climber.propose = lambda _: proposals
+        with pytest.raises(InputError, match=message):
+            search(small(), strategy=climber, engine=engine, store=None)
+
+    def test_used_again(self, engine: Engine, tmp_path: Path) -> None:
+        """A strategy that was used is refused, and the results in its folder stay."""
+        climber, folder = self._climber(), tmp_path / "results"
+        search(small(), strategy=climber, engine=engine, output_dir=folder)
+        before = {path: path.read_bytes() for path in folder.iterdir()}
+        with pytest.raises(InputError, match="create a new object for each search"):
+            search(small(), strategy=climber, engine=engine, output_dir=folder)
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+    def test_interrupted_strategy(self, engine: Engine) -> None:
+        """A strategy whose search was interrupted is refused, too."""
+        climber = self._climber()
+        with pytest.raises(CcbenchError, match="out of luck"):
+            search(small(), strategy=climber, engine=Breaks(engine, after=3), store=None)
+        with pytest.raises(InputError, match=r"^strategy is 'hill.*create a new object for each"):
             search(small(), strategy=climber, engine=engine, store=None)
 
     @pytest.mark.parametrize(

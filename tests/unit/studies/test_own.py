@@ -72,7 +72,7 @@ class TestStudyIn:
         self, example: Path, engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """An error in the user's functions names function, line and file."""
-        monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))  # type: ignore[arg-type]
+        monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))
         example.write_text(example.read_text().replace('table["ratio"]', 'table["rato"]'))
         shown = CliRunner().invoke(program, ["study", "run", str(example)])
         assert shown.exit_code == 1

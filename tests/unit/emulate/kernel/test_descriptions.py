@@ -100,6 +100,9 @@ class TestQdiscs:
             ("ccbench_qdisc=early limit=1 drops=some: x", "value of drops"),
             ("ccbench_qdisc=early limit=1 quick: x", "quick must be one of limit, drops, marks"),
             ("ccbench_option=late one attribute=2: x", r"add CCBENCH_QDISC\(late"),
+            ("ccbench_option=early one attribute=2 low=10 high=1: x", "range is 10 to 1"),
+            ("ccbench_option=early one attribute=2 low=1 default=0: x", "default is 0, outside"),
+            ("ccbench_option=early one attribute=2 default=FIVE: x", "neither a number nor a"),
         ],
     )
     def test_damaged(self, line: str, message: str) -> None:
