@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     WritePcap: TypeAlias = Callable[[Path, Iterable[tuple[int, bytes, int]]], Path]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with tests in real time, which mostly wait: one worker's, while others compute."""
+    items.sort(key=lambda item: "realtime" not in item.path.parts)
+
+
 _MACHINE = pytest.StashKey[IO[str]]()
 
 

@@ -205,6 +205,7 @@ class Web:
             timeout=400,
             check=False,
             cwd=self.folder,
+            env={**os.environ, "CCBENCH_CACHE": str(self.folder / "cache")},
         )
 
 
