@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with tests in real time, which mostly wait: one worker's, while others compute."""
+    """Begin with the tests in real time, which mostly wait while other workers compute."""
     items.sort(key=lambda item: "realtime" not in item.path.parts)
 
 
@@ -39,7 +39,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Run tests marked `alone` while no other worker runs a test, unless they are skipped."""
     is_alone = item.get_closest_marker("alone") is not None
-    with (item.config.rootpath / "README.md").open() as queue:  # so that no test overtakes one
+    with (item.config.rootpath / "README.md").open() as queue:  # waiting tests keep their order
         fcntl.flock(queue, fcntl.LOCK_EX)
         try:
             fcntl.flock(item.stash[_MACHINE], fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)

@@ -155,8 +155,8 @@ def normalised(
     kinds = zip(frame.dtypes, columns.values(), strict=False)
     if [*frame.columns] == [*columns] and all(dtype == kind for dtype, kind in kinds):
         return frame.copy(deep=False)
-    missing = {name: np.nan for name in columns if name not in {*frame.columns, *required}}
-    frame = frame.assign(**missing)
+    missing = columns.keys() - required.keys() - {*frame.columns}
+    frame = frame.assign(**dict.fromkeys(missing, np.nan))
     if set(frame.columns) != set(columns):
         message = f"{name} has the columns {sorted(frame.columns)}, not {sorted(columns)}"
         raise ValueError(message)

@@ -310,9 +310,9 @@ def _with_guest(
         report("compiling the modules", _TREE_SHARE)
         with new_folder(path, replace=False) as folder:
             builder = _builder(cache, f"modules-{path.name}", jobs)
-            compiled = compile_guest(
-                tree.path, sources, folder, builder, _unchanged(tree, cache, sources)
-            )
+            digests = sources.folder_digests()
+            unchanged = _unchanged(tree, cache, digests)
+            compiled = compile_guest(tree.path, sources, folder, builder, unchanged)
             texts = list(sources.module_texts())
             files = sorted((folder / "root" / "modules").glob("*.ko"))
             entries = [line for file in files for line in descriptions.lines(file)]
@@ -326,7 +326,7 @@ def _with_guest(
                 "modules": sorted(name for modules in compiled.values() for name in modules),
                 "compiled": [
                     {"folder": name, "digest": digest, "modules": compiled[name]}
-                    for name, digest in sources.folder_digests().items()
+                    for name, digest in digests.items()
                 ],
                 "descriptions": entries,
                 "version": path.name,
@@ -337,20 +337,17 @@ def _with_guest(
 
 
 def _unchanged(
-    tree: KernelTree, cache: Path, sources: Sources
+    tree: KernelTree, cache: Path, digests: Mapping[str, str]
 ) -> dict[str, tuple[Path, list[str]]]:
-    """Return source folders whose modules an earlier build on the same tree contains."""
-    digests = sources.folder_digests()
+    """Return the source folders whose modules are in an earlier build on the same tree."""
     unchanged = {}
     for description in sorted((cache / "builds").glob(f"[!.]*/{DESCRIPTION}")):
         build = description.parent
-        with suppress(
-            OSError, ValueError, KeyError
-        ):  # damaged, or made by another version of ccbench
-            stored = safe_json.loads(description.read_bytes())
-            for entry in (
-                stored["compiled"] if (build / "linux").samefile(tree.path / "linux") else ()
-            ):
+        # Builds may be damaged, or made by another version of ccbench.
+        with suppress(OSError, ValueError, KeyError):
+            if not (build / "linux").samefile(tree.path / "linux"):
+                continue
+            for entry in safe_json.loads(description.read_bytes())["compiled"]:
                 if digests.get(entry["folder"]) == entry["digest"]:
                     unchanged[entry["folder"]] = (build, entry["modules"])
     return unchanged

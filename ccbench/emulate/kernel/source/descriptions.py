@@ -11,7 +11,6 @@ Each is a line of names, properties (``name`` or ``name=value``), a colon and a 
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -152,19 +151,20 @@ def _parse(entry: str) -> tuple[str, str, str, dict[str, Any]]:
                     f"{cca_info.MAX_BYTES} bytes, such as mode:u8|rate_mbps:u32:0.001"
                 )
             raise ValueError(f"the value of {key} cannot be read: {step}") from None
-    _check_range(values)
+    if kind == "option":
+        _check(Option(**values))
     return kind, owner, option, values
 
 
-def _check_range(values: Mapping[str, Any]) -> None:
-    low, high = values.get("low", -math.inf), values.get("high", math.inf)
-    default, choices = values.get("default", low), values.get("choices", ())
+def _check(option: Option) -> None:
+    """Check the range and the default of an option."""
+    low, high, default = option.range.low, option.range.high, option.default
     if low > high:
         raise ValueError(f"its range is {low} to {high}: the first must not exceed the second")
     if isinstance(default, str):
-        if default not in choices:
+        if default not in option.choices:
             raise ValueError(f"its default is {default}, which is neither a number nor a choice")
-    elif not low <= default <= high:
+    elif default is not None and not low <= default <= high:
         raise ValueError(f"its default is {default}, outside its range of {low} to {high}")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.kernel.command import Builder
     from ccbench.emulate.kernel.source.guest_sources import Sources
 
-__all__ = ["COMPILED_IN", "CompiledModules", "compile_guest"]
+__all__ = ["COMPILED_IN", "compile_guest"]
 
 #: Name of the temporary build folder in the modules' debugging information.
 COMPILED_IN = "/modules"
