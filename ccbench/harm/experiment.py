@@ -293,7 +293,7 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
     if measured_s is None:
         converged_at_s = converged_at(together)
         settled_s = measured_from(converged_at_s, competing.scenario.duration_s)
-        started_s = math.ceil(competing.scenario.flow_table()["start_s"].max())
+        started_s = math.ceil(competing.scenario.starts_s().max())
         to_s = float(together.index[-1])
         measured_s = max(settled_s, started_s), to_s
         if started_s >= to_s:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Run"]
 
+_NO_BATCHES = tables.empty(tables.BATCH_COLUMNS)
+_NO_MESSAGES = tables.empty(tables.MESSAGE_COLUMNS)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run:
@@ -99,12 +102,8 @@ class Run:
     flows: pd.DataFrame = field(repr=False)
     completions: pd.DataFrame = field(repr=False)
     provenance: Mapping[str, Any]
-    batches: pd.DataFrame = field(
-        default_factory=lambda: tables.empty(tables.BATCH_COLUMNS), repr=False
-    )
-    messages: pd.DataFrame = field(
-        default_factory=lambda: tables.empty(tables.MESSAGE_COLUMNS), repr=False
-    )
+    batches: pd.DataFrame = field(default_factory=lambda: _NO_BATCHES, repr=False)
+    messages: pd.DataFrame = field(default_factory=lambda: _NO_MESSAGES, repr=False)
     queue_summary: QueueSummary | None = None
 
     def __post_init__(self) -> None:

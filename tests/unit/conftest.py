@@ -16,7 +16,7 @@ from ccbench.emulate.engine import run_identity
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.registry import ENGINES
 from ccbench.run.run import Run
-from ccbench.run.tables import FLOW_COLUMNS, QUEUE_COLUMNS, STATE_DTYPE
+from ccbench.run.tables import CCA_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS, STATE_DTYPE, empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ccbench.raygen import SearchResult
 
 PROVENANCE = {"ccbench": "0", "engine": "arithmetic", "engine_version": "1"}
+
+_NO_QUEUE_EVENTS = empty(QUEUE_COLUMNS)
 
 MakeRun: TypeAlias = "Callable[[Scenario, Any], Run]"
 
@@ -64,30 +66,35 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike) -> Run:
     seconds, flows = int(scenario.duration_s), scenario.flow_count
     rates = np.broadcast_to(np.asarray(mbps, dtype=np.float64), (seconds, flows))
     totals = np.rint(np.cumsum(rates, axis=0) * 1e6 / 8).astype(np.uint64)
+    zeros = {
+        name: np.zeros(seconds * flows, str(kind))
+        for name, kind in FLOW_COLUMNS.items()
+        if name != "state"
+    }
     samples = pd.DataFrame(
         {
+            **zeros,
             "time_ns": np.repeat(np.arange(1, seconds + 1) * 1_000_000_000, flows),
             "flow": np.tile(np.arange(flows, dtype=np.uint32), seconds),
             "delivered_bytes": totals.ravel(),
             "throughput_bytes": totals.ravel(),
             "state": pd.Categorical(["open"] * (seconds * flows), dtype=STATE_DTYPE),
+            **dict.fromkeys(CCA_COLUMNS, np.full(seconds * flows, np.nan)),
         }
     )
-    samples = samples.reindex(columns=list(FLOW_COLUMNS), fill_value=0)
-    queue = pd.DataFrame({name: [] for name in QUEUE_COLUMNS})
     completions = pd.DataFrame(
         {
-            "start_ns": 0,
-            "end_ns": -1,
+            "start_ns": np.zeros(flows, np.int64),
+            "end_ns": np.full(flows, -1),
             "delivered_bytes": totals[-1],
             "sent_bytes": totals[-1],
-            "retransmits": 0,
+            "retransmits": np.zeros(flows, np.uint32),
         },
         index=pd.RangeIndex(flows, name="flow"),
     )
     return Run(
         scenario=scenario,
-        queue=queue,
+        queue=_NO_QUEUE_EVENTS,
         flows=samples,
         completions=completions,
         provenance={**PROVENANCE, "identity": identity_of(scenario)},
@@ -154,7 +161,8 @@ class ArithmeticEngine:
         (bottleneck,) = scenario.bottlenecks
         room_bdp = (bottleneck.queue_packets or 0) / scenario.bdp_packets()
         greedy = 1 + scenario.rtt_ms / 320 + 1 / (1 + room_bdp)
-        weights = np.where(scenario.flow_table()["cca"] == "greedy", greedy, 1.0)
+        weights = np.array([greedy if flow.cca == "greedy" else 1.0 for flow in scenario.flows])
+        weights = weights.repeat([flow.flow_count for flow in scenario.flows])
         return run_with_rates(scenario, bottleneck.mean_mbps * weights / weights.sum())
 
     def needs(self, scenario: Scenario) -> Needs:

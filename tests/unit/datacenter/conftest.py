@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
+from ccbench.datacenter.p4 import bmv2
 from ccbench.datacenter.topology import clos
 from ccbench.datacenter.workload import HEADER_BYTES, Incast, Workload, flow_table
 
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
 
     from ccbench.datacenter.simulation import Simulation
 
+#: Marks of tests on BMv2, which forwards in real time.
+NEEDS_BMV2 = [
+    pytest.mark.skipif(bmv2.missing() is not None, reason=str(bmv2.missing())),
+    pytest.mark.alone,
+]
 
 #: Picoseconds of a byte at 100 Gbit/s.
 BYTE_PS = 80

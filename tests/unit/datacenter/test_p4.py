@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import program as cli
-from ccbench.datacenter.p4.bmv2 import check_all, missing
+from ccbench.datacenter.p4.bmv2 import check_all
 from ccbench.datacenter.p4.driven import Driven, Held, Twins
 from ccbench.datacenter.p4.implementation import (
     DRIVER_PORT,
@@ -54,6 +54,7 @@ from ccbench.datacenter.vectors import (
     random_scenarios,
     rules,
 )
+from tests.unit.datacenter.conftest import NEEDS_BMV2
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,19 +126,6 @@ class TestVectors:
             managed = Twins(driven, Interpreted(program, scenario.settings))
             assert check(scenario, managed) is None
 
-    @pytest.mark.alone
-    @pytest.mark.skipif(missing() is not None, reason=str(missing()))
-    def test_bmv2_agrees(self) -> None:
-        """On BMv2 the program answers, sends and counts as in the interpreter."""
-        stepped = (*rules(), *random_scenarios(2, packets=100))
-        assert set(check_all(stepped, paced_scenarios(1)).values()) == {None}
-
-    @pytest.mark.alone
-    @pytest.mark.skipif(missing() is not None, reason=str(missing()))
-    def test_bmv2_under_load(self) -> None:
-        """At 600 and 1,500 packets/s flows keep their queues, and lost headers are repaired."""
-        assert set(check_all((), (), LOADS).values()) == {None}
-
     def test_registers_end_at_zero(self, program: Program) -> None:
         """When all packets have left, all counts are 0: no leak in queues, flows or pauses."""
         (scenario,) = random_scenarios(1, packets=150, seed=3)
@@ -146,6 +134,19 @@ class TestVectors:
         for name in ("queue_bytes", "busy_queues", "flow_size", "pause_counter", "pausing"):
             size, _ = program.registers[program.register(name)]
             assert not any(form.machine.read(name, index) for index in range(size))
+
+
+class TestBMv2:
+    pytestmark = NEEDS_BMV2
+
+    def test_agrees(self) -> None:
+        """On BMv2 the program answers, sends and counts as in the interpreter."""
+        stepped = (*rules(), *random_scenarios(2, packets=100))
+        assert set(check_all(stepped, paced_scenarios(1)).values()) == {None}
+
+    def test_under_load(self) -> None:
+        """At 600 and 1,500 packets/s flows keep their queues, and lost headers are repaired."""
+        assert set(check_all((), (), LOADS).values()) == {None}
 
 
 class TestProgram:

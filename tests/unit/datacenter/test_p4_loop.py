@@ -13,7 +13,6 @@ from click.testing import CliRunner
 from ccbench.base.errors import InputError
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import program as cli
-from ccbench.datacenter.p4.bmv2 import missing
 from ccbench.datacenter.p4.driven import Held
 from ccbench.datacenter.p4.loop import (
     LoopResult,
@@ -29,6 +28,7 @@ from ccbench.datacenter.p4.loop.run import run
 from ccbench.datacenter.p4.loop.traffic_manager import TrafficManager
 from ccbench.datacenter.p4.sources import load_compiled, source_folder
 from ccbench.datacenter.switch import Bitmap, Signal
+from tests.unit.datacenter.conftest import NEEDS_BMV2
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,11 +55,9 @@ def _on_bmv2() -> LoopResult:
     return run_on_bmv2(FOLDER, 2 * SECONDS)
 
 
-@pytest.fixture(params=["interpreted", pytest.param("on_bmv2", marks=pytest.mark.alone)])
+@pytest.fixture(params=["interpreted", pytest.param("on_bmv2", marks=NEEDS_BMV2)])
 def result(request: pytest.FixtureRequest) -> LoopResult:
     """Return the result of the network in the interpreter, and then on BMv2."""
-    if request.param == "on_bmv2" and (reason := missing()):
-        pytest.skip(reason)
     made: LoopResult = request.getfixturevalue(request.param)
     return made
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from ccbench.datacenter.p4.bmv2 import check_all, missing
+from ccbench.datacenter.p4.bmv2 import check_all
 from ccbench.datacenter.p4.implementation import Interpreted, data_packet
 from ccbench.datacenter.p4.sources import load_compiled
 from ccbench.datacenter.switch import Flow, Packet, Settings
 from ccbench.datacenter.vectors import check, rules
+from tests.unit.datacenter.conftest import NEEDS_BMV2
 
 if TYPE_CHECKING:
     from ccbench.datacenter.p4.program import Program
@@ -41,7 +42,7 @@ def _on_bmv2() -> dict[str, str | None]:
     return check_all(RULES.values())
 
 
-@pytest.fixture(params=["interpreter", pytest.param("BMv2", marks=pytest.mark.alone)])
+@pytest.fixture(params=["interpreter", pytest.param("BMv2", marks=NEEDS_BMV2)])
 def faults(request: pytest.FixtureRequest) -> Faults:
     """Give each of the two switches in turn."""
 
@@ -52,8 +53,6 @@ def faults(request: pytest.FixtureRequest) -> Faults:
         return [fault for fault in answers if fault is not None]
 
     def on_bmv2(*names: str) -> list[str]:
-        if reason := missing():
-            pytest.skip(reason)
         wrong: dict[str, str | None] = request.getfixturevalue("on_bmv2")
         answers = [wrong[name] for name in names]
         return [fault for fault in answers if fault is not None]
