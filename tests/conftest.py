@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import struct
 import subprocess
 from typing import IO, TYPE_CHECKING, TypeAlias
@@ -54,6 +55,15 @@ def own_cache(
     """Give each test its own cache folder; tests of the virtual kernel use the user's."""
     if request.node.get_closest_marker("kernel") is None:
         monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder that all workers of this session share."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def on_small_disk(folder: Path, size: str) -> tuple[str, ...]:

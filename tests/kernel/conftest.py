@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Scenario
 from ccbench.base.cache import cache_dir
 from ccbench.base.errors import EngineError
+from ccbench.base.locks import exclusive
 from ccbench.cli.main import main
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
@@ -138,12 +140,24 @@ def own_temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the test a cache with the user's virtual kernel and no runs; return its run store."""
-    kernel = cache_dir() / "kernel"
     cache = tmp_path / "cache"
     cache.mkdir()
-    (cache / "kernel").symlink_to(kernel)
+    (cache / "kernel").symlink_to(cache_dir() / "kernel")
     monkeypatch.setenv("CCBENCH_CACHE", str(cache))
     return cache / "runs"
+
+
+@pytest.fixture(scope="module")
+def examples_store(shared_folder: Path) -> Iterator[None]:
+    """Give a cache with the user's virtual kernel and the runs of this session's examples."""
+    cache = shared_folder / "examples"
+    with exclusive(shared_folder / "examples.lock"):
+        if not cache.exists():
+            cache.mkdir()
+            (cache / "kernel").symlink_to(cache_dir() / "kernel")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CCBENCH_CACHE", str(cache))
+        yield
 
 
 @pytest.fixture
@@ -162,7 +176,7 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 @pytest.fixture
 def program(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., str]:
+) -> Iterator[Callable[..., str]]:
     """Give a function that runs the program, expects status 0 and returns its output."""
 
     def run(*arguments: object) -> str:
@@ -173,7 +187,10 @@ def program(
         assert (end.value.code, errors) == (0, "")
         return output
 
-    return run
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from ccbench.run import plots
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
+pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("examples_store")]
 
 CHECKOUT = Path(__file__).parents[2]
 GETTING_STARTED = (CHECKOUT / "docs" / "getting-started.md").read_text(encoding="utf-8")
@@ -57,7 +57,7 @@ class Lenient(doctest.OutputChecker):
 
 
 @pytest.fixture(scope="module")
-def names() -> dict[str, Any]:
+def names(examples_store: None) -> dict[str, Any]:  # noqa: ARG001 - has the runs
     """Give the names that the examples presuppose."""
     scenario = Scenario.load(CHECKOUT / "examples" / "bbr-vs-cubic.toml")
     config = raygen.SearchConfig(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
@@ -68,7 +68,7 @@ def names() -> dict[str, Any]:
     flows = flow_table([(0.0, 0, 1, 1000, "background")])
     return {
         "Bottleneck": Bottleneck,
-        "competing": emulate.run(experiment.competing, store=None),
+        "competing": emulate.run(experiment.competing),
         "Flow": Flow,
         "Path": Path,
         "Run": Run,
@@ -77,16 +77,16 @@ def names() -> dict[str, Any]:
         "emulate": emulate,
         "engine": emulate.get_engine("kernel"),
         "experiment": experiment,
-        "result": raygen.search(config, store=None),
-        "run": emulate.run(scenario, store=None),
+        "result": raygen.search(config),
+        "run": emulate.run(scenario),
         "run_many": emulate.run_many,
         "scenario": scenario,
-        "solo": emulate.run(experiment.solo, store=None),
+        "solo": emulate.run(experiment.solo),
         "scenarios": [scenario],
         "simulated": simulate(star(servers=2), flows, scheme("bfc"), duration_s=1e-5),
         "sweep": sweep,
         "table": sweep.run(),
-        "summarised": emulate.run(replace(scenario, queue_log="summary"), store=None),
+        "summarised": emulate.run(replace(scenario, queue_log="summary")),
     }
 
 

@@ -76,7 +76,7 @@ def test_all() -> None:
 def test_runs(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Each notebook runs, and shows the figures and values that its text mentions."""
     # A user's own module is built into the cache; the others have the installed kernel.
-    request.getfixturevalue("other_cache" if path.stem == "own-cca" else "own_store")
+    request.getfixturevalue("other_cache" if path.stem == "own-cca" else "examples_store")
     examples = tmp_path / "examples"
     shutil.copytree(CHECKOUT / "examples", examples)
     notebook = read(path)

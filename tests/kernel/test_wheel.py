@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.base.cache import cache_dir
+from ccbench.base.locks import exclusive
 from ccbench.emulate.kernel.source.build import installed
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ queue_bdp = 2
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel."""
-    folder = tmp_path_factory.mktemp("dist")
+def wheel(shared_folder: Path) -> Path:
+    """Build the wheel, once in a session."""
+    folder = shared_folder / "dist"
     options = ["--wheel", "--no-isolation", "--outdir", str(folder)]
     command = [sys.executable, "-m", "build", *options, str(CHECKOUT)]
-    subprocess.run(command, check=True, capture_output=True)
+    with exclusive(shared_folder / "dist.lock"):
+        if not folder.exists():
+            subprocess.run(command, check=True, capture_output=True)
     (path,) = folder.glob("*.whl")
     return path
 

@@ -21,12 +21,9 @@ if TYPE_CHECKING:
     from ccbench.classify.setting import Setting
 
 _MISSING = [check.name for check in MahimahiEngine().doctor() if not check.ok]
-pytestmark = [
-    pytest.mark.skipif(
-        bool(_MISSING), reason=f"`ccbench doctor --engine mahimahi` misses {', '.join(_MISSING)}"
-    ),
-    pytest.mark.alone,
-]
+pytestmark = pytest.mark.skipif(
+    bool(_MISSING), reason=f"`ccbench doctor --engine mahimahi` misses {', '.join(_MISSING)}"
+)
 
 _SERVER = "198.18.0.2"
 
