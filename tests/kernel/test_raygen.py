@@ -172,7 +172,7 @@ class TestSearch:
 
     def test_seeds_differ(self) -> None:
         """Harm is a random variable: seeds differ even if no CCA draws random numbers."""
-        config = replace(CONFIG, alpha="cubic", beta="reno", budget=4, repeat=3, duration_s=20)
+        config = replace(CONFIG, alpha="cubic", beta="reno", budget=4, repeat=3, duration_s=10)
         result = search(replace(config, confirm=1))
         assert (result.experiments["relative_harm_sd"] > 0).all()
 
@@ -183,7 +183,7 @@ class TestKill:
         self, own_store: Path, tmp_path: Path, boots: list[Path], number: signal.Signals
     ) -> None:
         """A killed search leaves no process and no partial run, and can be resumed."""
-        options = ["--budget", "6", "--population", "4", "--duration", "20", "--seed", "7"]
+        options = ["--budget", "6", "--population", "4", "--duration", "8", "--seed", "7"]
         options += ["--confirm", "2"]
         command = ["raygen", "--alpha", "bbr", "--beta", "cubic", *options, "-o", "out"]
         temporary = tmp_path / "tmp"
@@ -205,5 +205,5 @@ class TestKill:
         assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number)
         assert not [path for path in own_store.rglob(".*.tmp") if number != signal.SIGKILL]
         stored = Store().usage().runs
-        search(replace(CONFIG, duration_s=20), output_dir=tmp_path / "out")
+        search(replace(CONFIG, duration_s=8), output_dir=tmp_path / "out")
         assert len(boots) == RUNS - stored
