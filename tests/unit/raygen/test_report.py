@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from matplotlib.figure import Figure
+
     from ccbench.raygen import SearchResult
     from ccbench.run.run import Run
 
@@ -143,9 +145,13 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> _Reported:
 
 
 @pytest.fixture
-def svg_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the PNG half of the drawing, which takes nearly all of the time."""
-    monkeypatch.setattr("ccbench.raygen.page.pictures._FORMATS", (".svg",))
+def blank_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write empty figures: drawing them takes nearly all of the time."""
+
+    def blank(_: Figure, path: Path, **__: Any) -> None:
+        path.write_text("<svg></svg>", encoding="utf-8")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", blank)
 
 
 class TestReport:
@@ -230,7 +236,7 @@ class TestReport:
             harm = measure(engine.run(drawn.solo), engine.run(drawn.competing)).relative
             assert f"seed {drawn.seed}, whose relative harm is {harm:+.3f}." in reported.page.text
 
-    @pytest.mark.usefixtures("svg_only")
+    @pytest.mark.usefixtures("blank_figures")
     def test_copies_are_counted_once(self, make_search: Any, engine: Any) -> None:
         """Networks proposed twice are counted once."""
         fixed = (Choice(name=name, values=(40,)) for name in ("rtt_ms", "queue_packets"))
@@ -242,7 +248,7 @@ class TestReport:
         assert "16 of 16 networks, 13 of them copies" in text
         assert "The 3 most harmful networks." in text
 
-    @pytest.mark.usefixtures("svg_only")
+    @pytest.mark.usefixtures("blank_figures")
     def test_few_networks_predict_nothing(self, make_search: Any, engine: Any) -> None:
         """With 16 networks heat maps have measurements only, and the page says why."""
         _, folder = make_search()
@@ -275,7 +281,7 @@ class TestReport:
         (region, *_) = regions(DEFAULT_SPACE, reported.result.experiments)
         assert region.where("greedy", "even") in reported.page.text
 
-    @pytest.mark.usefixtures("svg_only")
+    @pytest.mark.usefixtures("blank_figures")
     def test_runs_of_the_store_are_used(self, make_search: Any, engine: ArithmeticEngine) -> None:
         """Drawn runs are taken from the store."""
         _, folder = make_search()
@@ -284,7 +290,7 @@ class TestReport:
         report(folder, engine=engine)
         assert [] == engine.ran
 
-    @pytest.mark.usefixtures("svg_only")
+    @pytest.mark.usefixtures("blank_figures")
     def test_heat_maps(self, make_search: Any, engine: Any) -> None:
         """Heat maps over other genes are drawn on request, each once."""
         _, folder = make_search()
@@ -294,7 +300,7 @@ class TestReport:
         assert 4 == len(heat_maps)
         assert "heatmap-rtt_ms-queue_bdp" in heat_maps
 
-    @pytest.mark.usefixtures("svg_only")
+    @pytest.mark.usefixtures("blank_figures")
     def test_other_genes(self, make_search: Any, engine: Any) -> None:
         """Genes missing from the space have no heat maps; choices of words are shown."""
         workload = Choice(name="workload", values=("long",))
@@ -320,7 +326,6 @@ class TestReport:
             report(tmp_path)
 
 
-@pytest.mark.usefixtures("svg_only")
 class TestBaselines:
     def test_compared(self, make_search: Any, engine: Any) -> None:
         """A comparable search is in the figures with its strategy and folder."""
@@ -358,7 +363,7 @@ def interrupted_after(folder: Path, done: int) -> None:
     path.write_text(json.dumps(sealed(document)))
 
 
-@pytest.mark.usefixtures("svg_only")
+@pytest.mark.usefixtures("blank_figures")
 class TestUnfinished:
     def test_not_all_tried(self, make_search: Any, engine: Any) -> None:
         """A search in progress is reported up to now, and the page says how far."""
@@ -393,7 +398,7 @@ class TestUnfinished:
             report(folder, engine=engine)
 
 
-@pytest.mark.usefixtures("svg_only")
+@pytest.mark.usefixtures("blank_figures")
 class TestFailures:
     def test_failed_scenarios(self, make_search: Any, engine: ArithmeticEngine) -> None:
         """Failed scenarios are listed with their reasons, as text and not as markup."""
@@ -447,6 +452,7 @@ class TestCommand:
         """Replace the virtual kernel by the arithmetic engine."""
         monkeypatch.setitem(ENGINES, "kernel", stand_in(engine))
 
+    @pytest.mark.usefixtures("blank_figures")
     def test_output_folder(self, make_search: Any, tmp_path: Path) -> None:
         """The command prints the paths of page and figures."""
         _, folder = make_search()
