@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import struct
 import subprocess
@@ -19,8 +20,16 @@ if TYPE_CHECKING:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests in real time, which mostly wait while other workers compute."""
-    items.sort(key=lambda item: "realtime" not in item.path.parts)
+    """Begin with tests in real time, which mostly wait while others compute, and long tests."""
+    items.sort(
+        key=lambda item: ("realtime" not in item.path.parts, not item.get_closest_marker("long"))
+    )
+
+
+def pytest_collection_finish() -> None:
+    """Exempt the modules and tests from garbage collections, which would go through them all."""
+    gc.collect()
+    gc.freeze()
 
 
 _MACHINE = pytest.StashKey[IO[str]]()

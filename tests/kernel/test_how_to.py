@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
     from tests.documentation import Block
 
-pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("own_store")]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.long,
+    pytest.mark.usefixtures("own_store"),
+]
 
 
 def is_for_us(mark: str) -> bool:

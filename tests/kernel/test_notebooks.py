@@ -20,6 +20,7 @@ _NOTEBOOKS = sorted((CHECKOUT / "examples" / "notebooks").glob("*.ipynb"))
 
 pytestmark = [
     pytest.mark.kernel,
+    pytest.mark.long,
     # Warnings of Jupyter itself, about event loops, encryption and deprecated folders.
     pytest.mark.filterwarnings("ignore"),
 ]

@@ -17,7 +17,7 @@ from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.source.build import installed
 from ccbench.experiment.scenario import Scenario
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.long]
 
 _ROOT = Path(__file__).parents[2]
 _PAGE = (_ROOT / "docs" / "your-own-cca.md").read_text(encoding="utf-8")

@@ -93,6 +93,7 @@ def ccbench(
     return run
 
 
+@pytest.mark.long
 class TestWheel:
     def test_content(self, wheel: Path) -> None:
         """The wheel contains compiled cores, annotations, licences, a page and kernel sources."""
