@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import threading
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["code_digest", "imported", "normal_form"]
 
 _ROOT = Path(__file__).parents[1]
+
+#: Python 3.11 may fail if several threads parse at the same time (CPython issue 106905).
+_PARSING = threading.Lock()
 
 
 @cache
@@ -88,7 +92,8 @@ def _path(module: str) -> Path | None:
 
 def _stripped(source: str) -> ast.Module:
     """Return the syntax tree of code without docstrings and type-only imports."""
-    tree = ast.parse(source)
+    with _PARSING:
+        tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):

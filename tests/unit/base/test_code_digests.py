@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -140,3 +141,11 @@ class TestDigest:
         assert digest_of(sources) == digest_of(
             sources, ccbench_experiment_trace="def g():\n    return 1  # one\n"
         )
+
+
+def test_threads() -> None:
+    """Threads that compute digests at the same time compute the same ones."""
+    code_digest.cache_clear()
+    with ThreadPoolExecutor(4) as threads:
+        first, *others = threads.map(code_digest, ["ccbench.run.run"] * 4)
+    assert [first] * 3 == others
