@@ -159,7 +159,7 @@ class TrainingSet:
                 raise ChangedError("its samples have changed")
             with validation.within(f"training set {path}: "):
                 return cls(
-                    samples=tuple(_sample(row) for row in table.to_pylist()),
+                    samples=_samples(table),
                     thresholds={
                         Setting(**one["setting"]): Threshold(**one["threshold"])
                         for one in about["thresholds"]
@@ -267,12 +267,20 @@ def _digest(table: pa.Table) -> str:
     return file_digest(b"".join(parts))
 
 
-def _sample(row: dict[str, Any]) -> Sample:
+def _samples(table: pa.Table) -> tuple[Sample, ...]:
+    lists = table["trace"].combine_chunks()
+    points = lists.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
+    ends = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False))
     names = ("bandwidth_mbps", "rtt_ms", "queue_packets")
-    return Sample(
-        cca=row["cca"],
-        setting=Setting(**{name: row[name] for name in names}),
-        variation=Variation(**row["variation"]),
-        seed=row["seed"],
-        trace=np.asarray(row["trace"], dtype=np.float32),
+    return tuple(
+        Sample(
+            cca=row["cca"],
+            setting=Setting(**{name: row[name] for name in names}),
+            variation=Variation(**row["variation"]),
+            seed=row["seed"],
+            trace=trace,
+        )
+        for row, trace in zip(
+            table.drop_columns("trace").to_pylist(), np.split(points, ends[:-1]), strict=True
+        )
     )
