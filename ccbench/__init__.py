@@ -25,6 +25,7 @@ from ccbench.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from ccbench import classify, emulate, harm, raygen, studies, sweeps
+    from ccbench.base import errors
     from ccbench.experiment import traffic
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.flow import Flow
@@ -47,6 +48,7 @@ __all__ = [
     "__version__",
     "classify",
     "emulate",
+    "errors",
     "harm",
     "packets",
     "plots",
@@ -70,6 +72,7 @@ _HOMES = {
 }
 _MODULES = {
     **{name: f"ccbench.{name}" for name in ("classify", "emulate", "harm", "raygen", "studies")},
+    "errors": "ccbench.base.errors",
     "packets": "ccbench.run.packets",
     "plots": "ccbench.run.plots",
     "sweeps": "ccbench.sweeps",

@@ -27,6 +27,13 @@ Examples
 [1, 2, 3, 4]
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.base.lazy_names import lazy_names
+from ccbench.base.settings import Setting
+from ccbench.base.validation import Range
 from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, SEARCH_JSON, WORST_PNG
@@ -37,7 +44,19 @@ from ccbench.raygen.progress import Progress
 from ccbench.raygen.result import SearchResult
 from ccbench.raygen.search import search
 from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
-from ccbench.raygen.strategy import BaseStrategy, Candidate, Strategy
+from ccbench.raygen.strategy import (
+    BaseStrategy,
+    Candidate,
+    Strategy,
+    batches,
+    check_budget,
+)
+
+if TYPE_CHECKING:
+    from ccbench.raygen.strategies.genetic import Genetic
+    from ccbench.raygen.strategies.random import RandomSearch
+    from ccbench.raygen.strategies.surrogate import Surrogate
+    from ccbench.raygen.strategies.sweep import Sweep
 
 __all__ = [
     "CLAIMS_CSV",
@@ -51,14 +70,32 @@ __all__ = [
     "Chromosome",
     "Evaluation",
     "Gene",
+    "Genetic",
     "Number",
     "Plan",
     "Progress",
+    "RandomSearch",
+    "Range",
     "SearchConfig",
     "SearchResult",
+    "Setting",
     "Space",
     "Strategy",
+    "Surrogate",
+    "Sweep",
+    "batches",
+    "check_budget",
     "plan",
     "report",
     "search",
 ]
+
+# Imported on first use: a search imports its own strategy only.
+_HOMES = {
+    "Genetic": "ccbench.raygen.strategies.genetic",
+    "RandomSearch": "ccbench.raygen.strategies.random",
+    "Surrogate": "ccbench.raygen.strategies.surrogate",
+    "Sweep": "ccbench.raygen.strategies.sweep",
+}
+
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -29,7 +29,7 @@ __all__ = [
     "Proposal",
     "Strategy",
     "batches",
-    "check",
+    "check_budget",
     "check_own",
     "check_proposals",
 ]
@@ -234,7 +234,7 @@ class BaseStrategy(ABC):
         return [self.space.random(rng) for _ in range(size)]
 
 
-def check(budget: int, population: int) -> None:
+def check_budget(budget: int, population: int) -> None:
     """Check that a budget is large enough for the first generation.
 
     Raises

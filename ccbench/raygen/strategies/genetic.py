@@ -43,7 +43,7 @@ from deap import base, tools
 
 from ccbench.base import validation
 from ccbench.base.settings import Setting
-from ccbench.raygen.strategy import FIRST_GENERATION, BaseStrategy, check
+from ccbench.raygen.strategy import FIRST_GENERATION, BaseStrategy, check_budget
 
 if TYPE_CHECKING:
     import random
@@ -153,7 +153,7 @@ class Genetic(BaseStrategy):
             allowed = f"a multiple of {_POPULATION_STEP}, as the fitter half mates in pairs"
             step = f"choose {lower} or {lower + _POPULATION_STEP}"
             raise validation.bad("population", population, allowed, step)
-        check(budget, population)
+        check_budget(budget, population)
         self._crowding = _NICHING.checked("niching", niching) == "crowding"
         parents = population if self._crowding else population // 2
         # Section 5.4: a generation that would exceed the budget is not started.

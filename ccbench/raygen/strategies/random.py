@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ccbench.raygen.strategy import BaseStrategy, batches, check
+from ccbench.raygen.strategy import BaseStrategy, batches, check_budget
 
 if TYPE_CHECKING:
     from ccbench.raygen.space import Space
@@ -48,7 +48,7 @@ class RandomSearch(BaseStrategy):
     summary = "random networks: the baseline of the other strategies"
 
     def __init__(self, space: Space, *, budget: int, population: int, seed: int) -> None:
-        check(budget, population)
+        check_budget(budget, population)
         super().__init__(space, batches(budget, first=population, then=population), seed)
 
     def propose(self, size: int) -> list[Proposal]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.raygen.analysis.predictor import Predictor
-from ccbench.raygen.strategy import FIRST_GENERATION, BaseStrategy, batches, check
+from ccbench.raygen.strategy import FIRST_GENERATION, BaseStrategy, batches, check_budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -93,7 +93,7 @@ class Surrogate(BaseStrategy):
         initial: str = "random",
         corners: bool = False,
     ) -> None:
-        check(budget, population)
+        check_budget(budget, population)
         sizes = batches(budget, first=population, then=max(population // 2, 1))
         super().__init__(space, sizes, seed, initial=initial, corners=corners)
         self._measured: dict[Chromosome, float] = {}

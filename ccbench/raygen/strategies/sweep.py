@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ccbench.raygen.gene import Choice
-from ccbench.raygen.strategy import BaseStrategy, batches, check
+from ccbench.raygen.strategy import BaseStrategy, batches, check_budget
 
 if TYPE_CHECKING:
     from ccbench.raygen.gene import Value
@@ -56,7 +56,7 @@ class Sweep(BaseStrategy):
     summary = "a grid, evenly spaced on the scales of the genes, in random order"
 
     def __init__(self, space: Space, *, budget: int, population: int, seed: int) -> None:
-        check(budget, population)
+        check_budget(budget, population)
         points = list(itertools.product(*grid(space, budget)))
         super().__init__(space, batches(len(points), first=population, then=population), seed)
         self.begins_at_random = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate import get_engine, run, run_many
 from ccbench.emulate.realtime.host import lacking
 from ccbench.experiment.scenario import Scenario
+from ccbench.run import Run
 from tests.unit.emulate.conftest import BASE
 
 if TYPE_CHECKING:
@@ -27,6 +29,36 @@ class TestPackage:
             assert name in dir(ccbench)
         assert ccbench.Scenario is Scenario
         assert ccbench.emulate.run is run
+        assert ccbench.errors.InputError is InputError
+
+    @pytest.mark.parametrize("package", ["classify", "emulate", "harm", "raygen", "run", "sweeps"])
+    def test_names_of_packages(self, package: str) -> None:
+        """Every public name of a package can be imported from the package."""
+        module = importlib.import_module(f"ccbench.{package}")
+        assert all(getattr(module, name) is not None for name in module.__all__)
+
+    def test_run(self) -> None:
+        """ccbench and ccbench.run export the same class of runs."""
+        assert ccbench.Run is Run
+
+    def test_strategies(self) -> None:
+        """The strategies of the package are public classes that are imported on first use."""
+        names = {
+            "Genetic": "genetic",
+            "RandomSearch": "random",
+            "Surrogate": "surrogate",
+            "Sweep": "sweep",
+        }
+        for public, name in names.items():
+            assert getattr(ccbench.raygen, public) is ccbench.raygen.strategies.get(name)
+        code = (
+            "import sys, ccbench.raygen as raygen; package = 'ccbench.raygen.strategies.';"
+            "print(*(name for name in sys.modules if name.startswith(package)))"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert ran.stdout == "\n"
 
     def test_unknown_name(self) -> None:
         """An unknown name is an AttributeError."""
