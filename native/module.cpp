@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The extension module ccbench._native: what Python sees of the compiled cores. Its callers have
-// checked everything; they pass flat arrays, and memory for the results.
+// The extension module ccbench._native: Python bindings of the compiled cores. Callers validate all
+// arguments and pass flat arrays, including arrays for the results.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -31,9 +31,9 @@ SeriesSet series_set(const Values& values, const Starts& starts) {
   return {values.data(), starts.data(), starts.size() - 1};
 }
 
-Means means(const std::string& path, unsigned threads) {
+Execution execution_on(const std::string& path, unsigned threads) {
   for (const Kernel& kernel : kernels()) {
-    // Ctrl-C is Python's business, and only the thread that called can ask for it.
+    // Lets Ctrl-C interrupt a computation. Python checks signals only on the calling thread.
     const auto poll = [] {
       const nb::gil_scoped_acquire lock;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -52,26 +52,26 @@ std::vector<std::string> dtw_paths() {
 void dtw_distances(const Values& queries, const Starts& query_starts, const Values& references,
                    const Starts& reference_starts, std::size_t window, const std::string& path,
                    unsigned threads, const Distances& out) {
-  const Means by = means(path, threads);
+  const Execution execution = execution_on(path, threads);
   const nb::gil_scoped_release unlock;
-  distances(series_set(queries, query_starts), series_set(references, reference_starts), window, by,
-            out.data());
+  distances(series_set(queries, query_starts), series_set(references, reference_starts), window,
+            execution, out.data());
 }
 
 void dtw_pairwise(const Values& series, const Starts& starts, std::size_t window,
                   const std::string& path, unsigned threads, const Distances& out) {
-  const Means by = means(path, threads);
+  const Execution execution = execution_on(path, threads);
   const nb::gil_scoped_release unlock;
-  pairwise(series_set(series, starts), window, by, out.data());
+  pairwise(series_set(series, starts), window, execution, out.data());
 }
 
 void dtw_nearest(const Values& queries, const Starts& query_starts, const Values& references,
                  const Starts& reference_starts, std::size_t window, const std::string& path,
                  unsigned threads, const Distances& out, const Indices& indices) {
-  const Means by = means(path, threads);
+  const Execution execution = execution_on(path, threads);
   const nb::gil_scoped_release unlock;
   nearest(series_set(queries, query_starts), series_set(references, reference_starts),
-          out.shape(1), window, by, out.data(), indices.data());
+          out.shape(1), window, execution, out.data(), indices.data());
 }
 
 float dtw_lower_bound(const Values& x, const Values& y, std::size_t window) {

@@ -27,9 +27,9 @@ void for_each_task(std::size_t tasks, unsigned threads,
     auto polled = Clock::now();
     try {
       while (!stopped.load(std::memory_order_relaxed)) {
-        const std::size_t mine = next.fetch_add(1, std::memory_order_relaxed);
-        if (mine >= tasks) return;
-        task(mine, thread);
+        const std::size_t number = next.fetch_add(1, std::memory_order_relaxed);
+        if (number >= tasks) return;
+        task(number, thread);
         if (thread == 0 && Clock::now() - polled > kPollInterval) {
           poll();
           polled = Clock::now();
@@ -49,7 +49,7 @@ void for_each_task(std::size_t tasks, unsigned threads,
       others.emplace_back(work, static_cast<unsigned>(thread));
     }
   } catch (const std::system_error&) {
-    // The system gives no more threads; those that there are do all the work.
+    // The system's thread limit is reached: the existing threads do all the work.
   }
   work(0);
   for (std::thread& other : others) other.join();

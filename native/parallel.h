@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Independent tasks on several threads.
+// Parallel execution of independent tasks.
 
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace ccbench {
 
-// Carries out tasks 0 to `tasks` - 1, roughly in that order, on `threads` threads of which the
-// caller's is one. `task` gets the number of the task and that of the thread, so that each thread
-// can have memory of its own. What a task throws, the caller gets once all threads have stopped.
+// Runs tasks 0 to `tasks` - 1, roughly in this order, on `threads` threads including the caller's.
+// `task` receives the task number and the thread number, which can index memory per thread. The
+// first exception of a task is rethrown in the caller after all threads have stopped.
 //
-// `poll` is called on the caller's thread several times a second, as long as tasks are short; when
-// it throws, no further task is begun.
+// The caller's thread calls `poll` between tasks, several times a second if tasks are short. If
+// `poll` throws, no further tasks start and the caller receives the exception.
 void for_each_task(std::size_t tasks, unsigned threads,
                    const std::function<void(std::size_t task, unsigned thread)>& task,
                    const std::function<void()>& poll);

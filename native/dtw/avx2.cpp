@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel for processors with AVX2.
+// Kernel for processors with AVX2.
 
 #include <immintrin.h>
 
@@ -13,13 +13,13 @@ namespace {
 struct Avx2 {
   using Vector = __m256;
   static constexpr std::size_t kLanes = 8;
-  static constexpr int kRows = 4;  // three vectors each, of 16 registers
+  static constexpr int kRows = 4;  // each needs three of 16 registers
 
   static Vector load(const float* from) { return _mm256_load_ps(from); }
   static void store(float* to, Vector a) { _mm256_store_ps(to, a); }
   static Vector fill(float value) { return _mm256_set1_ps(value); }
   static Vector add(Vector a, Vector b) { return _mm256_add_ps(a, b); }
-  // On integers, as in avx512.cpp.
+  // As integers; see avx512.cpp.
   static Vector min(Vector a, Vector b) {
     return _mm256_castsi256_ps(
         _mm256_min_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));

@@ -7,8 +7,8 @@
 namespace ccbench::dtw {
 namespace {
 
-// The most extreme value of a series within a window that slides over it. A value that comes later
-// and is more extreme makes those before it irrelevant: what remains is sorted both ways.
+// Returns the extreme value of a series within a sliding window. Each value makes earlier, less
+// extreme values irrelevant, so the indices of relevant values are sorted by position and by value.
 template <class MoreExtreme>
 std::vector<float> sliding(const Series& series, std::size_t length, std::size_t window,
                            MoreExtreme more_extreme) {
@@ -41,7 +41,7 @@ float lower_bound(const Series& x, const Series& y, const Envelope& envelope_of_
     const float below = envelope_of_y.lower[i] - x[i];
     return std::max(0.0F, std::max(above, below));
   };
-  // Several sums, of which compilers make vectors.
+  // Independent sums, which compilers can vectorise.
   constexpr std::size_t kSums = 16;
   float sums[kSums] = {};
   std::size_t i = 1;

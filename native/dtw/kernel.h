@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel of dynamic time warping: one query against several references at once, one in each
-// lane of a vector.
+// Kernel of dynamic time warping: compares a query with several references, one per vector lane.
 //
-// Cumulated costs follow the recurrence of Sakoe and Chiba (1978), with every step counted once:
+// Cumulative costs follow the recurrence of Sakoe and Chiba (1978), with unit weight for each step:
 //
 //   D(i, j) = |x_i - y_j| + min(D(i-1, j), D(i-1, j-1), D(i, j-1)),   |i - j| <= window
 //
-// There is one kernel for each kind of processor. They differ in the width of their vectors and in
-// nothing that can be seen: for every cell all do the same three operations in single precision, a
-// subtraction, a minimum and an addition. None multiplies, so there is nothing to fuse, and a
-// minimum does not round: the distances are the same to the last bit. For the same reason the
-// distance from x to y is that from y to x.
+// Each instruction set has its own kernel. The kernels differ only in vector width and return
+// bitwise identical distances: every cell takes one subtraction, one minimum and one addition in
+// single precision. Without multiplications there are no fused operations, and a minimum does not
+// round. The distance is therefore exactly symmetric, too.
 
 #pragma once
 
@@ -26,24 +24,24 @@ struct Kernel {
 
   // Compares a query of `n` points with `lanes` references of at most `m` points.
   //
-  // Point j of the reference in lane l is references[j * lanes + l]. A reference with fewer points
-  // has infinity in place of the others. The band must reach the last column: window >= n - m.
-  // Afterwards row[j * lanes + l] is D(n-1, j): the distance of a reference is the value at its last
-  // point. Both are aligned to the vector.
+  // Point j of the reference in lane l is references[j * lanes + l]. Shorter references are padded
+  // with infinity. The band must reach the last column: window >= n - m. On return,
+  // row[j * lanes + l] is D(n-1, j), so the distance of a reference is the value at its last point.
+  // `references` and `row` are aligned to the vector.
   //
-  // The answer is false, and the content of row means nothing, if the kernel has given up because
-  // all distances are certain to be above `bound`.
+  // Returns false if the kernel stopped early because all distances exceed `bound`; the content of
+  // `row` is then unspecified.
   bool (*run)(const float* query, std::size_t n, const float* references, std::size_t m,
               std::size_t window, float bound, float* row);
 };
 
-// Each in the file of its name. They are constants: no code of those files runs, not even to set
-// them up, before the processor has been asked whether it can.
+// Each kernel is defined in the file of its name, as a compile-time constant: no code of that file,
+// including initialisation, executes before the processor's features have been checked.
 extern const Kernel kAvx512;
 extern const Kernel kAvx2;
 extern const Kernel kPortable;
 
-// The kernels that this processor can run, the fastest first. The last is the portable one.
+// Returns the kernels supported by this processor, fastest first. The portable kernel is last.
 std::vector<Kernel> kernels();
 
 }  // namespace ccbench::dtw

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// References laid out in lanes, as kernels want them.
+// References in the interleaved layout of kernels.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace ccbench::dtw {
 
-// As many references as a kernel compares at once, or fewer.
+// At most `kernel.lanes` references, one per lane.
 class Lanes {
  public:
   Lanes(const Kernel& kernel, std::vector<Series> references)
@@ -33,7 +33,7 @@ class Lanes {
   std::size_t length() const { return length_; }
   const float* values() const { return values_.get(); }
 
-  // The distance of the reference in a lane, from the row that the kernel has left.
+  // Returns the distance of the reference in a lane from the kernel's output row.
   float distance(std::size_t lane, const float* row) const {
     return row[(references_[lane].length - 1) * width_ + lane];
   }

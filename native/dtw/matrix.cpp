@@ -11,13 +11,13 @@
 namespace ccbench::dtw {
 namespace {
 
-// Series in lanes, and where in the set they came from.
+// Series in lanes and their indices in the set.
 struct Group {
   Lanes lanes;
   std::vector<std::size_t> indices;
 };
 
-// Puts those of like length together: a kernel goes as far as the longest that it compares.
+// Groups series of similar lengths, because a kernel's run time depends on the longest in a group.
 std::vector<Group> group(const SeriesSet& series, const Kernel& kernel) {
   std::vector<std::size_t> order(series.size);
   std::iota(order.begin(), order.end(), 0);
@@ -35,10 +35,10 @@ std::vector<Group> group(const SeriesSet& series, const Kernel& kernel) {
   return groups;
 }
 
-std::vector<AlignedFloats> rows(const Means& means, std::size_t length) {
+std::vector<AlignedFloats> rows(const Execution& execution, std::size_t length) {
   std::vector<AlignedFloats> result;
-  for (unsigned thread = 0; thread < means.threads; ++thread) {
-    result.emplace_back(length * means.kernel.lanes);
+  for (unsigned thread = 0; thread < execution.threads; ++thread) {
+    result.emplace_back(length * execution.kernel.lanes);
   }
   return result;
 }
@@ -52,29 +52,29 @@ void compare(const Series& query, const Lanes& lanes, std::size_t window, const 
 }  // namespace
 
 void distances(const SeriesSet& queries, const SeriesSet& references, std::size_t window,
-               const Means& means, float* out) {
-  const std::vector<Group> groups = group(references, means.kernel);
-  const std::vector<AlignedFloats> memory = rows(means, references.longest());
-  // All queries with one group before the next: a group stays in the cache.
+               const Execution& execution, float* out) {
+  const std::vector<Group> groups = group(references, execution.kernel);
+  const std::vector<AlignedFloats> memory = rows(execution, references.longest());
+  // Each group is compared with all queries before the next, so that it stays in the cache.
   for_each_task(
-      groups.size() * queries.size, means.threads,
+      groups.size() * queries.size, execution.threads,
       [&](std::size_t task, unsigned thread) {
         const Group& references_of_task = groups[task / queries.size];
         const std::size_t query = task % queries.size;
         float* row = memory[thread].get();
-        compare(queries[query], references_of_task.lanes, window, means.kernel, row);
+        compare(queries[query], references_of_task.lanes, window, execution.kernel, row);
         for (std::size_t lane = 0; lane < references_of_task.lanes.count(); ++lane) {
           const std::size_t reference = references_of_task.indices[lane];
           out[query * references.size + reference] = references_of_task.lanes.distance(lane, row);
         }
       },
-      means.poll);
+      execution.poll);
 }
 
-void pairwise(const SeriesSet& series, std::size_t window, const Means& means, float* out) {
-  const std::vector<Group> groups = group(series, means.kernel);
-  const std::vector<AlignedFloats> memory = rows(means, series.longest());
-  // A group is compared with its own members and with those of the groups before it.
+void pairwise(const SeriesSet& series, std::size_t window, const Execution& execution, float* out) {
+  const std::vector<Group> groups = group(series, execution.kernel);
+  const std::vector<AlignedFloats> memory = rows(execution, series.longest());
+  // Each group is compared with its own members and with those of earlier groups.
   struct Task {
     const Group* group;
     std::size_t i;
@@ -88,19 +88,19 @@ void pairwise(const SeriesSet& series, std::size_t window, const Means& means, f
     before.insert(before.end(), next.indices.begin(), next.indices.end());
   }
   for_each_task(
-      tasks.size(), means.threads,
+      tasks.size(), execution.threads,
       [&](std::size_t task, unsigned thread) {
-        const auto [others, i, is_member] = tasks[task];
+        const auto [group, i, is_member] = tasks[task];
         float* row = memory[thread].get();
-        compare(series[i], others->lanes, window, means.kernel, row);
-        for (std::size_t lane = 0; lane < others->lanes.count(); ++lane) {
-          const std::size_t j = others->indices[lane];
-          const float distance = others->lanes.distance(lane, row);
+        compare(series[i], group->lanes, window, execution.kernel, row);
+        for (std::size_t lane = 0; lane < group->lanes.count(); ++lane) {
+          const std::size_t j = group->indices[lane];
+          const float distance = group->lanes.distance(lane, row);
           out[i * series.size + j] = distance;
-          if (!is_member) out[j * series.size + i] = distance;  // or j's own task does it
+          if (!is_member) out[j * series.size + i] = distance;  // j's own task computes a member's
         }
       },
-      means.poll);
+      execution.poll);
 }
 
 }  // namespace ccbench::dtw

@@ -14,35 +14,35 @@
 namespace ccbench::dtw {
 namespace {
 
-// A reference with its distance, or with a lower bound of it. Equal ones are ordered by index.
+// Distance of a reference, or its lower bound, and the reference's index, which breaks ties.
 using Candidate = std::pair<float, std::size_t>;
 
-// The k nearest references that have been found, by several threads.
+// The k nearest references so far, shared by several threads.
 class Best {
  public:
   explicit Best(std::size_t k) : k_(k) {}
 
-  // What is farther away than this is not among the k.
+  // Distance above which a reference is not among the k nearest.
   float bound() const { return bound_.load(std::memory_order_relaxed); }
 
   void offer(const Candidate& candidate) {
     if (candidate.first > bound()) return;
     const std::lock_guard<std::mutex> lock(mutex_);
-    found_.insert(std::upper_bound(found_.begin(), found_.end(), candidate), candidate);
-    if (found_.size() > k_) found_.pop_back();
-    if (found_.size() == k_) bound_.store(found_.back().first, std::memory_order_relaxed);
+    nearest_.insert(std::upper_bound(nearest_.begin(), nearest_.end(), candidate), candidate);
+    if (nearest_.size() > k_) nearest_.pop_back();
+    if (nearest_.size() == k_) bound_.store(nearest_.back().first, std::memory_order_relaxed);
   }
 
-  const std::vector<Candidate>& found() const { return found_; }
+  const std::vector<Candidate>& nearest() const { return nearest_; }
 
  private:
   std::size_t k_;
   std::mutex mutex_;
-  std::vector<Candidate> found_;
+  std::vector<Candidate> nearest_;
   std::atomic<float> bound_{std::numeric_limits<float>::infinity()};
 };
 
-// The search for the neighbours of one query.
+// Search for the neighbours of one query.
 class Search {
  public:
   Search(const Series& query, const SeriesSet& references, std::size_t k, std::size_t window)
@@ -60,10 +60,10 @@ class Search {
                               reference};
   }
 
-  // Begins with the most promising, so that the others can be given up early.
+  // Sorts candidates by lower bound, so that near references tighten the limit early.
   void order() { std::sort(candidates_.begin(), candidates_.end()); }
 
-  // Compares the query with as many candidates as the kernel takes, from number `first`.
+  // Compares the query with up to `kernel.lanes` candidates, starting at `first`.
   void compare(std::size_t first, const Kernel& kernel, float* row) {
     const float limit = best_.bound();
     std::vector<Series> members;
@@ -82,7 +82,7 @@ class Search {
     }
   }
 
-  const std::vector<Candidate>& found() const { return best_.found(); }
+  const std::vector<Candidate>& neighbours() const { return best_.nearest(); }
 
  private:
   Series query_;
@@ -96,28 +96,30 @@ class Search {
 }  // namespace
 
 void nearest(const SeriesSet& queries, const SeriesSet& references, std::size_t k,
-             std::size_t window, const Means& means, float* distances, std::int64_t* indices) {
-  // Queries searched for at the same time: enough for many threads, few enough for memory.
+             std::size_t window, const Execution& execution, float* distances,
+             std::int64_t* indices) {
+  // Queries per batch: enough to occupy many threads, within limited memory.
   constexpr std::size_t kBatch = 256;
 
   std::vector<Envelope> envelopes(references.size);
   for_each_task(
-      references.size, means.threads,
+      references.size, execution.threads,
       [&](std::size_t reference, unsigned) {
         envelopes[reference] = envelope(references[reference], queries.longest(), window);
       },
-      means.poll);
+      execution.poll);
+  const Kernel& kernel = execution.kernel;
   std::vector<AlignedFloats> rows;
-  for (unsigned thread = 0; thread < means.threads; ++thread) {
-    rows.emplace_back(references.longest() * means.kernel.lanes);
+  for (unsigned thread = 0; thread < execution.threads; ++thread) {
+    rows.emplace_back(references.longest() * kernel.lanes);
   }
-  const std::size_t groups = (references.size + means.kernel.lanes - 1) / means.kernel.lanes;
+  const std::size_t groups = (references.size + kernel.lanes - 1) / kernel.lanes;
 
   for (std::size_t first = 0; first < queries.size; first += kBatch) {
     const std::size_t count = std::min(kBatch, queries.size - first);
     std::vector<std::unique_ptr<Search>> searches(count);
     const auto in_parallel = [&](std::size_t tasks, const auto& task) {
-      for_each_task(tasks, means.threads, task, means.poll);
+      for_each_task(tasks, execution.threads, task, execution.poll);
     };
     in_parallel(count, [&](std::size_t q, unsigned) {
       searches[q] = std::make_unique<Search>(queries[first + q], references, k, window);
@@ -127,15 +129,15 @@ void nearest(const SeriesSet& queries, const SeriesSet& references, std::size_t 
       searches[task / references.size]->bound(reference, envelopes[reference]);
     });
     in_parallel(count, [&](std::size_t q, unsigned) { searches[q]->order(); });
-    // The most promising references of every query first, and of one query at the same time only if
-    // there are more threads than queries: what they find limits what comes later.
+    // Groups of low lower bounds come first, for all queries, because their distances limit later
+    // comparisons. Groups of the same query run concurrently only with more threads than queries.
     in_parallel(count * groups, [&](std::size_t task, unsigned thread) {
       const std::size_t group = task / count;
-      searches[task % count]->compare(group * means.kernel.lanes, means.kernel, rows[thread].get());
+      searches[task % count]->compare(group * kernel.lanes, kernel, rows[thread].get());
     });
     for (std::size_t q = 0; q < count; ++q) {
       std::size_t at = (first + q) * k;
-      for (const auto& [distance, index] : searches[q]->found()) {
+      for (const auto& [distance, index] : searches[q]->neighbours()) {
         distances[at] = distance;
         indices[at++] = static_cast<std::int64_t>(index);
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel in plain C++, for any processor.
+// Kernel in standard C++, for any processor.
 
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace ccbench::dtw {
 namespace {
 
 struct Portable {
-  // So many that compilers make vectors of the loops rather than single steps.
+  // Enough lanes for compilers to vectorise the loops rather than generate scalar code.
   static constexpr std::size_t kLanes = 32;
   static constexpr int kRows = 4;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done with a kernel: matrices of distances, and the search for nearest neighbours.
+// Distance matrices and nearest-neighbour search.
 //
-// Everywhere series differ in length by at most the window, and `poll` is that of for_each_task().
+// The lengths of compared series differ by at most the window.
 
 #pragma once
 
@@ -15,24 +15,25 @@
 
 namespace ccbench::dtw {
 
-// How a search is carried out. The results do not depend on the kernel or the number of threads.
-struct Means {
+// Kernel, number of threads and `poll` of for_each_task(). Results do not depend on them.
+struct Execution {
   Kernel kernel;
   unsigned threads;
   std::function<void()> poll;
 };
 
-// Distances from every query to every reference; `out` has a row for each query.
+// Computes the distances from every query to every reference; `out` has one row per query.
 void distances(const SeriesSet& queries, const SeriesSet& references, std::size_t window,
-               const Means& means, float* out);
+               const Execution& execution, float* out);
 
-// Distances between all series, as a symmetric square. Each is computed once, except between series
-// that share a vector: there the second time costs nothing.
-void pairwise(const SeriesSet& series, std::size_t window, const Means& means, float* out);
+// Computes the symmetric matrix of distances between all series. Each distance is computed once,
+// except between series of the same vector, where the second computation has no cost.
+void pairwise(const SeriesSet& series, std::size_t window, const Execution& execution, float* out);
 
-// The k nearest references of every query, the nearest first, equal ones by index. `distances` and
-// `indices` have a row of k for each query.
+// Finds the k nearest references of every query, sorted by distance and then by index. `distances`
+// and `indices` have one row of k values per query.
 void nearest(const SeriesSet& queries, const SeriesSet& references, std::size_t k,
-             std::size_t window, const Means& means, float* distances, std::int64_t* indices);
+             std::size_t window, const Execution& execution, float* distances,
+             std::int64_t* indices);
 
 }  // namespace ccbench::dtw

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Series of numbers, of different lengths, and the memory that kernels work in.
+// Series of varying lengths and aligned memory for kernels.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace ccbench::dtw {
 
-// One series, in somebody else's memory.
+// Non-owning view of a series.
 struct Series {
   const float* values;
   std::size_t length;  // at least 1
@@ -22,8 +22,8 @@ struct Series {
   float back() const { return values[length - 1]; }
 };
 
-// Several series one after the other in somebody else's memory: series i is what lies between
-// starts[i] and starts[i + 1].
+// Non-owning view of concatenated series. Series i occupies values[starts[i]] to
+// values[starts[i + 1] - 1].
 struct SeriesSet {
   const float* values;
   const std::int64_t* starts;
@@ -40,7 +40,7 @@ struct SeriesSet {
   }
 };
 
-// Numbers aligned to a cache line, which is also the widest vector. They are not initialised.
+// Uninitialised array aligned to a cache line, which is also the size of the widest vector.
 class AlignedFloats {
  public:
   AlignedFloats() = default;

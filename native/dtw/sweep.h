@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel, for any kind of vector. Included by one file for each kind of processor, and compiled
-// with that processor's instructions: all of it is in an anonymous namespace and calls nothing from
-// elsewhere, lest the linker merge code for one processor into that for another.
+// Kernel template for any vector type. One source file per instruction set includes it and is
+// compiled for that instruction set. All code is in an anonymous namespace and calls no external
+// functions: otherwise the linker could merge functions compiled for different instruction sets.
 //
-// A vector type has a number of lanes and of rows (how many its registers have room for), and the
-// operations load, store, fill, add, min (of numbers that are not negative) and distance (the
-// absolute difference).
+// A vector type V has V::kLanes lanes, processes V::kRows rows at once (limited by the number of
+// registers), and has the operations load, store, fill, add, min (of non-negative numbers) and
+// distance (absolute difference).
 
 #pragma once
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// The first and the last column of a row that are within the band.
+// First and last column of a row within the band.
 inline std::size_t first_column(std::size_t row, std::size_t window) {
   return row > window ? row - window : 0;
 }
@@ -26,11 +26,11 @@ inline std::size_t last_column(std::size_t row, std::size_t window, std::size_t 
   return row + window < m ? row + window : m - 1;
 }
 
-// Goes over several rows at once, from left to right: memory holds one row of cumulated costs, and
-// is read and written once for all of them. What lies between stays in registers.
+// Processes several rows at once, from left to right. Memory holds one row of cumulative costs,
+// read and written once per sweep; the rows in between stay in registers.
 //
-// In step s row r is at column s - r. Whatever a cell needs then comes from the two steps before,
-// so that the cells of a step do not wait for each other.
+// In step s, row r is at column s - r. A cell depends only on the two previous steps, so the cells
+// of a step are independent.
 template <class V, int kRows>
 class Sweep {
  public:
@@ -50,7 +50,7 @@ class Sweep {
   void run() {
     const std::size_t last_row = first_row_ + kRows - 1;
     const std::size_t end = last_column(last_row, window_, m_) + kRows;
-    // Between these two steps every row is within the band.
+    // Every row is within the band from step all_begun to step one_ended - 1.
     const std::size_t all_begun = first_column(last_row, window_) + kRows - 1;
     const std::size_t one_ended = last_column(first_row_, window_, m_) + 1;
     std::size_t s = first_column(first_row_, window_);
@@ -62,14 +62,14 @@ class Sweep {
  private:
   using Vector = typename V::Vector;
 
-  // With `kAtEdge`, some rows may be outside of the band.
+  // If kAtEdge, some rows may be outside the band.
   template <bool kAtEdge>
   void step(std::size_t s) {
     Vector up = V::fill(kInfinity);
     if (!kAtEdge || s < m_) up = V::load(row_ + s * V::kLanes);
     const Vector above_first = V::min(up, diagonal_);
     diagonal_ = up;
-    // From the last row to the first: each needs what the row above it had in the step before.
+    // From the last row to the first: each row needs its predecessor's value of the previous step.
     for (int r = kRows - 1; r >= 0; --r) {
       Vector cell = V::fill(kInfinity);
       if (!kAtEdge || is_inside(s, r)) {
@@ -94,12 +94,12 @@ class Sweep {
   float* row_;
   Vector diagonal_;        // D(first_row - 1, s - 1)
   Vector points_[kRows];   // of the query
-  Vector left_[kRows];     // what the row had in the step before
-  Vector above_[kRows];    // the smaller of what it had in the two steps before
+  Vector left_[kRows];     // cell of the previous step
+  Vector above_[kRows];    // minimum of the cells of the two previous steps
 };
 
-// Whether every cell of a row is above the bound. No path can get below it any more: costs are not
-// negative, and a path passes through every row.
+// Returns true if every cell of a row is above the bound. All distances are then above it, because
+// costs are non-negative and every path passes through every row.
 template <class V>
 bool is_above(float bound, const float* row, std::size_t begin, std::size_t end) {
   typename V::Vector least = V::load(row + begin * V::kLanes);
@@ -117,7 +117,7 @@ bool is_above(float bound, const float* row, std::size_t begin, std::size_t end)
 template <class V>
 bool run(const float* query, std::size_t n, const float* references, std::size_t m,
          std::size_t window, float bound, float* row) {
-  // How often a row is looked at for giving up: seldom enough to cost next to nothing.
+  // Rows between checks for stopping early, whose cost is negligible at this interval.
   constexpr std::size_t kCheckedRows = 32;
   static_assert(kCheckedRows % V::kRows == 0);
 
