@@ -121,9 +121,11 @@ def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
     ]
     for result in (of[name] for name in names if name in of):
         name = f"`{result['study']}`"
-        for one in result["comparisons"]:
-            quantity = f"{one['quantity']} ({one['unit']})" if one["unit"] else one["quantity"]
-            cells = (name, quantity, _measured(one), one["published"], one["where"], _verdict(one))
+        for comparison in result["comparisons"]:
+            quantity, unit = comparison["quantity"], comparison["unit"]
+            shown = f"{quantity} ({unit})" if unit else quantity
+            published = comparison["published"], comparison["where"]
+            cells = (name, shown, _measured(comparison), *published, _verdict(comparison))
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
             name = ""
     missing = ", ".join(f"`{name}`" for name in names if name not in of)

@@ -122,7 +122,7 @@ def cluster(distances: npt.ArrayLike, cut: float) -> Clustering:
     Examples
     --------
     >>> clustering = cluster([[0, 1, 9], [1, 0, 8], [9, 8, 0]], cut=2)
-    >>> [one.members for one in clustering.clusters]
+    >>> [part.members for part in clustering.clusters]
     [(0, 1), (2,)]
     """
     table = np.asarray(distances, dtype=np.float64)
@@ -137,9 +137,9 @@ def cluster(distances: npt.ArrayLike, cut: float) -> Clustering:
     links = linkage(squareform(table, checks=False), method="average")
     numbers = fcluster(links, cut, criterion="distance")
     members = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
-    clusters = [_cluster(some, table) for some in members]
-    clusters.sort(key=lambda one: (-one.size, one.members[0]))
-    return Clustering(clusters=tuple(clusters), cut=cut, linkage=links)
+    members.sort(key=lambda indices: (-len(indices), indices[0]))
+    clusters = tuple(_cluster(indices, table) for indices in members)
+    return Clustering(clusters=clusters, cut=cut, linkage=links)
 
 
 def _cluster(members: npt.NDArray[np.intp], distances: npt.NDArray[np.float64]) -> Cluster:

@@ -200,8 +200,8 @@ def _leaf_names(
 ) -> Callable[[int], str]:
     """Return a function from SciPy's number of a leaf to the name of its cluster."""
     numbers = np.empty(len(names), dtype=np.int32)
-    for number, one in enumerate(clustering.clusters, start=1):
-        numbers[list(one.members)] = number
+    for number, cluster in enumerate(clustering.clusters, start=1):
+        numbers[list(cluster.members)] = number
     nodes, of_cluster = leaders(clustering.linkage, numbers)
     cluster_of = {int(node): int(n) - 1 for node, n in zip(nodes, of_cluster, strict=True)}
 

@@ -133,7 +133,7 @@ class Reclustering:
         return {
             "groups": {
                 group: {name: {"before": b, "after": a} for name, (b, a) in counts.items()}
-                for group, counts in ((one, self.counts(one)) for one in self.groups())
+                for group, counts in ((name, self.counts(name)) for name in self.groups())
             },
             "servers": [
                 {
@@ -162,12 +162,14 @@ class Reclustering:
                 "setting": group.setting.name,
                 "cut": group.clustering.cut,
                 "label": label,
-                "size": one.size,
-                "medoid": self.before[ids[one.medoid][0]].target,
-                "labels": dict(Counter(self.label_of(ids[m]) for m in one.members).most_common()),
-                "targets": [self.before[ids[member][0]].target for member in one.members],
+                "size": cluster.size,
+                "medoid": self.before[ids[cluster.medoid][0]].target,
+                "labels": dict(
+                    Counter(self.label_of(ids[m]) for m in cluster.members).most_common()
+                ),
+                "targets": [self.before[ids[member][0]].target for member in cluster.members],
             }
-            for one, label in zip(group.clustering.clusters, group.labels, strict=True)
+            for cluster, label in zip(group.clustering.clusters, group.labels, strict=True)
         ]
 
     def label_of(self, trace_id: tuple[int, int]) -> str:
@@ -188,12 +190,12 @@ class Reclustering:
         servers, numbered = self.unknown.servers, self.unknown.labels
         return [
             {
-                "label": numbered[servers[one.medoid]],
-                "size": one.size,
-                "medoid": self.after[servers[one.medoid]].target,
-                "targets": [self.after[servers[member]].target for member in one.members],
+                "label": numbered[servers[cluster.medoid]],
+                "size": cluster.size,
+                "medoid": self.after[servers[cluster.medoid]].target,
+                "targets": [self.after[servers[member]].target for member in cluster.members],
             }
-            for one in self.unknown.clustering.clusters
+            for cluster in self.unknown.clustering.clusters
         ]
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
@@ -227,12 +229,12 @@ def _group_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
         rows = [
             [
                 Panel(
-                    title=f"{label} (N = {one.size}): {names[one.medoid]}",
-                    medoid=points[one.medoid],
-                    others=[points[member] for member in one.members],
+                    title=f"{label} (N = {cluster.size}): {names[cluster.medoid]}",
+                    medoid=points[cluster.medoid],
+                    others=[points[member] for member in cluster.members],
                 )
             ]
-            for one, label in zip(group.clustering.clusters, group.labels, strict=True)
+            for cluster, label in zip(group.clustering.clusters, group.labels, strict=True)
         ]
         yield f"{name}-medoids", medoids_figure(rows[:_MAX_DRAWN], title=title)
 
@@ -255,6 +257,7 @@ def _unknown_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
         return
     servers = [report.after[i] for i in report.unknown.servers]
     clusters = report.unknown.clustering.clusters[:_MAX_DRAWN]
+    names = [servers[cluster.medoid].target for cluster in clusters]
     labels = [row["label"] for row in report.unknown_rows()]
     numbered = report.unknown.labels
     yield (
@@ -271,18 +274,18 @@ def _unknown_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
         {trace.setting: trace.points for trace in server.traces if trace.label is not None}
         for server in servers
     ]
-    settings = [one for one in report.cuts if any(one in some for some in traces)]
+    settings = [setting for setting in report.cuts if any(setting in points for points in traces)]
     rows = [
         [
             Panel(
-                title=f"{label} (N = {one.size}): {servers[one.medoid].target}, {setting.name}",
-                medoid=traces[one.medoid][setting],
-                others=[traces[i][setting] for i in one.members if setting in traces[i]],
+                title=f"{label} (N = {cluster.size}): {name}, {setting.name}",
+                medoid=traces[cluster.medoid][setting],
+                others=[traces[i][setting] for i in cluster.members if setting in traces[i]],
             )
-            if setting in traces[one.medoid]
+            if setting in traces[cluster.medoid]
             else None
             for setting in settings
         ]
-        for one, label in zip(clusters, labels, strict=False)
+        for cluster, label, name in zip(clusters, labels, names, strict=False)
     ]
     yield "unknown-medoids", medoids_figure(rows)

@@ -182,8 +182,8 @@ def group_clusters(
         distances = trace_distances([trace.points for trace in traces])
         clustering = cluster(distances, _cut(setting, cuts))
         labels = [
-            _label_of([traces[member] for member in one.members], min_share)
-            for one in clustering.clusters
+            _label_of([traces[member] for member in part.members], min_share)
+            for part in clustering.clusters
         ]
         yield GroupClusters(
             group=group,
@@ -221,8 +221,8 @@ def relabelled(servers: Sequence[Server], clustered: Sequence[GroupClusters]) ->
     new_labels = {
         group.traces[member]: label
         for group in clustered
-        for one, label in zip(group.clustering.clusters, group.labels, strict=True)
-        for member in one.members
+        for part, label in zip(group.clustering.clusters, group.labels, strict=True)
+        for member in part.members
         if label != UNKNOWN
     }
     return [_voted(i, server, new_labels) for i, server in enumerate(servers)]
@@ -263,9 +263,9 @@ def unknown_servers(
         for trace in servers[i].traces:
             if trace.label is not None:
                 traces.setdefault(trace.setting, []).append((row, trace))
-    for setting, some in traces.items():
-        distances = trace_distances([trace.points for _, trace in some])
-        rows = [row for row, _ in some]
+    for setting, observed in traces.items():
+        distances = trace_distances([trace.points for _, trace in observed])
+        rows = [row for row, _ in observed]
         # A server may have several traces in one setting; add.at sums over all of them.
         pairs = tuple(np.meshgrid(rows, rows, indexing="ij"))
         np.add.at(sums, pairs, distances / _cut(setting, cuts))

@@ -108,7 +108,7 @@ class TrainingSet:
         """
         own = self.samples_of(setting)
         classifier = CCAClassifier(thresholds=self.thresholds[setting].limits)
-        return classifier.fit([one.trace for one in own], [one.cca for one in own])
+        return classifier.fit([sample.trace for sample in own], [sample.cca for sample in own])
 
     def save(self, path: Path) -> None:
         """Write the training set to a Parquet file with a row for each sample."""
@@ -161,8 +161,8 @@ class TrainingSet:
                 return cls(
                     samples=_samples(table),
                     thresholds={
-                        Setting(**one["setting"]): Threshold(**one["threshold"])
-                        for one in about["thresholds"]
+                        Setting(**entry["setting"]): Threshold(**entry["threshold"])
+                        for entry in about["thresholds"]
                     },
                     provenance=about["provenance"],
                 )
@@ -223,8 +223,8 @@ def extended(training_set: TrainingSet, samples: Iterable[Sample]) -> TrainingSe
     Examples
     --------
     >>> training_set = TrainingSet.load(PACKAGED)
-    >>> sample = replace(training_set.samples[0], cca="mine")
-    >>> "mine" in extended(training_set, [sample]).ccas
+    >>> sample = replace(training_set.samples[0], cca="aimd")
+    >>> "aimd" in extended(training_set, [sample]).ccas
     True
     """
     added = tuple(samples)

@@ -78,18 +78,18 @@ def significant_pairs(estimates: Sequence[Estimate]) -> set[tuple[int, int]]:
     return significant
 
 
-def _welch(one: Estimate, other: Estimate) -> float:
+def _welch(first: Estimate, second: Estimate) -> float:
     """Return the two-sided p-value of Welch's test."""
     from scipy import special  # noqa: PLC0415 - takes a tenth of a second
 
-    if min(one.repetitions, other.repetitions) < 2:  # noqa: PLR2004 - one value has no variance
+    if min(first.repetitions, second.repetitions) < 2:  # noqa: PLR2004 - one value has no variance
         return 1.0
-    variances = [e.deviation**2 / e.repetitions for e in (one, other)]
-    difference = abs(one.mean - other.mean)
+    variances = [e.deviation**2 / e.repetitions for e in (first, second)]
+    difference = abs(first.mean - second.mean)
     if sum(variances) == 0:
         return float(difference == 0)
     freedom = sum(variances) ** 2 / sum(
         variance**2 / (e.repetitions - 1)
-        for variance, e in zip(variances, (one, other), strict=True)
+        for variance, e in zip(variances, (first, second), strict=True)
     )
     return float(2 * special.stdtr(freedom, -difference / math.sqrt(sum(variances))))

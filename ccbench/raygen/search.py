@@ -199,7 +199,9 @@ class _Search:
     def _evaluate(self, candidates: Sequence[Candidate]) -> None:
         """Run a generation. Each distinct scenario is run once."""
         self._remaining -= len(candidates) * self._config.repeat
-        evaluated = {candidate.chromosome: one for candidate, one in self._evaluations.items()}
+        evaluated = {
+            candidate.chromosome: evaluation for candidate, evaluation in self._evaluations.items()
+        }
         copies_of: dict[Chromosome, list[Candidate]] = defaultdict(list)
         for candidate in candidates:
             copies_of[candidate.chromosome].append(candidate)
@@ -249,8 +251,8 @@ class _Search:
                     genes=self._config.space.values(candidate.chromosome),
                     experiment=experiments[candidate, own[0]],
                     seeds=own,
-                    harms=tuple(one.harm for one in in_order if one.harm is not None),
-                    error=next((one.error for one in in_order if one.error), ""),
+                    harms=tuple(outcome.harm for outcome in in_order if outcome.harm is not None),
+                    error=next((outcome.error for outcome in in_order if outcome.error), ""),
                 )
 
     def _record(self, candidates: Iterable[Candidate], evaluation: Evaluation) -> None:

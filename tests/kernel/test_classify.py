@@ -38,7 +38,7 @@ KINDS = tuple(
     for item in VARIATIONS
     if not (item.cross_share or item.jitter_ms > 1 or item.in_milliseconds or item.delayed_acks)
 )
-REMEMBERS = next(one for one in VARIATIONS if one.remembers)
+REMEMBERS = next(item for item in VARIATIONS if item.remembers)
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,9 @@ def test_samples(training: list[Sample]) -> None:
     """There is one sample for each combination, within the limit of its queue."""
     seen = {(sample.cca, sample.setting, sample.variation.name) for sample in training}
     assert len(CCAS) * len(SETTINGS) * len(KINDS) == len(training) == len(seen)
-    for one in training:
-        assert (1000,) == one.trace.shape
-        assert one.trace.max() <= one.setting.queue_packets + 1
+    for sample in training:
+        assert (1000,) == sample.trace.shape
+        assert sample.trace.max() <= sample.setting.queue_packets + 1
 
 
 @pytest.mark.parametrize("extra_rtt_ms", [-3.0, 2.0, 7.0])
@@ -66,14 +66,14 @@ def test_vote(training: list[Sample], extra_rtt_ms: float) -> None:
     for setting in SETTINGS:
         references = [sample for sample in training if sample.setting == setting]
         classifier = CCAClassifier().fit(
-            [one.trace for one in references], [one.cca for one in references]
+            [sample.trace for sample in references], [sample.cca for sample in references]
         )
         own = [item for item in tested if item.setting == setting]
-        traces = [one.trace for one in own]
+        traces = [sample.trace for sample in own]
         nearest, _ = classifier.kneighbors(traces)
-        for one, label, distance in zip(own, classifier.predict(traces), nearest, strict=True):
-            labels[one.cca].append(label)
-            distances[one.cca].append(float(distance[0]))
+        for sample, label, distance in zip(own, classifier.predict(traces), nearest, strict=True):
+            labels[sample.cca].append(label)
+            distances[sample.cca].append(float(distance[0]))
     assert {cca: cca for cca in CCAS} == {cca: vote(labels[cca], distances[cca]) for cca in CCAS}
 
 
@@ -159,8 +159,8 @@ def test_novel() -> None:
     )
     offsets = [Variation(name=f"{ms:+} ms", extra_rtt_ms=ms) for ms in (-3.0, 0.5, 3.0)]
     observed: dict[tuple[str, str], list[Sample]] = {}
-    for one in collect(novel, variations=offsets, seeds=[21]):
-        observed.setdefault((one.cca, one.variation.name), []).append(one)
+    for sample in collect(novel, variations=offsets, seeds=[21]):
+        observed.setdefault((sample.cca, sample.variation.name), []).append(sample)
     servers = []
     for (cca, _), samples in sorted(observed.items()):
         traces = [(sample.setting, sample.trace) for sample in samples]
@@ -171,8 +171,8 @@ def test_novel() -> None:
                 group="all",
                 label=verdict.label,
                 traces=tuple(
-                    ObservedTrace(setting=setting, points=points, label=one.label)
-                    for (setting, points), one in zip(traces, verdict.traces, strict=True)
+                    ObservedTrace(setting=setting, points=points, label=trace.label)
+                    for (setting, points), trace in zip(traces, verdict.traces, strict=True)
                 ),
             )
         )
@@ -187,7 +187,8 @@ def test_novel() -> None:
 def test_bridged() -> None:
     """A CUBIC server whose application pauses twice is recognised with its pauses bridged.
 
-    After a pause Linux restarts with slow start, so that the trace differs from one without.
+    After a pause Linux restarts with slow start, so that the trace differs from
+    the trace of a server without pauses.
     """
     training_set = TrainingSet.load(PACKAGED)
     for setting in SETTINGS:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ccbench.classify.web.download import Recorder
     from ccbench.classify.web.folder import ServerFolder
     from ccbench.classify.web.manners import Manners
-    from ccbench.emulate.realtime.recording import Recording
+    from ccbench.emulate.recording import Recording
 
 __all__ = ["Observation", "ServerVerdict", "classify_server"]
 
@@ -128,9 +128,9 @@ class ServerVerdict:
             "votes": self.votes,
             "error": self.error,
             "kind": self.kind,
-            "megabytes": sum(one.megabytes for one in self.observations),
-            "seconds": sum(one.seconds for one in self.observations),
-            "traces": [one.to_dict() for one in self.observations],
+            "megabytes": sum(observation.megabytes for observation in self.observations),
+            "seconds": sum(observation.seconds for observation in self.observations),
+            "traces": [observation.to_dict() for observation in self.observations],
         }
 
 
@@ -255,11 +255,17 @@ def _judged(
     target: Target, site: Site, observations: Sequence[Observation], training_set: TrainingSet
 ) -> ServerVerdict:
     row = ServerVerdict(target=target, site=site, observations=tuple(observations))
-    traces = [(one.setting, one.trace) for one in observations if one.trace is not None]
+    traces = [
+        (observation.setting, observation.trace)
+        for observation in observations
+        if observation.trace is not None
+    ]
     if not traces:
         first = observations[0]
         return replace(row, error=first.error, kind=first.kind)
     verdict = judge(traces, training_set)
     votes = {vote.setting: vote for vote in verdict.traces}
-    judged = tuple(replace(one, verdict=votes.get(one.setting)) for one in observations)
+    judged = tuple(
+        replace(observation, verdict=votes.get(observation.setting)) for observation in observations
+    )
     return replace(row, label=verdict.label, observations=judged)

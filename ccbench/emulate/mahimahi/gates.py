@@ -49,7 +49,7 @@ class Gates:
         folder.mkdir()
         folder.chmod(0o711)
         self._pipes = {}
-        self._known_namespaces = {_namespace("self")}
+        self._seen_namespaces = {_namespace("self")}
         for name in (_REPORT, _GO):
             os.mkfifo(folder / name)
             (folder / name).chmod(0o600)
@@ -134,9 +134,9 @@ class Gates:
         # The content is not trusted, as other programs of the user can write to the pipe.
         words = os.read(pipe, 1 << 10).decode(errors="replace").split()
         is_report = len(words) == 2 and words[0].isdecimal()  # noqa: PLR2004 - process and address
-        if not is_report or _namespace(words[0]) in self._known_namespaces:
+        if not is_report or _namespace(words[0]) in self._seen_namespaces:
             raise RuntimeError("a shell's report is invalid")
-        self._known_namespaces.add(_namespace(words[0]))
+        self._seen_namespaces.add(_namespace(words[0]))
         return int(words[0]), words[1]
 
 

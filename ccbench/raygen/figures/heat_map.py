@@ -201,7 +201,7 @@ class _Prediction:
 def _predict(space: Space, predictor: Predictor, across: GeneAxis, up: GeneAxis) -> _Prediction:
     """Predict the mean and maximum of harm over the other genes in each cell."""
     stream = standard_stream(_SEED, "heat map")
-    others = [space.values(one) for one in space.stratified(stream, _OTHERS)]
+    others = [space.values(chromosome) for chromosome in space.stratified(stream, _OTHERS)]
     cells = list(itertools.product(up.cells(), across.cells()))
     mean, mean_sd, most, most_sd = np.empty((4, len(cells)))
     # Batches balance the number of calls and the size of the covariance matrix.

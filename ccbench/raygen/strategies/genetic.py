@@ -207,21 +207,22 @@ class Genetic(BaseStrategy):
         """Return the fitter of each child and its parent, paired by similarity."""
         by_number = {parent.candidate.number: parent for parent in self._parents}
         population = []
-        for one, other in zip(children[::2], children[1::2], strict=True):
-            first, second = (by_number[number] for number in one.candidate.parents)
-            straight = self._distance(first, one) + self._distance(second, other)
-            crossed = self._distance(first, other) + self._distance(second, one)
+        for first, second in zip(children[::2], children[1::2], strict=True):
+            first_parent, second_parent = (by_number[number] for number in first.candidate.parents)
+            straight = self._distance(first_parent, first) + self._distance(second_parent, second)
+            crossed = self._distance(first_parent, second) + self._distance(second_parent, first)
             if crossed < straight:
-                first, second = second, first
+                first_parent, second_parent = second_parent, first_parent
             population += [
-                max(pair, key=attrgetter("fitness")) for pair in ((one, first), (other, second))
+                max(pair, key=attrgetter("fitness"))
+                for pair in ((first, first_parent), (second, second_parent))
             ]
         return population
 
-    def _distance(self, one: _Individual, other: _Individual) -> float:
+    def _distance(self, first: _Individual, second: _Individual) -> float:
         return math.dist(
-            self.space.coordinates(one.candidate.chromosome),
-            self.space.coordinates(other.candidate.chromosome),
+            self.space.coordinates(first.candidate.chromosome),
+            self.space.coordinates(second.candidate.chromosome),
         )
 
 
@@ -233,13 +234,13 @@ def cross(
     A blended gene of the first child lies a random fraction of the way from the first parent to the
     second, that of the second child the same fraction from the second to the first.
     """
-    one, other = list(first), list(second)
+    first_child, second_child = list(first), list(second)
     for i, gene in enumerate(space.genes):
         if rng.random() < CROSSOVER:
             weight = rng.random()
-            one[i] = gene.blend(first[i], second[i], weight)
-            other[i] = gene.blend(second[i], first[i], weight)
-    return tuple(one), tuple(other)
+            first_child[i] = gene.blend(first[i], second[i], weight)
+            second_child[i] = gene.blend(second[i], first[i], weight)
+    return tuple(first_child), tuple(second_child)
 
 
 def mutate(space: Space, chromosome: Chromosome, *, rng: random.Random) -> Chromosome:

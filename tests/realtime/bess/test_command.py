@@ -21,7 +21,7 @@ import pytest
 from ccbench import Bottleneck
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.bess.engine import BessEngine
-from ccbench.emulate.realtime.recording import Recording
+from ccbench.emulate.recording import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,19 +115,19 @@ def start(
     *,
     forwarding: int = 1,
     before: str = "",
-    **told: str,
+    **variables: str,
 ) -> subprocess.Popen[str]:
     """Record a command on that machine, after an optional preparation."""
-    recording = ["-c", _RECORD, str(folder / "kept"), json.dumps(_LINK), str(_RTT_MS), *command]
+    words = ["-c", _RECORD, str(folder / "recording"), json.dumps(_LINK), str(_RTT_MS), *command]
     script = _MACHINE.format(forwarding=forwarding, before=before)
     machine = ["unshare", "--net", "sh", "-c", script]
     return subprocess.Popen(
-        [*machine, str(folder), sys.executable, sys.executable, *recording],
+        [*machine, str(folder), sys.executable, sys.executable, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**os.environ, "CCBENCH_BESS_DIR": str(bess), **told},
+        env={**os.environ, "CCBENCH_BESS_DIR": str(bess), **variables},
     )
 
 
@@ -186,7 +186,7 @@ def download(
     assert done.returncode == 7, done.stderr
     trip_ms, size, user = done.stdout.split()
     return Download(
-        Recording.load(folder / "kept"), float(trip_ms), int(size), int(user), left_on(folder)
+        Recording.load(folder / "recording"), float(trip_ms), int(size), int(user), left_on(folder)
     )
 
 
@@ -287,7 +287,7 @@ class TestEnd:
         folder.mkdir()
         done = self._end(folder, bess, alone, signal.SIGINT, terminal=True)
         assert done.returncode == 130, done.stderr
-        assert Recording.load(folder / "kept").duration_s < 20
+        assert Recording.load(folder / "recording").duration_s < 20
         assert left_on(folder) == []
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -306,7 +306,7 @@ class TestEnd:
             stdout, _ = process.communicate(timeout=30)
         assert alone.has_ended(own)
         assert (stdout, left_on(folder)) == ("", [])
-        assert not (folder / "kept").exists()
+        assert not (folder / "recording").exists()
         for left in alone.workspaces():  # of a killed run, removed by the next
             subprocess.run(["rm", "-r", left], check=True)
 
@@ -316,20 +316,20 @@ class TestFailure:
         """A missing program is its shell's 127; a command without traffic has no packets."""
         done = run(tmp_path, bess, ["/no-such-program"])
         assert done.returncode == 127
-        assert Recording.load(tmp_path / "kept").summary()["packets"] == 0
+        assert Recording.load(tmp_path / "recording").summary()["packets"] == 0
 
     @pytest.mark.parametrize(
-        ("told", "message"),
+        ("fault", "message"),
         [
             ("refuse=AddTc", "BESS refuses AddTc 'link': the stand-in was told to refuse"),
             ("slow", "link has 5.8"),
             ("forgetful", "packets are missing from the record of departures"),
         ],
     )
-    def test_reason(self, tmp_path: Path, bess: Path, told: str, message: str) -> None:
+    def test_reason(self, tmp_path: Path, bess: Path, fault: str, message: str) -> None:
         """Every fault is an error that names it, and nothing is left."""
         (tmp_path / "file").write_bytes(bytes(100_000))
-        done = run(tmp_path, bess, ["python3", "-c", _DOWNLOAD], STAND_IN=told)
+        done = run(tmp_path, bess, ["python3", "-c", _DOWNLOAD], STAND_IN=fault)
         assert done.returncode == 1
         assert message in done.stderr
         assert left_on(tmp_path) == []

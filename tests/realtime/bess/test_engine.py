@@ -169,7 +169,7 @@ class TestCores:
 
 class TestFailure:
     @pytest.mark.parametrize(
-        ("told", "message"),
+        ("fault", "message"),
         [
             ("refuse=AddTc", "BESS refuses AddTc 'link': the stand-in was told to refuse"),
             ("refuse=CreatePort", "BESS refuses CreatePort 'sender'"),
@@ -182,10 +182,10 @@ class TestFailure:
         ],
     )
     def test_reason(
-        self, bess: Path, alone: Any, monkeypatch: pytest.MonkeyPatch, told: str, message: str
+        self, bess: Path, alone: Any, monkeypatch: pytest.MonkeyPatch, fault: str, message: str
     ) -> None:
         """Every failure is an error with its reason, and no process is left."""
-        monkeypatch.setenv("STAND_IN", told)
+        monkeypatch.setenv("STAND_IN", fault)
         own: set[str] = set()
         with pytest.raises(EngineError, match=message):
             BessEngine(bess).run(SHORT, on_progress=lambda _: own.update(alone.namespaces()))

@@ -38,7 +38,7 @@ class TestPackage:
         assert all(getattr(module, name) is not None for name in module.__all__)
 
     def test_run(self) -> None:
-        """ccbench and ccbench.run export the same class of runs."""
+        """The packages ccbench and ccbench.run export the same class of runs."""
         assert ccbench.Run is Run
 
     def test_strategies(self) -> None:

@@ -55,7 +55,7 @@ class _Claims:
     truth: Sequence[float]
     naive: float
     naive_truth: float
-    found: Sequence[float]
+    seen: Sequence[float]
     fresh: Sequence[Estimate]
 
 
@@ -84,7 +84,7 @@ def _searched(rng: np.random.Generator) -> _Claims:
         truth=[float(truth[n]) for n in claimed],
         naive=naive[luckiest],
         naive_truth=float(truth[luckiest]),
-        found=[evaluations[n].relative for n in claimed],
+        seen=[evaluations[n].relative for n in claimed],
         fresh=[fresh[n] for n in claimed],
     )
 
@@ -109,8 +109,8 @@ class TestWinnersCurse:
 
     def test_further_seeds_take_luck_away(self, searches: list[_Claims]) -> None:
         """The search's own value of its claims is still too large, but less than half as much."""
-        luck = np.mean([np.subtract(item.found, item.truth).mean() for item in searches])
-        naive = np.mean([one.naive - one.naive_truth for one in searches])
+        luck = np.mean([np.subtract(item.seen, item.truth).mean() for item in searches])
+        naive = np.mean([item.naive - item.naive_truth for item in searches])
         assert 0 < luck < naive / 2
 
     def test_further_seeds_find_more_harm(

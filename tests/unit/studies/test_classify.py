@@ -147,10 +147,10 @@ class TestLeftOut:
         assert [UNKNOWN] * 5 == actual.table["label"].tolist()
 
     @pytest.mark.parametrize(
-        ("known", "judged"),
+        ("recognised", "judged"),
         [((), ("agrees", "differs")), (("bic", "cdg", "scalable"), ("agrees", "agrees"))],
     )
-    def test_expected_labels(self, known: tuple[str, ...], judged: tuple[str, str]) -> None:
+    def test_expected_labels(self, recognised: tuple[str, ...], judged: tuple[str, str]) -> None:
         """Twelve CCAs should be unknown, and BIC, CDG and Scalable should have a label."""
         samples = {
             (sample.cca, sample.setting): sample.trace
@@ -158,12 +158,12 @@ class TestLeftOut:
             if (sample.variation.name, sample.seed) == (VARIATIONS[0].name, 1)
         }
         rows = [
-            row(CLEAN, cca, samples["reno", one] if cca in known else flat(500), i)
+            row(CLEAN, cca, samples["reno", setting] if cca in recognised else flat(500), i)
             for cca in CCAS
-            for i, one in enumerate(SETTINGS)
+            for i, setting in enumerate(SETTINGS)
         ]
         twelve, three = conclude("ware-2.11", rows).comparisons[4:6]
-        assert (12, len(known)) == (twelve.value, three.value)
+        assert (12, len(recognised)) == (twelve.value, three.value)
         assert judged == (twelve.verdict, three.verdict)
 
 
@@ -235,10 +235,10 @@ class TestConditions:
         study = get("ware-2.7")
         assert isinstance(study, Study)
         assert study.references is not None
-        known, tested = study.references(quick=False), study.scenarios(quick=False)
-        assert not {sample.seed for sample in known} & {item.seed for item in tested}
+        training, tested = study.references(quick=False), study.scenarios(quick=False)
+        assert not {sample.seed for sample in training} & {item.seed for item in tested}
         settings, variations = len(SETTINGS), sum(map(len, CONDITIONS.values()))
-        assert len(known) == 2 * 15 * settings * len(VARIATIONS)
+        assert len(training) == 2 * 15 * settings * len(VARIATIONS)
         assert len(tested) == 2 * 15 * settings * variations
         clean = {variation.extra_rtt_ms for variation in CONDITIONS[CLEAN]}
         assert not clean & {one.extra_rtt_ms for one in VARIATIONS}

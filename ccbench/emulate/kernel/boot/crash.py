@@ -206,16 +206,16 @@ def source_line(place: Place, build: KernelBuild) -> str:
     try:
         symbols = _output("objdump", "-t", str(file))
         row = rf"^([0-9a-f]+) .{{7}} (\S+)\t([0-9a-f]+) +{re.escape(place.function)}$"
-        found = re.findall(row, symbols, re.MULTILINE)
-        if len(found) > 1:  # static functions of several files; Linux's sizes include padding
-            found = [
+        matches = re.findall(row, symbols, re.MULTILINE)
+        if len(matches) > 1:  # static functions of several files; Linux's sizes include padding
+            matches = [
                 symbol
-                for symbol in found
+                for symbol in matches
                 if place.size - _ALIGNMENT < int(symbol[2], 16) <= place.size
             ]
-        if len(found) != 1:
+        if len(matches) != 1:
             return ""
-        begin, section = int(found[0][0], 16), found[0][1]
+        begin, section = int(matches[0][0], 16), matches[0][1]
         address = begin + place.offset - place.returns
         lines = _output("addr2line", "-i", "-e", str(file), "-j", section, hex(address))
     except (OSError, subprocess.CalledProcessError):

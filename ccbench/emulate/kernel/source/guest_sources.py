@@ -72,10 +72,10 @@ class Sources:
         include each other's headers.
         """
         files = self.files()
-        mine = {target.parts[0] for target in files} - {folder.name for folder in self.own}
+        packaged = {target.parts[0] for target in files} - {folder.name for folder in self.own}
         return {
             name: _digest({t: file for t, file in files.items() if t.parts[0] in {name, HEADERS}})
-            for name in sorted(mine)
+            for name in sorted(packaged)
             if Path(name, "Kbuild") in files
         }
 
