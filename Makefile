@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 
 BIN := .venv/bin
-# How pytest is run, e.g. `make test PYTEST_ARGS="-k droptail"`. One worker more than cores: tests
-# in real time mostly wait.
+# Options of pytest, e.g. `make test PYTEST_ARGS="-k droptail"`. By default one more worker than
+# cores, because real-time tests are mostly idle.
 PYTEST_ARGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
 DEMO_DIR ?= demo-results
 
-# Tests start Python hundreds of times: modules are compiled once.
+# Tests start Python hundreds of times, so bytecode must be cached.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test unit lint docs pages fuzz sanitize soak format clean
 
-help: ## say what can be made
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## install what is missing, build the virtual kernel, search for networks where BBR harms CUBIC
+demo: ## install requirements, build the virtual kernel, search for networks where BBR harms CUBIC
 	@scripts/bootstrap.sh
 	@$(BIN)/ccbench kernel build
-	@rm -rf $(DEMO_DIR) # of another version, perhaps; finished runs are in the user's cache anyway
+	@rm -rf $(DEMO_DIR) # possibly of another version; the user's cache keeps finished runs
 	@$(BIN)/ccbench raygen --alpha bbr --beta cubic --budget 12 --population 8 --duration 30 --seed 1 -o $(DEMO_DIR)
-	@echo 'ccbench is in $(BIN):  . $(BIN)/activate  makes it a command. To go on:'
+	@echo 'To use the command ccbench:  . $(BIN)/activate   Next steps:'
 	@echo '  ccbench run examples/bbr-vs-cubic.toml --plot run.png'
 	@echo '  ccbench harm --alpha bbr --beta cubic --bandwidth 100 --rtt 40 --queue 1bdp'
 
@@ -29,49 +29,49 @@ check: lint ## before each commit: lint, the fast unit tests, TCP on the virtual
 	@$(BIN)/ccbench kernel build
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not slow and not alone" tests/unit ccbench tests/kernel/test_tcp.py
 
-test: lint docs ## everything: ruff, mypy (strict), imports, the site, all tests on the virtual kernel
+test: lint docs ## everything: ruff, mypy (strict), import rules, the site, all tests
 	@scripts/bootstrap.sh dev tests
 	@$(BIN)/ccbench kernel build
 	$(BIN)/pytest $(PYTEST_ARGS)
 
-unit: ## only the tests that need no virtual kernel (minutes)
+unit: ## all tests that need no virtual kernel (minutes)
 	@scripts/bootstrap.sh dev tests
 	$(BIN)/pytest $(PYTEST_ARGS) tests/unit ccbench
 
-lint: ## ruff, mypy and who imports whom
+lint: ## ruff, mypy, import rules
 	@scripts/bootstrap.sh dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-docs: ## the site, in docs/_site
+docs: ## build the site in docs/_site
 	@scripts/bootstrap.sh dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_site
 
-pages: ## the tables of the studies' pages, from docs/studies/results
+pages: ## update the tables of the studies' pages from docs/studies/results
 	@scripts/bootstrap.sh dev
 	$(BIN)/python docs/study_pages.py
 
-fuzz: ## 10,000 damaged files and command lines of each kind (docs/reliability.md; an hour or more)
+fuzz: ## test 10,000 damaged files and command lines of each kind (docs/reliability.md; an hour or more)
 	@scripts/bootstrap.sh dev
 	CCBENCH_EXAMPLES=10000 $(BIN)/pytest $(PYTEST_ARGS) tests/unit/test_broken_input.py tests/unit/test_broken_records.py
 
-sanitize: ## the tests of the compiled cores, under AddressSanitizer and UndefinedBehaviorSanitizer
+sanitize: ## test the compiled cores under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/bootstrap.sh dev
 	scripts/sanitize.sh
 
-soak: ## programs killed 250 times and 2,000 runs in a row (docs/reliability.md; an hour or more)
+soak: ## kill programs 250 times and execute 2,000 consecutive runs (docs/reliability.md; an hour or more)
 	@scripts/bootstrap.sh dev
 	@$(BIN)/ccbench kernel build
 	CCBENCH_KILLS=50 CCBENCH_RUNS=2000 $(BIN)/pytest \
 		tests/kernel/test_kills.py tests/kernel/test_soak.py
 
-format: ## let ruff put the code into its form
+format: ## fix and format the code with ruff
 	@scripts/bootstrap.sh dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean: ## remove what was made here; the virtual kernel and finished runs stay in the user's cache
+clean: ## remove build products; the virtual kernel and finished runs stay in the user's cache
 	rm -rf .venv $(DEMO_DIR) dist build docs/_site docs/api/generated .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
