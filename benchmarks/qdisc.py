@@ -3,18 +3,18 @@
 
     .venv/bin/python benchmarks/qdisc.py
 
-Processor time of whole runs of the virtual kernel, by packet that left the bottleneck: the best of
-several, taken in turns, so that other load affects all queues. Two kinds of
-traffic through a link of 1 Gbit/s:
+The measure is the processor time of a whole run of the virtual kernel, divided by the number of
+packets that left the bottleneck. It is the minimum of several runs; the queues take turns, so that
+other load affects all of them. The link of 1 Gbit/s carries one of two kinds of traffic:
 
 light
-    An application sends half of what the link carries. No packet waits, no queue drops, so that
-    the packets are the same at the same times, and the difference is the queue's code.
+    An application sends at half the link rate. No packet waits and no queue drops: the packets and
+    their times are the same with every queue, so the difference is the code of the queue.
 full
-    The sender has always data. How many packets wait, and what the sender does, depends on the
-    queue, and counts too.
+    The sender always has data. The number of waiting packets and the sender's behaviour depend on
+    the queue, and their cost is included.
 
-All have ABC's sender, whose packets ABC's router marks; CoDel and PIE drop.
+All runs use ABC's sender, whose packets ABC's router marks; CoDel and PIE drop.
 """
 
 from __future__ import annotations

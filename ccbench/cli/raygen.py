@@ -74,7 +74,7 @@ def _strategies() -> Iterable[str]:
     type=click.IntRange(min=1),
     default=60,
     show_default=True,
-    help="Networks in the first generation; a multiple of 4 for the genetic search.",
+    help="Networks in the first generation.",
 )
 @click.option(
     "--strategy",

@@ -48,7 +48,7 @@ class SearchConfig:
         Maximum number of scenarios, at least `population`. The genetic algorithm does not start a
         generation that would exceed it.
     population : int
-        Size of the first generation; a multiple of 4 for the genetic algorithm.
+        Size of the first generation.
     duration_s : float
         Length of each run in seconds.
     seed : int

@@ -81,10 +81,6 @@ def search(  # noqa: PLR0913 - settings of the execution, all by keyword
     **settings
         Fields of a :class:`SearchConfig`, as in ``search(alpha="bbr", beta="cubic", budget=300)``.
 
-    Returns
-    -------
-    SearchResult
-
     Raises
     ------
     InputError

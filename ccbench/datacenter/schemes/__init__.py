@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named schemes, in scheme module for each and its variants.
+"""Named schemes: one module per scheme and its variants.
 
 Each module sets ``SCHEMES``; there is no other list. The command line and the documentation take
 names, summaries and order from the modules.

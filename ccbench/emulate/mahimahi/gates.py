@@ -63,7 +63,7 @@ class Gates:
         return [*(word for shell in shells for word in (*shell, *gate)), *command]
 
     def start(self, shells: Iterable[list[str]], console: Path) -> subprocess.Popen[str]:
-        """Start nested shells as their user, to run until :func:`end`.
+        """Start nested shells as their user, to run until :func:`end`; return the outermost.
 
         Parameters
         ----------
@@ -71,11 +71,6 @@ class Gates:
             Their command lines, outermost first.
         console : Path
             Output file of the shells.
-
-        Returns
-        -------
-        Popen
-            The outermost shell.
         """
         with console.open("wb") as file:
             return subprocess.Popen(

@@ -57,7 +57,8 @@ def run_session(
 ) -> bool:
     """Run a module that calls :func:`ccbench.emulate.realtime.session.main`.
 
-    Ctrl-C interrupts the command, which owns the terminal; its record is still read.
+    Return whether Ctrl-C was pressed. It interrupts the command, which owns the terminal; the
+    command's record is still read.
 
     Parameters
     ----------
@@ -71,11 +72,6 @@ def run_session(
         Program and arguments.
     output : file, optional
         Standard output and error; by default those of this process.
-
-    Returns
-    -------
-    bool
-        Whether there was a Ctrl-C.
     """
     interrupts: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()

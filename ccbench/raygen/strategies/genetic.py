@@ -127,8 +127,8 @@ class Genetic(BaseStrategy):
 
     name = "genetic"
     summary = (
-        "RayGen's own (section 5.4): the fitter half of the population mates in pairs; genes are "
-        "blended, and mutate"
+        "RayGen's own (section 5.4): the fitter half of the population, a multiple of 4, mates in "
+        "pairs; genes are blended, and mutate"
     )
     settings = (
         *FIRST_GENERATION,

@@ -95,7 +95,8 @@ def prune(
 ) -> tuple[CachedKernel, ...]:
     """Remove all trees and builds except those in use and the newest of each release and HZ.
 
-    The kernel of a search or study can be rebuilt from the same source and ccbench.
+    Return the removed kernels. The kernel of a search or study can be rebuilt from the same source
+    and ccbench.
 
     Parameters
     ----------
@@ -103,11 +104,6 @@ def prune(
         Whether to remove nothing.
     report : callable, optional
         Called with a message and 0 before waiting for another build.
-
-    Returns
-    -------
-    tuple of CachedKernel
-        The removed kernels.
 
     Raises
     ------
