@@ -17,7 +17,7 @@ from ccbench.classify.filters import Filters
 from ccbench.classify.relabel import ObservedTrace, Server
 from ccbench.classify.setting import Setting
 from ccbench.classify.web.folder import RESULT
-from ccbench.emulate.realtime.recording import Recording
+from ccbench.emulate.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

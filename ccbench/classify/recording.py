@@ -16,7 +16,7 @@ from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.web.download import check_download
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
-from ccbench.emulate.realtime.recording import Recording as Command
+from ccbench.emulate.recording import Recording as Command
 from ccbench.run.run import Run
 
 if TYPE_CHECKING:

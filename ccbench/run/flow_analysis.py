@@ -19,22 +19,22 @@ from ccbench.run.intervals import NS
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ccbench.run.run import Run
+    from ccbench.run.record import RunRecord
 
 __all__ = ["cca_info", "completion_times", "goodput", "samples", "summary", "throughput"]
 
 
-def throughput(run: Run, interval_s: float) -> pd.DataFrame:
+def throughput(run: RunRecord, interval_s: float) -> pd.DataFrame:
     """Return each flow's throughput over time."""
     return _rates(run, "throughput_bytes", interval_s)
 
 
-def goodput(run: Run, interval_s: float) -> pd.DataFrame:
+def goodput(run: RunRecord, interval_s: float) -> pd.DataFrame:
     """Return each flow's goodput over time."""
     return _rates(run, "delivered_bytes", interval_s)
 
 
-def samples(run: Run, column: str) -> pd.DataFrame:
+def samples(run: RunRecord, column: str) -> pd.DataFrame:
     """Return a column of ``flows`` over time."""
     keys = ("time_ns", "flow")
     validation.one_of("column", column, [str(name) for name in run.flows if name not in keys])
@@ -43,7 +43,7 @@ def samples(run: Run, column: str) -> pd.DataFrame:
     return values.set_axis(intervals.time_index(values.index))
 
 
-def cca_info(run: Run, flow: int) -> pd.DataFrame:
+def cca_info(run: RunRecord, flow: int) -> pd.DataFrame:
     """Return the internal state of a flow's congestion control over time."""
     last = run.scenario.flow_count - 1
     flow = validation.whole("flow", flow, validation.Range(0, last), example=0)
@@ -56,7 +56,7 @@ def cca_info(run: Run, flow: int) -> pd.DataFrame:
     )
 
 
-def summary(run: Run) -> pd.DataFrame:
+def summary(run: RunRecord) -> pd.DataFrame:
     """Return throughput, delay, retransmissions and drops of each flow."""
     table = run.scenario.flow_table()
     by_flow = run.flows.groupby("flow")
@@ -78,7 +78,7 @@ def summary(run: Run) -> pd.DataFrame:
     )
 
 
-def completion_times(run: Run) -> pd.DataFrame:
+def completion_times(run: RunRecord) -> pd.DataFrame:
     """Return the completion time of each flow of a given size."""
     table = run.scenario.flow_table()
     sizes = table["size_bytes"].dropna().astype("int64")
@@ -96,7 +96,7 @@ def completion_times(run: Run) -> pd.DataFrame:
     )
 
 
-def _rates(run: Run, total: str, interval_s: float) -> pd.DataFrame:
+def _rates(run: RunRecord, total: str, interval_s: float) -> pd.DataFrame:
     """Return the rate of a cumulative number of bytes in each whole interval, in Mbit/s."""
     interval_ns = intervals.interval_ns(interval_s)
     intervals.check_multiple(interval_ns, run.scenario)
@@ -107,7 +107,7 @@ def _rates(run: Run, total: str, interval_s: float) -> pd.DataFrame:
     return pd.DataFrame(rates, index=intervals.time_index(ends), columns=flows)
 
 
-def _reached(run: Run, total: str, interval_ns: int) -> npt.NDArray[np.uint64]:
+def _reached(run: RunRecord, total: str, interval_ns: int) -> npt.NDArray[np.uint64]:
     """Return a cumulative number at the end of each whole interval, shape (intervals, flows)."""
     flow_count = run.scenario.flow_count
     count = intervals.duration_ns(run.scenario) // interval_ns

@@ -21,7 +21,7 @@ from ccbench.run.queue_record import EventRecord, SummaryRecord
 
 if TYPE_CHECKING:
     from ccbench.run.queue_record import QueueRecord
-    from ccbench.run.run import Run
+    from ccbench.run.record import RunRecord
 
 __all__ = [
     "carried_bytes",
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-def events(run: Run, bottleneck: int) -> pd.DataFrame:
+def events(run: RunRecord, bottleneck: int) -> pd.DataFrame:
     """Return the rows of ``queue`` that belong to a bottleneck."""
     _check_bottleneck(run, bottleneck)
     if run.scenario.queue_log is not True:
@@ -47,14 +47,14 @@ def events(run: Run, bottleneck: int) -> pd.DataFrame:
     return run.queue[run.queue["bottleneck"] == bottleneck]
 
 
-def occupancy_distribution(run: Run, bottleneck: int) -> pd.Series[float]:
+def occupancy_distribution(run: RunRecord, bottleneck: int) -> pd.Series[float]:
     """Return the share of the time at each queue length."""
     time_ns = _record(run, bottleneck).time_ns_by_packets()
     shares: pd.Series[float] = time_ns / intervals.duration_ns(run.scenario)
     return shares.rename_axis("packets").rename("share")
 
 
-def occupancy(run: Run, interval_s: float, bottleneck: int) -> pd.Series[int]:
+def occupancy(run: RunRecord, interval_s: float, bottleneck: int) -> pd.Series[int]:
     """Return the queue occupancy over time."""
     interval_ns = intervals.interval_ns(interval_s)
     grid = np.arange(intervals.duration_ns(run.scenario) // interval_ns + 1) * interval_ns
@@ -65,7 +65,7 @@ def occupancy(run: Run, interval_s: float, bottleneck: int) -> pd.Series[int]:
     return pd.Series(backlog, index=intervals.time_index(grid), name="occupancy_packets")
 
 
-def carried_bytes(run: Run, bottleneck: int) -> int:
+def carried_bytes(run: RunRecord, bottleneck: int) -> int:
     """Return the IP bytes that a link carried over the whole run."""
     _check_bottleneck(run, bottleneck)
     table = run.scenario.flow_table()
@@ -78,21 +78,21 @@ def carried_bytes(run: Run, bottleneck: int) -> int:
     return int(reached.reindex(leaves_here, fill_value=0).sum())
 
 
-def utilisation(run: Run, bottleneck: int) -> float:
+def utilisation(run: RunRecord, bottleneck: int) -> float:
     """Return the utilisation of a link over the whole run."""
     carried = carried_bytes(run, bottleneck)
     capacity = run.scenario.bottlenecks[bottleneck].capacity_bytes(run.scenario.duration_s)
     return carried / capacity if capacity else math.nan
 
 
-def queueing_delay_ms(run: Run, bottleneck: int) -> float:
+def queueing_delay_ms(run: RunRecord, bottleneck: int) -> float:
     """Return the mean waiting time of a packet in a queue, by Little's law."""
     record = _record(run, bottleneck)
     left = record.carried_packets()
     return record.waited_ns() / left / 1e6 if left else math.nan
 
 
-def summary(run: Run) -> pd.DataFrame:
+def summary(run: RunRecord) -> pd.DataFrame:
     """Return rate, queue, utilisation and delay of each bottleneck."""
     links = run.scenario.bottlenecks
     is_recorded = bool(run.scenario.queue_log)
@@ -110,7 +110,7 @@ def summary(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows, index=pd.RangeIndex(len(links), name="bottleneck"))
 
 
-def _record(run: Run, bottleneck: int) -> QueueRecord:
+def _record(run: RunRecord, bottleneck: int) -> QueueRecord:
     """Return the record of a queue, in the form that the run has."""
     if run.queue_summary is None:
         return EventRecord(events(run, bottleneck), intervals.duration_ns(run.scenario))
@@ -118,18 +118,18 @@ def _record(run: Run, bottleneck: int) -> QueueRecord:
     return SummaryRecord(run.queue_summary, bottleneck)
 
 
-def _utilisation_or_nan(run: Run, bottleneck: int) -> float:
+def _utilisation_or_nan(run: RunRecord, bottleneck: int) -> float:
     try:
         return utilisation(run, bottleneck)
     except InputError:  # requires a queue log
         return math.nan
 
 
-def _mean_occupancy(run: Run, bottleneck: int) -> float:
+def _mean_occupancy(run: RunRecord, bottleneck: int) -> float:
     shares = occupancy_distribution(run, bottleneck)
     return float((shares * shares.index).sum())
 
 
-def _check_bottleneck(run: Run, bottleneck: int) -> None:
+def _check_bottleneck(run: RunRecord, bottleneck: int) -> None:
     last = len(run.scenario.bottlenecks) - 1
     validation.whole("bottleneck", bottleneck, validation.Range(0, last), example=0)

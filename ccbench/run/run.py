@@ -6,28 +6,19 @@ Every engine returns a :class:`Run`, and every analysis reads one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from ccbench.run import flow_analysis, queue_analysis, run_files, tables
+from ccbench.run import flow_analysis, queue_analysis, run_files
+from ccbench.run.record import RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ccbench.experiment.scenario import Scenario
-    from ccbench.run.queue_summary import QueueSummary
+    import pandas as pd
 
 __all__ = ["Run"]
 
-_NO_BATCHES = tables.empty(tables.BATCH_COLUMNS)
-_NO_MESSAGES = tables.empty(tables.MESSAGE_COLUMNS)
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Run:
+class Run(RunRecord):
     """The record of one run of a scenario, with its analysis as methods.
 
     The tables' types are in :mod:`ccbench.run.tables`.
@@ -96,30 +87,6 @@ class Run:
     >>> drops = run.queue[run.queue["event"] == "drop"]  # doctest: +SKIP
     >>> drops["flow"].value_counts()  # doctest: +SKIP
     """
-
-    scenario: Scenario
-    queue: pd.DataFrame = field(repr=False)
-    flows: pd.DataFrame = field(repr=False)
-    completions: pd.DataFrame = field(repr=False)
-    provenance: Mapping[str, Any]
-    batches: pd.DataFrame = field(default_factory=lambda: _NO_BATCHES, repr=False)
-    messages: pd.DataFrame = field(default_factory=lambda: _NO_MESSAGES, repr=False)
-    queue_summary: QueueSummary | None = None
-
-    def __post_init__(self) -> None:
-        for name, columns in tables.RUN_TABLES.items():
-            optional = tables.CCA_COLUMNS if name == "flows" else None
-            table = tables.normalised(name, getattr(self, name), columns, optional)
-            object.__setattr__(self, name, table)
-        completions = self.completions
-        if len(completions) != self.scenario.flow_count:
-            message = f"completions has {len(completions)} rows, not {self.scenario.flow_count}"
-            raise ValueError(message)
-        numbered = completions.set_axis(pd.RangeIndex(len(completions), name="flow"))
-        object.__setattr__(self, "completions", numbered)
-        if (self.queue_summary is None) == (self.scenario.queue_log == "summary"):
-            message = f"queue_summary does not belong to queue_log = {self.scenario.queue_log!r}"
-            raise ValueError(message)
 
     def __repr__(self) -> str:
         """Return the scenario and the engine in one line, without the tables."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ccbench.base import durable, result_folders
 from ccbench.base.errors import DamagedRun
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ccbench.run.run import Run
+    from ccbench.run.record import RunRecord
 
 __all__ = ["FORMAT", "check_folder", "digest", "load", "save"]
+
+_Record = TypeVar("_Record", bound="RunRecord")
 
 #: Version of the folder's format.
 FORMAT = 1
@@ -41,7 +43,7 @@ _DESCRIPTION = "run.json"
 _FILES = {_DESCRIPTION, *(f"{table}.parquet" for table in _TABLES)}
 
 
-def save(run: Run, folder: Path, *, replace: bool) -> None:
+def save(run: RunRecord, folder: Path, *, replace: bool) -> None:
     """Write a run's folder; see :meth:`ccbench.run.run.Run.save`."""
     from ccbench.run import table_files  # noqa: PLC0415 - pandas; see above
 
@@ -61,7 +63,7 @@ def save(run: Run, folder: Path, *, replace: bool) -> None:
         (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
 
 
-def load(folder: Path, make: Callable[..., Run]) -> Run:
+def load(folder: Path, make: Callable[..., _Record]) -> _Record:
     """Read a run that :func:`save` wrote.
 
     Parameters
@@ -69,7 +71,7 @@ def load(folder: Path, make: Callable[..., Run]) -> Run:
     folder : Path
         The run's folder.
     make : callable
-        Constructor of a run, :class:`ccbench.run.run.Run`.
+        Constructor of a run, such as :class:`ccbench.run.run.Run`.
 
     Raises
     ------
@@ -93,7 +95,7 @@ def load(folder: Path, make: Callable[..., Run]) -> Run:
         raise DamagedRun(message) from error
 
 
-def digest(run: Run) -> str:
+def digest(run: RunRecord) -> str:
     """Return the SHA-256 of all tables; see :meth:`ccbench.run.run.Run.digest`."""
     import pandas as pd  # noqa: PLC0415 - see above
 
@@ -119,7 +121,7 @@ def check_folder(folder: Path) -> None:
     result_folders.check_replaceable(folder, "run", _FILES)
 
 
-def _tables(run: Run) -> dict[str, pd.DataFrame]:
+def _tables(run: RunRecord) -> dict[str, pd.DataFrame]:
     """Return the tables of a run by file name."""
     tables: dict[str, pd.DataFrame] = {name: getattr(run, name) for name in _ALWAYS}
     tables |= {name: table for name in _IF_ANY if not (table := getattr(run, name)).empty}

@@ -31,7 +31,7 @@ from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import Simulation, simulate
 from ccbench.datacenter.topology import clos
 from ccbench.datacenter.workload import Workload
-from ccbench.emulate.realtime.recording import Recording
+from ccbench.emulate.recording import Recording
 from ccbench.experiment import arrivals
 from ccbench.experiment.scenario import Scenario
 from ccbench.harm.circumstances import load_networks, load_workloads

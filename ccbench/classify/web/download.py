@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.site import Site
     from ccbench.emulate.engine import LinkEngine
-    from ccbench.emulate.realtime.recording import Recording
+    from ccbench.emulate.recording import Recording
 
     #: Type of ``record`` of a :class:`ccbench.emulate.engine.LinkEngine`.
     Recorder = Callable[..., Recording]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base import durable, validation
 from ccbench.base.sealed import sealed, unsealed
-from ccbench.emulate.realtime.recording import Recording
+from ccbench.emulate.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

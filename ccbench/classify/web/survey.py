@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ccbench.classify.web.server import ServerVerdict
     from ccbench.classify.web.target import Target
     from ccbench.emulate.engine import Engine, LinkEngine
-    from ccbench.emulate.realtime.recording import Recording
+    from ccbench.emulate.recording import Recording
     from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["FIGURE", "Survey"]

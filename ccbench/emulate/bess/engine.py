@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from ccbench.emulate.realtime.recording import Recording
+    from ccbench.emulate.recording import Recording
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run

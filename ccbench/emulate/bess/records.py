@@ -16,8 +16,8 @@ from ccbench.emulate.bess.account import Account
 from ccbench.emulate.bess.files import ACCOUNT
 from ccbench.emulate.bess.pipeline import FRAME_BYTES, limit_bps
 from ccbench.emulate.realtime import files, packet_record
-from ccbench.emulate.realtime.recording import Recording
 from ccbench.emulate.realtime.records import lateness, to_run, with_losses
+from ccbench.emulate.recording import Recording
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.run.tables import QUEUE_COLUMNS, normalised
 

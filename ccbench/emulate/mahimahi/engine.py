@@ -17,7 +17,7 @@ from ccbench.emulate.mahimahi.shells import ANSWERS, DIRECTIONS, check_path, she
 from ccbench.emulate.realtime.engine import RealTimeEngine
 from ccbench.emulate.realtime.host import forwarding_check
 from ccbench.emulate.realtime.namespaces import HERE
-from ccbench.emulate.realtime.recording import Recording
+from ccbench.emulate.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

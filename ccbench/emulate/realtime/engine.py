@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ccbench.emulate.engine import Check, Progress
-    from ccbench.emulate.realtime.recording import Recording
+    from ccbench.emulate.recording import Recording
     from ccbench.emulate.resources import Needs
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.scenario import Scenario

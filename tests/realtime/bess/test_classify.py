@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench.classify.setting import SETTINGS
-from ccbench.emulate.realtime.recording import Recording
+from ccbench.emulate.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable

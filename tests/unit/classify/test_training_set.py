@@ -19,7 +19,7 @@ from ccbench.classify.training import Sample, Variation
 from ccbench.classify.training_set import PACKAGED, TrainingSet, train
 from ccbench.classify.verdict import judge
 from ccbench.cli.main import program
-from ccbench.emulate.realtime.recording import Recording
+from ccbench.emulate.recording import Recording
 from ccbench.run import tables
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from ccbench.classify.web import target
-from ccbench.emulate.realtime.recording import Recording
+from ccbench.emulate.recording import Recording
 from ccbench.run import tables
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tests.unit.classify.web.conftest import download, serving
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ccbench.emulate.realtime.recording import Recording
+    from ccbench.emulate.recording import Recording
 
 
 class TestCommand:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.emulate import Check
-    from ccbench.emulate.realtime.recording import Recording
+    from ccbench.emulate.recording import Recording
     from ccbench.experiment.bottleneck import Bottleneck
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data of a run: its scenario, its tables and its provenance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ccbench.run import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.queue_summary import QueueSummary
+
+__all__ = ["RunRecord"]
+
+_NO_BATCHES = tables.empty(tables.BATCH_COLUMNS)
+_NO_MESSAGES = tables.empty(tables.MESSAGE_COLUMNS)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunRecord:
+    """The data of a :class:`~ccbench.run.run.Run`, which describes the attributes."""
+
+    scenario: Scenario
+    queue: pd.DataFrame = field(repr=False)
+    flows: pd.DataFrame = field(repr=False)
+    completions: pd.DataFrame = field(repr=False)
+    provenance: Mapping[str, Any]
+    batches: pd.DataFrame = field(default_factory=lambda: _NO_BATCHES, repr=False)
+    messages: pd.DataFrame = field(default_factory=lambda: _NO_MESSAGES, repr=False)
+    queue_summary: QueueSummary | None = None
+
+    def __post_init__(self) -> None:
+        for name, columns in tables.RUN_TABLES.items():
+            optional = tables.CCA_COLUMNS if name == "flows" else None
+            table = tables.normalised(name, getattr(self, name), columns, optional)
+            object.__setattr__(self, name, table)
+        completions = self.completions
+        if len(completions) != self.scenario.flow_count:
+            message = f"completions has {len(completions)} rows, not {self.scenario.flow_count}"
+            raise ValueError(message)
+        numbered = completions.set_axis(pd.RangeIndex(len(completions), name="flow"))
+        object.__setattr__(self, "completions", numbered)
+        if (self.queue_summary is None) == (self.scenario.queue_log == "summary"):
+            message = f"queue_summary does not belong to queue_log = {self.scenario.queue_log!r}"
+            raise ValueError(message)
