@@ -11,6 +11,7 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Scenario, Trace
 from ccbench.base.errors import InputError
+from ccbench.experiment import qdiscs
 from ccbench.experiment.noise import Noise
 from ccbench.run.packets import delivered
 from tests.kernel.conftest import dumbbell, events, run
@@ -19,22 +20,12 @@ pytestmark = pytest.mark.kernel
 
 MIXED = (Flow(cca="bbr"), Flow(cca="cubic"), Flow(kind="cbr", rate_mbps=1))
 
-QDISCS = (
-    "droptail",
-    "bfifo",
-    "pfifo_head_drop",
-    "sfq",
-    "codel",
-    "pie",
-    "fq",
-    "fq_codel",
-    "fq_pie",
-    "cake",
-    "hhf",
-    "red",
-    "choke",
-    "sfb",
-)
+#: All qdiscs except tbf, whose rate has no default; tests/kernel/test_qdiscs.py tests it.
+QDISCS = [
+    name
+    for name, qdisc in qdiscs.QDISCS.items()
+    if not any(option.is_required for option in qdisc.options.values())
+]
 
 
 class TestConservation:

@@ -101,8 +101,16 @@ STRUCTURES: dict[str, dict[str, float]] = {
     },
 }
 
+#: Qdiscs whose options do not come back as they were set, and which have tests of their effect.
+TRANSFORMED = {"tbf"}
+
 
 class TestQdiscs:
+    def test_all(self) -> None:
+        """Every qdisc with options is in one of the tables above."""
+        with_options = [name for name, qdisc in qdiscs.QDISCS.items() if qdisc.options]
+        assert with_options == sorted([*OPTIONS, *STRUCTURES, *TRANSFORMED])
+
     @pytest.mark.parametrize("qdisc", OPTIONS)
     def test_every_option(
         self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, qdisc: str

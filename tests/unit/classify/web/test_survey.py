@@ -16,6 +16,7 @@ from ccbench.classify.web.folder import ServerFolder
 from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.survey import FIGURE, Survey
 from ccbench.classify.web.target import Target
+from ccbench.emulate.registry import ENGINES
 from tests.unit.classify.web.conftest import download, serving
 from tests.unit.conftest import ArithmeticEngine
 
@@ -259,6 +260,7 @@ class TestSurvey:
     def test_no_links(self, tmp_path: Path) -> None:
         """An engine without links to servers is refused with the list of those with links."""
         survey = Survey(targets=[Target.named("example.com")])
-        with pytest.raises(InputError, match=r"engine is 'kernel'; .*: bess, mahimahi: choose"):
+        links = ", ".join(info.name for info in ENGINES.values() if info.has_links)
+        with pytest.raises(InputError, match=rf"engine is 'kernel'; .*: {links}: choose"):
             next(survey.run(tmp_path, engine="kernel"))
         assert list(tmp_path.iterdir()) == []
