@@ -3,7 +3,8 @@
 
 A module sets ``STRATEGY`` to a class derived from
 :class:`~ccbench.raygen.strategy.BaseStrategy`, whose attributes ``name`` (that of the module),
-`summary` and `settings` describe it. There is no other list of strategies.
+`summary` and `settings` describe it. Searches, options, help and documentation read this package;
+:mod:`ccbench.raygen` exports the classes for use in Python.
 """
 
 from __future__ import annotations
