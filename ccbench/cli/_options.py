@@ -29,6 +29,7 @@ __all__ = [
     "alpha_option",
     "bandwidth_option",
     "beta_option",
+    "cca_names",
     "check_ccas",
     "check_folder_of",
     "completes",
@@ -105,7 +106,8 @@ def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
     return complete
 
 
-def _ccas() -> Iterable[str]:
+def cca_names() -> Iterable[str]:
+    """Return the congestion controls of the virtual kernel."""
     from ccbench.emulate.kernel.source.build import ready
 
     kernel = ready()
@@ -388,7 +390,7 @@ alpha_option = click.option(
     type=cca,
     required=True,
     metavar="CCA",
-    shell_complete=completes(_ccas),
+    shell_complete=completes(cca_names),
     help="The new CCA.",
 )
 beta_option = click.option(
@@ -396,7 +398,7 @@ beta_option = click.option(
     type=cca,
     required=True,
     metavar="CCA",
-    shell_complete=completes(_ccas),
+    shell_complete=completes(cca_names),
     help="The deployed CCA, which may be harmed.",
 )
 bandwidth_option = click.option(

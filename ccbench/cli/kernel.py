@@ -6,13 +6,13 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import completes, json_option, qdisc_names
+from ccbench.cli._options import cca_names, completes, json_option, qdisc_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,14 +69,26 @@ def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
     shell_complete=completes(qdisc_names),
     help="Describe this queueing discipline and its options instead.",
 )
+@click.option(
+    "--cca",
+    metavar="NAME",
+    shell_complete=completes(cca_names),
+    help="Describe this congestion control instead: needs, state, module parameters.",
+)
 @json_option
-def info(*, qdisc: str | None, as_json: bool) -> None:
+def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
     """Show the current build: version, HZ, CCAs, queueing disciplines, modules."""
+    from ccbench.emulate.kernel.engine import KernelEngine
     from ccbench.emulate.kernel.source.build import installed
 
     build = installed()
+    if qdisc is not None and cca is not None:
+        raise click.UsageError("--qdisc and --cca are given; give one of them")
     if qdisc is not None:
         _print_qdisc(build.queue(qdisc), as_json=as_json)
+    elif cca is not None:
+        KernelEngine(build).check_cca(cca, "--cca")
+        _print_cca(build, cca, as_json=as_json)
     elif as_json:
         print_json(
             {
@@ -189,6 +201,32 @@ def _print_qdisc(qdisc: Qdisc, *, as_json: bool) -> None:
             ],
             words=5,
         )
+
+
+def _print_cca(build: KernelBuild, name: str, *, as_json: bool) -> None:
+    from ccbench.emulate.kernel.boot.parameters import module_parameters
+
+    cca = build.cca(name)
+    described: dict[str, Any] = {
+        "name": name,
+        "summary": cca.summary,
+        "needs_receiver": cca.needs_receiver,
+        "qdisc_option": cca.qdisc_option,
+        "state": [field.name for field in cca.info],
+        "module_parameters": module_parameters(f"tcp_{name}", build),
+    }
+    if as_json:
+        print_json(described)
+        return
+    words = {
+        "name": name,
+        "summary": cca.summary,
+        "receiver": "takes part, with its own feedback of marks" if cca.needs_receiver else "any",
+        "bottlenecks": "{} with {} = {}".format(*cca.qdisc_option) if cca.qdisc_option else "",
+        "state": ", ".join(described["state"]),
+        "module parameters": ", ".join(described["module_parameters"]),
+    }
+    print_pairs({key: value for key, value in words.items() if value}, words=True)
 
 
 def _default(value: object) -> str:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
 import ccbench
 from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.cli.main import program as cli
 from ccbench.emulate.kernel.source.build import installed
 from tests.kernel.conftest import dumbbell
 
@@ -177,6 +179,20 @@ class TestKernel:
             engine.check(replace(dumbbell(), bottlenecks=(bottleneck,)))
         assert "droptail" in document["qdiscs"]
         assert ", ".join(document["ccas"]) in program("kernel", "info")
+
+    def test_info_of_a_cca(self, program: Callable[..., str]) -> None:
+        """A congestion control is described by its needs, its state and its module's parameters."""
+        described = json.loads(program("kernel", "info", "--cca", "abc_ns", "--json"))
+        assert described["needs_receiver"]
+        assert described["qdisc_option"] == ["abc", "encoding", "full"]
+        assert "w_abc" in described["state"]
+        assert "tolerance" in program("kernel", "info", "--cca", "rapid")
+
+    def test_info_of_two(self) -> None:
+        """A qdisc and a congestion control cannot be described at once."""
+        done = CliRunner().invoke(cli, ["kernel", "info", "--cca", "bbr", "--qdisc", "pie"])
+        assert done.exit_code == 2
+        assert "--qdisc and --cca are given; give one of them" in done.stderr
 
     def test_build(self, program: Callable[..., str]) -> None:
         """An existing build is not repeated."""

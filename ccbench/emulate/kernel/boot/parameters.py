@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["check", "command_line", "module_options"]
+__all__ = ["check", "command_line", "module_options", "module_parameters"]
 
 #: NimbusCC's sysctls of pulse frequencies with their defaults, their valid values, and the distance
 #: from a frequency at which its peak is compared (kernel_modules/tcp_nimbus/settings.c, dft.h).
@@ -79,14 +79,14 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
     _check_nimbus(scenario)
     for full_name, _ in scenario.module_parameters:
         module, _, name = full_name.partition(".")
-        parameters = _parameters(module, kernel)
+        parameters = module_parameters(module, kernel)
         if name in parameters:
             continue
         field = f"module_parameters.{full_name}"
         if parameters:
             names, hint = ", ".join(parameters), validation.choice_hint(name, parameters)
             raise InputError(f"{field}: the parameters of the module {module} are {names}: {hint}")
-        modules = [module for module in _modules(kernel) if _parameters(module, kernel)]
+        modules = [module for module in _modules(kernel) if module_parameters(module, kernel)]
         names, hint = ", ".join(modules), validation.choice_hint(module, modules)
         message = f"{field}: the virtual kernel's modules with parameters are {names}: {hint}"
         raise InputError(message)
@@ -124,7 +124,7 @@ def _modules(kernel: KernelBuild) -> list[str]:
     return sorted({*loadable, *ccas, *(f"sch_{qdisc}" for qdisc in kernel.qdiscs)})
 
 
-def _parameters(module: str, kernel: KernelBuild) -> list[str]:
+def module_parameters(module: str, kernel: KernelBuild) -> list[str]:
     """Return the names of a module's parameters, sorted; none if there is no such module."""
     if module not in _modules(kernel):
         return []
