@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backpressure flow control on v1model, the architecture of BMv2's simple_switch.
 //
-//   ingress: choose a queue, count the packet in, pause the upstream queue     (assign, backpressure)
-//   queues:  by standard_metadata.priority, with --priority-queues 8; or the driver's     (pause_queue)
-//   egress:  count the queue's bytes down, name the queue, copy the header                   (egress)
-//   ingress: the recirculated header counts the packet out, and resumes                     (ingress)
+//   ingress: choose a queue, count the packet, pause the upstream queue     (assign, backpressure)
+//   queues:  by standard_metadata.priority (--priority-queues 8), or the driver's    (pause_queue)
+//   egress:  decrease the queue's length, write the queue to the packet, clone the header (egress)
+//   ingress: uncount the packet of a recirculated header, resume the upstream queue      (ingress)
 //
-// What a switch can be set to, and in which order it decides, is in ccbench/datacenter/switch.py.
+// ccbench/datacenter/switch.py documents the settings of a switch and the order of its decisions.
 
 #define V1MODEL_VERSION 20200408
 
@@ -51,7 +51,7 @@ parser Parse(packet_in packet, out switch_headers_t hdr, inout metadata_t meta,
     }
 }
 
-// No header that a switch changes has a checksum.
+// The headers modified by a switch have no checksums.
 control Verify(inout switch_headers_t hdr, inout metadata_t meta) {
     apply {}
 }

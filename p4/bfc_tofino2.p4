@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backpressure flow control on Tofino 2 (T2NA), after section 3.4 of the thesis.
 //
-//   ghost:   notes the length of every queue, as the traffic manager reports it            (queues)
-//   ingress: chooses a queue, counts the packet in, mirrors a pause upstream   (flow_table, backpressure)
-//   egress:  names the queue, mirrors the header back to the ingress pipe it came from        (egress)
-//   ingress: the recirculated header counts the packet out and becomes the resume            (ingress)
+//   ghost:   store the length of every queue, as reported by the traffic manager          (queues)
+//   ingress: choose a queue, count the packet, mirror a pause upstream  (flow_table, backpressure)
+//   egress:  write the queue to the packet, mirror the header to its ingress pipe         (egress)
+//   ingress: uncount the packet of a recirculated header, which becomes the resume       (ingress)
 //
-// The wire format and what is done to headers are those of bfc.p4. What differs: pauses stop a queue
-// in the data plane (pause_queue); lengths are the traffic manager's, in cells; the flow table is one
-// for each pipe; queues are searched from a start for each pipe; instead of a bitmap, the packet
-// generator refreshes one queue at a time, with a pause or a resume.
+// The packet formats and their processing are those of bfc.p4, with five differences: pauses stop a
+// queue in the data plane (pause_queue); queue lengths come from the traffic manager, in cells;
+// each pipe has its own flow table; each pipe starts the search for empty queues at its own queue;
+// and the packet generator refreshes one queue at a time, with a pause or resume, not a bitmap.
 
 #include <core.p4>
 #include <t2na.p4>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on the wire, and what the two architectures share of it.
+// Packet formats and constants of both architectures.
 
 #ifndef BFC_HEADERS_P4
 #define BFC_HEADERS_P4
@@ -7,20 +7,20 @@
 typedef bit<48> mac_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
-const bit<16> ETHERTYPE_BFC = 0x88B5; // set aside for local experiments by IEEE 802
+const bit<16> ETHERTYPE_BFC = 0x88B5; // reserved by IEEE 802 for local experiments
 
-// Where pauses and resumes go: the address of MAC control frames, which no bridge forwards.
+// Destination of pauses and resumes: the address of MAC control frames, not forwarded by bridges.
 const mac_t NEIGHBOUR_MAC = 0x0180C2000001;
 
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// The kinds of packets with a BFC header.
-const bit<4> BFC_DATA = 0;    // queue: the one it left at the upstream neighbour (upstreamQ)
-const bit<4> BFC_PAUSE = 1;   // queue: the one to pause
-const bit<4> BFC_RESUME = 2;  // queue: the one to resume
-const bit<4> BFC_BITMAP = 3;  // a bfc_bitmap_t follows: pause these, resume the others
-const bit<4> BFC_REFRESH = 4; // from the driver of v1model: send a bitmap out of port
+// Kinds of packets with a BFC header, and the meaning of the header's queue or port.
+const bit<4> BFC_DATA = 0;    // queue: the packet's queue at the upstream neighbour (upstreamQ)
+const bit<4> BFC_PAUSE = 1;   // queue: the queue to pause
+const bit<4> BFC_RESUME = 2;  // queue: the queue to resume
+const bit<4> BFC_BITMAP = 3;  // a bfc_bitmap_t with the queues to pause follows; resume all others
+const bit<4> BFC_REFRESH = 4; // from the driver of v1model: send a bitmap on port
 
 const bit<8> NO_QUEUE = 0xFF;
 
@@ -30,14 +30,14 @@ header ethernet_t {
     bit<16> type;
 }
 
-// Between Ethernet and IP, and alone in pauses and resumes.
+// BFC header, between Ethernet and IP. Pauses and resumes end with it.
 header bfc_t {
     bit<3> version;
-    bit<1> incast; // the sender has labelled the packet as part of an incast
+    bit<1> incast; // the sender labelled the packet as part of an incast
     bit<4> kind;
     bit<8> queue;
-    bit<16> port; // to and from the driver: which port it is about
-    bit<16> next_type; // the EtherType of what follows
+    bit<16> port; // port that the message concerns, to and from the driver
+    bit<16> next_type; // EtherType of the next header
 }
 
 header bfc_bitmap_t {
@@ -60,7 +60,7 @@ header ipv4_t {
     bit<32> destination;
 }
 
-// The ports, which TCP and UDP have in the same place.
+// Ports of TCP and UDP, which have the same position in both.
 header l4_ports_t {
     bit<16> source;
     bit<16> destination;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From Ethernet on. Each architecture calls it after what it has in front.
+// Parser of packets from the Ethernet header on. Each architecture first parses its own headers.
 
 #ifndef BFC_PARSER_P4
 #define BFC_PARSER_P4
@@ -30,8 +30,8 @@ parser WireParser(packet_in packet, out headers_t hdr) {
 
     state ipv4 {
         packet.extract(hdr.ipv4);
-        // The first fragment of a datagram has ports, the others do not. The ports of none are
-        // read, so that all of them join one queue. After IP options the ports are elsewhere.
+        // Only the first fragment of a datagram has ports. Ports of fragments are ignored, so that
+        // all fragments join one queue. Ports after IP options are not parsed, either.
         transition select(hdr.ipv4.header_words, hdr.ipv4.more_fragments,
                           hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (5, 0, 0, PROTOCOL_TCP): l4;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making packets for the neighbours.
+// Packets to neighbours.
 
 #ifndef BFC_WIRE_P4
 #define BFC_WIRE_P4
 
-// Turns whatever is in `hdr` into a pause or resume of one of the neighbour's queues.
+// Converts any packet to a pause, resume or bitmap for a neighbour.
 control MakeSignal(inout headers_t hdr, in bit<4> kind, in bit<8> queue) {
     apply {
         hdr.ethernet.setValid();
@@ -24,7 +24,7 @@ control MakeSignal(inout headers_t hdr, in bit<4> kind, in bit<8> queue) {
     }
 }
 
-// Lets a data packet say which queue it has left; takes that away for neighbours that do not know it.
+// Writes a data packet's queue to its BFC header. Removes the header for neighbours without BFC.
 control NameQueue(inout headers_t hdr, in bit<8> queue, in bool neighbour_speaks_bfc) {
     apply {
         if (neighbour_speaks_bfc) {

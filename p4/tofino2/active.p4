@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many queues have packets and are not paused (N_active), a byte of the bitmap at a time.
+// Number of non-empty queues that are not paused (N_active), counted per byte of the bitmap.
 
 #ifndef BFC_ACTIVE_P4
 #define BFC_ACTIVE_P4
@@ -10,7 +10,7 @@ control CountActive(inout ingress_metadata_t meta) {
     bit<8> third = 0;
     bit<8> fourth = 0;
 
-    // 256 entries each, filled by the driver: the number of bits of the key.
+    // Number of set bits of the key, in 256 entries filled by the driver.
 #define BITS_OF(NAME, RESULT, HIGH, LOW) \
     action NAME##_bits(bit<8> count) { RESULT = count; } \
     table NAME { \

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pause threshold and the pause counter (section 3.3.3.2).
+// Pause threshold and pause counter (section 3.3.3.2).
 
 #ifndef BFC_BACKPRESSURE_P4
 #define BFC_BACKPRESSURE_P4
 
 Register<bit<16>, pause_index_t>(PAUSE_TABLE) pause_counter;
 
-// Whether the packet's queue is too long. The length is the traffic manager's last report.
+// Determines whether the packet's queue, as last reported by the traffic manager, is above the
+// threshold and whether its pair of ports allows backpressure.
 control Threshold(inout internal_headers_t hdr, inout ingress_metadata_t meta,
                   in PortId_t ingress_port, in PortId_t port) {
     action deny() {
@@ -15,7 +16,7 @@ control Threshold(inout internal_headers_t hdr, inout ingress_metadata_t meta,
     action allow() {
         meta.allowed = 1;
     }
-    // Without the pairs of ports that could close a cycle (appendix D).
+    // Excludes pairs of ports that could close a cycle (appendix D).
     table backpressure_allowed {
         key = {
             ingress_port : exact;
@@ -45,7 +46,7 @@ control Threshold(inout internal_headers_t hdr, inout ingress_metadata_t meta,
         size = 1024;
     }
 
-    Hash<queue_index_t>(HashAlgorithm_t.IDENTITY) place; // two fields one after the other
+    Hash<queue_index_t>(HashAlgorithm_t.IDENTITY) place; // concatenation of two fields
     RegisterAction<cells_t, queue_index_t, bit<1>>(queue_cells) is_longer = {
         void apply(inout cells_t value, out bit<1> longer) {
             longer = 0;

@@ -10,7 +10,7 @@ parser EgressParse(packet_in packet, out internal_headers_t hdr, out egress_meta
     state start {
         packet.extract(intrinsic);
         meta = { 0, 0, 1 };
-        // What goes back to ingress passes as it is.
+        // Packets to be recirculated pass unchanged.
         transition select(packet.lookahead<bit<8>>()) {
             INTERNAL_DEQUEUE : accept;
             default : bridged;
@@ -46,7 +46,7 @@ control BfcEgress(inout internal_headers_t hdr, inout egress_metadata_t meta,
         size = PORTS;
     }
 
-    // To the recirculation port of the pipe that the packet came in by.
+    // Mirror session to the recirculation port of the packet's ingress pipe.
     action back_to(MirrorId_t session) {
         for_deparser.mirror_type = MIRROR;
         for_deparser.mirror_io_select = AS_IT_GOES; // without the bridge

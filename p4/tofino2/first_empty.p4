@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first empty queue of a port. Each pipe starts elsewhere, so that new flows of two pipes do not
-// take the same one (section 3.4): pipe p looks at queues 8p to 30 and then at 0 to 8p - 1.
+// First empty queue of a port. Pipe p searches queues 8p to 30 and then 0 to 8p - 1. The different
+// starts keep new flows of different pipes from choosing the same queue (section 3.4).
 
 #ifndef BFC_FIRST_EMPTY_P4
 #define BFC_FIRST_EMPTY_P4

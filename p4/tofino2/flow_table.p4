@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flow table: three registers, one after the other (section 3.4). A packet that arrives and a
-// recirculated header pass through the same stages; each touches each register once.
+// Flow table: three registers in successive stages (section 3.4). Arriving packets and recirculated
+// headers pass through the same stages and access each register at most once.
 
 #ifndef BFC_FLOW_TABLE_P4
 #define BFC_FLOW_TABLE_P4
@@ -53,7 +53,7 @@ control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
             count_out;
             NoAction;
         }
-        const default_action = NoAction(); // the hardware's rule: what hashes is no default
+        const default_action = NoAction(); // the hardware does not allow hashing in default actions
         const entries = {
             (0, 0) : look();
             (0, 1) : count_in();
@@ -86,9 +86,9 @@ control FlowTable(inout internal_headers_t hdr, inout ingress_metadata_t meta) {
     action keep() {
         hdr.bridge.queue = the_same.execute(hdr.bridge.entry);
     }
-    // A flow takes another queue if no packets of it are here, and none were for the sticky time.
-    // Two parsers of a pipe may hand on their packets in the other order than they stamped them, so
-    // an age may be less than 0: it wraps to NOT_YET and more, and the flow keeps its queue.
+    // A flow gets another queue if it has had no packets in the switch for the sticky time. Packets
+    // of two parsers of a pipe may be reordered after receiving their timestamps. A negative age
+    // wraps to NOT_YET or more, and the flow keeps its queue.
     table queue_of_flow {
         key = {
             meta.is_dequeue : exact;

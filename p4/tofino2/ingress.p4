@@ -66,7 +66,7 @@ control BfcIngress(inout internal_headers_t hdr, inout ingress_metadata_t meta,
         meta.port_index = index;
         meta.session = session;
     }
-    // By where the packet came from: itself, or the one whose header comes back.
+    // Properties of the ingress port of the packet or, for a recirculated header, of its packet.
     table ingress_ports {
         key = {
             hdr.bridge.ingress_port : exact;
@@ -103,7 +103,8 @@ control BfcIngress(inout internal_headers_t hdr, inout ingress_metadata_t meta,
         hdr.bridge.sampled = 0;
     }
     bit<16> chance;
-    // Every packet, until the driver says which of 65536 numbers are not sampled (appendix E).
+    // By default every packet is sampled. The driver sets the unsampled ranges of 65536 random
+    // numbers (appendix E).
     table sampling {
         key = {
             chance : range;
@@ -196,7 +197,7 @@ control BfcIngress(inout internal_headers_t hdr, inout ingress_metadata_t meta,
                     chance = random_sample.get();
                     sampling.apply();
                     if (hdr.wire.bfc.isValid() && hdr.wire.bfc.incast == 1) {
-                        use_entry_of_port(); // one for all labelled flows
+                        use_entry_of_port(); // shared by all labelled flows
                     } else if (hdr.wire.l4.isValid()) {
                         hash_flow();
                     } else if (hdr.wire.ipv4.isValid()) {
@@ -211,7 +212,7 @@ control BfcIngress(inout internal_headers_t hdr, inout ingress_metadata_t meta,
                     if (meta.empty_queue == NO_QUEUE) {
                         meta.empty_queue = (bit<8>)random_queue.get();
                         if (meta.empty_queue == CONTROL_QUEUE) {
-                            meta.empty_queue = 0; // once in 32 times more often than the others
+                            meta.empty_queue = 0; // twice as often as any other queue
                         }
                     }
                 }

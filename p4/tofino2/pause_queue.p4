@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stopping and starting a queue in the data plane: the deparser hands a word to the traffic manager
-// ("advanced flow control"). Its bits, from the highest: 1 for a queue, 2 of the pipe, 4 of the
-// port's group, 3 unused, 7 of the queue in the group, 15 that are 0 to resume. The driver knows
-// the groups and fills the table with the word of each queue, resumed; the lowest bit pauses.
+// Pausing and resuming of queues in the data plane. The deparser passes a word to the traffic
+// manager ("advanced flow control"). Its bits, from the highest: 1 for a queue, 2 for the pipe, 4
+// for the port's group, 3 unused, 7 for the queue in the group, 15 that are 0 to resume. The driver
+// fills the table with the word that resumes each queue; setting the lowest bit makes it a pause.
 
 #ifndef BFC_PAUSE_QUEUE_P4
 #define BFC_PAUSE_QUEUE_P4
@@ -19,7 +19,7 @@ control PauseQueue(inout headers_t hdr, inout ingress_metadata_t meta, in PortId
         for_deparser.adv_flow_ctl = word;
         bit_of_queue = as_bit;
     }
-    // Queues that do not exist, and the one of pauses and resumes, are not in it.
+    // The table contains neither nonexistent queues nor the queue of pauses and resumes.
     table flow_control_word {
         key = {
             port : exact;

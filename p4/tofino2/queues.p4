@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue lengths in the ingress pipeline: the traffic manager reports them to the ghost thread,
-// which runs in the stages of ingress and shares its registers (section 3.4). Of what both touch
-// the compiler makes two: while the ghost writes one, ingress reads the other ("ping-pong").
+// Queue lengths in the ingress pipeline. The traffic manager reports them to the ghost thread,
+// which runs in the stages of ingress and shares its registers (section 3.4). The compiler
+// duplicates shared registers: the ghost writes one copy, ingress reads the other ("ping-pong").
 
 #ifndef BFC_QUEUES_P4
 #define BFC_QUEUES_P4
 
 Register<cells_t, queue_index_t>(QUEUE_TABLE) queue_cells; // length, as reported
 Register<bit<32>, PortId_t>(PORTS) busy_queues; // bit i: queue i of the port has packets
-Register<bit<32>, PortId_t>(PORTS) paused_queues; // bit i: the downstream neighbour has paused it
+Register<bit<32>, PortId_t>(PORTS) paused_queues; // bit i: queue i is paused by its neighbour
 
-// A report names a queue by its number in its pipe; a table knows the port that it belongs to.
+// Stores the traffic manager's reports. A report contains the queue's number within its pipe; tables
+// map it to the port and queue.
 control Ghost(in ghost_intrinsic_metadata_t report) {
     PortId_t port = 0;
     bit<32> bit_of_queue = 0;
-    cells_t cells = 0; // registers read whole words, and in the report it is across two
+    cells_t cells = 0; // a word for register actions: the report's field spans two words
 
     RegisterAction<cells_t, queue_index_t, cells_t>(queue_cells) note_length = {
         void apply(inout cells_t value) {
@@ -46,7 +47,7 @@ control Ghost(in ghost_intrinsic_metadata_t report) {
         size = 8192;
     }
 
-    // A table of its own: ingress reads lengths stages after it has read which queues are busy.
+    // A separate table, because ingress reads lengths some stages after the bitmap of busy queues.
     action has_length(queue_index_t place) {
         note_length.execute(place);
     }

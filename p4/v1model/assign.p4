@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which queue a packet joins (section 3.3.3.1, sticky assignment in 3.3.3.2).
+// Assignment of packets to queues (section 3.3.3.1, sticky assignment in 3.3.3.2).
 
 #ifndef BFC_ASSIGN_P4
 #define BFC_ASSIGN_P4
 
-// The flow table: one register for each of the three values of an entry (section 3.4).
-register<bit<16>, bit<32>>(FLOW_TABLE) flow_size; // packets in the switch that will be recirculated
-register<bit<8>, bit<32>>(FLOW_TABLE) flow_queue; // the queue plus 1; 0 before the first flow
+// Flow table: one register for each of the three fields of an entry (section 3.4).
+register<bit<16>, bit<32>>(FLOW_TABLE) flow_size; // sampled packets in the switch
+register<bit<8>, bit<32>>(FLOW_TABLE) flow_queue; // queue + 1; 0 before the first flow
 register<clock_t, bit<32>>(FLOW_TABLE) flow_touched;
 
-register<bit<8>, bit<32>>(PORTS) next_in_turn; // where the search for an empty queue starts
-register<bit<32>, bit<32>>(1) random_state; // set by the driver to the seed, which is not 0
+register<bit<8>, bit<32>>(PORTS) next_in_turn; // start of the search for an empty queue
+register<bit<32>, bit<32>>(1) random_state; // set by the driver to a non-zero seed
 
-// The next of Marsaglia's 32-bit xorshift numbers (13, 17, 5): unlike random(), it can be repeated.
+// Marsaglia's 32-bit xorshift generator (13, 17, 5), which is reproducible, unlike random().
 control Draw(out bit<32> number) {
     apply {
         random_state.read(number, 0);
@@ -23,7 +23,8 @@ control Draw(out bit<32> number) {
     }
 }
 
-// The first queue in turn among those of which `empty` has the bits. A table finds the bit.
+// Finds the first queue of the bitmap `empty` from `start` on, wrapping around. A table maps the
+// lowest set bit to its number.
 control FirstEmpty(in bit<32> empty, in bit<8> start, out bit<8> queue) {
     bit<32> wanted;
 
@@ -49,7 +50,7 @@ control FirstEmpty(in bit<32> empty, in bit<8> start, out bit<8> queue) {
         }
     }
     apply {
-        wanted = (empty >> start) << start; // those from `start` on
+        wanted = (empty >> start) << start; // queues from `start` on
         if (wanted == 0) {
             wanted = empty;
         }
@@ -58,8 +59,8 @@ control FirstEmpty(in bit<32> empty, in bit<8> start, out bit<8> queue) {
     }
 }
 
-// Finds the flow's entry and queue, and counts the packet in. Only ingress uses the flow table, and
-// BMv2's ingress is one thread: the branches between reads and writes are safe here.
+// Finds the flow's entry and queue and counts a sampled packet. Only ingress uses the flow table,
+// and BMv2's ingress is a single thread, so branches between reads and writes are safe.
 control Assign(in headers_t hdr, inout metadata_t meta, in port_t port, in clock_t now,
                in bit<32> number) {
     IdentifyFlow() identify_flow;
@@ -93,7 +94,7 @@ control Assign(in headers_t hdr, inout metadata_t meta, in port_t port, in clock
         age.apply(now, touched, idle, latest);
         busy_queues.read(busy, (bit<32>)port);
         if (idle > HEADER_LIFETIME && ((busy >> (assigned - 1)) & 1) == 0) {
-            size = 0; // its queue is empty: the headers of the packets that it counts were lost
+            size = 0; // the queue is empty, so the headers of the counted packets were lost
         }
         if (assigned == 0 || (size == 0 && idle > meta.settings.sticky)) {
             bit<8> start;
@@ -124,7 +125,7 @@ control Assign(in headers_t hdr, inout metadata_t meta, in port_t port, in clock
     }
 }
 
-// Counts a packet out that has left.
+// Removes a departed packet from its flow's count.
 control Forget(in bit<32> entry, in clock_t now) {
     Age() age;
     bit<16> size;
@@ -134,7 +135,7 @@ control Forget(in bit<32> entry, in clock_t now) {
 
     apply {
         flow_size.read(size, entry);
-        if (size != 0) { // 0 if the header was given up for lost and comes after all
+        if (size != 0) { // 0 if the header arrives after being considered lost
             flow_size.write(entry, size - 1);
         }
         flow_touched.read(touched, entry);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a packet pauses where it came from, and when that is resumed (section 3.3.3.2).
+// Decisions to pause and resume upstream queues (section 3.3.3.2).
 
 #ifndef BFC_BACKPRESSURE_P4
 #define BFC_BACKPRESSURE_P4
@@ -8,7 +8,7 @@ register<bit<16>, bit<32>>(PAUSE_TABLE) pause_counter; // by ingress port and up
 register<bit<32>, bit<32>>(PORTS) pausing; // bit i: the counter of upstream queue i is not 0
 register<bit<32>, bit<32>>(PORTS) paused; // bit i: the downstream neighbour has paused queue i
 
-// How many queues have packets and are not paused (N_active); up to 8 of them.
+// Counts the non-empty queues that are not paused (N_active), for at most 8 queues.
 control CountActive(in port_t port, in bit<32> busy, out bit<8> active) {
     apply {
         bit<32> held;
@@ -20,7 +20,7 @@ control CountActive(in port_t port, in bit<32> busy, out bit<8> active) {
     }
 }
 
-// Sets carried.counted if the packet is to be counted.
+// Sets carried.counted if the packet must be counted in the pause counter.
 control IsBackpressured(in headers_t hdr, inout metadata_t meta, in port_t ingress_port,
                         in port_t port, in bit<32> queue_length, in bit<32> busy) {
     CountActive() count_active;
@@ -34,7 +34,7 @@ control IsBackpressured(in headers_t hdr, inout metadata_t meta, in port_t ingre
     action allow() {
         allowed = 1;
     }
-    // Without the pairs of ports that could close a cycle (appendix D).
+    // Excludes pairs of ports that could close a cycle (appendix D).
     table backpressure_allowed {
         key = {
             ingress_port : exact;
@@ -51,7 +51,7 @@ control IsBackpressured(in headers_t hdr, inout metadata_t meta, in port_t ingre
     action set_threshold(bit<32> bytes) {
         threshold = bytes;
     }
-    // Th = HRTT * speed / N_active, computed by whoever fills the table.
+    // Th = HRTT * speed / N_active, computed by the driver.
     table pause_threshold {
         key = {
             meta.speed : exact;
@@ -80,7 +80,7 @@ control IsBackpressured(in headers_t hdr, inout metadata_t meta, in port_t ingre
     }
 }
 
-// Counts a packet in; `first` if the upstream queue must now be paused.
+// Increments the pause counter; sets `first` if the upstream queue must be paused.
 control CountPause(in carried_t carried, out bool first) {
     apply {
         bit<32> place = (bit<32>)carried.ingress_port * UPSTREAM_QUEUES
@@ -92,15 +92,15 @@ control CountPause(in carried_t carried, out bool first) {
         pausing.read(bits, (bit<32>)carried.ingress_port);
         first = (bits & as_bit) == 0;
         if (first) {
-            count = 0; // it is not 0 if headers were lost (lost_headers.p4)
+            count = 0; // not yet 0 if headers were lost (lost_headers.p4)
         }
         pause_counter.write(place, count + 1);
         pausing.write((bit<32>)carried.ingress_port, bits | as_bit);
     }
 }
 
-// Counts a packet out; `last` if the upstream queue must now be resumed. A refresh may have resumed
-// it already (lost_headers.p4).
+// Decrements the pause counter; sets `last` if the upstream queue must be resumed. A refresh may
+// have resumed it already (lost_headers.p4).
 control CountResume(in carried_t carried, out bool last) {
     apply {
         bit<32> place = (bit<32>)carried.ingress_port * UPSTREAM_QUEUES

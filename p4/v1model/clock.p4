@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time, and how long ago something was.
+// Time and ages.
 
 #ifndef BFC_CLOCK_P4
 #define BFC_CLOCK_P4
 
-// BMv2's clock cannot be set, so a driver that replays test vectors sets the time in this table.
+// Returns the current time. BMv2's clock cannot be set, so a driver that replays test vectors sets
+// the time in the table.
 control Clock(in clock_t time_of_switch, out clock_t now) {
     action running() {
         now = time_of_switch;
@@ -25,9 +26,9 @@ control Clock(in clock_t time_of_switch, out clock_t now) {
     }
 }
 
-// How long ago `before` was, and the later of the two times. `before` may be after `now`: a header
-// that comes back carries the time at which its packet left, and a packet that arrived earlier may
-// have waited for ingress until then. The difference wraps, and the age is 0.
+// Returns the age of `before` and the later of the two times. If `before` is after `now`, the
+// difference wraps and the age is 0: a recirculated header carries the departure time of its packet,
+// while ingress may process a packet that arrived earlier only after that header.
 control Age(in clock_t now, in clock_t before, out clock_t age, out clock_t later) {
     apply {
         age = now - before;

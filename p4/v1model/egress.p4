@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A packet leaves: it names its queue, and a copy of its header goes back to ingress.
+// Departure of packets: writes the queue to the packet and recirculates a copy of its header.
 
 #ifndef BFC_EGRESS_P4
 #define BFC_EGRESS_P4

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which flow a packet belongs to (section 3.3.3.1).
+// Flow identifiers (section 3.3.3.1).
 
 #ifndef BFC_FLOW_ID_P4
 #define BFC_FLOW_ID_P4
 
-// The flow identifier (FID). What a packet does not have is 0: the ports of fragments and of
-// protocols without ports, and all five fields of a packet that is not IPv4.
+// Flow identifier (FID). Missing fields are 0: the ports of fragments and of protocols without
+// ports, and all five fields of packets other than IPv4.
 struct flow_id_t {
     bit<32> source;
     bit<32> destination;
@@ -14,8 +14,8 @@ struct flow_id_t {
     bit<16> destination_port;
 }
 
-// Reads valid headers only: on BMv2 the fields of an invalid one still hold what an earlier packet
-// had there, so a flow without ports would be another flow with each packet.
+// Computes the flow identifier from valid headers only. On BMv2, invalid headers contain fields of
+// earlier packets, which would give a flow without ports varying identifiers.
 control IdentifyFlow(in headers_t hdr, out flow_id_t flow) {
     apply {
         flow = { 0, 0, 0, 0, 0 };

@@ -8,7 +8,7 @@ const bit<32> INSTANCE_INGRESS_CLONE = 1;
 const bit<32> INSTANCE_EGRESS_CLONE = 2;
 const bit<32> INSTANCE_RECIRCULATED = 4;
 
-// A data packet: finds its queue, counts it in, and pauses its upstream queue if need be.
+// Assigns a data packet to a queue, counts it, and pauses its upstream queue if necessary.
 control Enqueue(inout switch_headers_t hdr, inout metadata_t meta,
                 inout standard_metadata_t standard, in clock_t now) {
     Draw() draw;
@@ -38,7 +38,7 @@ control Enqueue(inout switch_headers_t hdr, inout metadata_t meta,
             join_congested.apply(meta.carried);
             count_pause.apply(meta.carried, first);
             if (first) {
-                // By way of the recirculation port: a clone made here always waits in queue 0.
+                // Through the recirculation port, because clones of ingress always join queue 0.
                 meta.carried.task = TASK_PAUSE;
                 clone_preserving_field_list(CloneType.I2E, RECIRCULATION_SESSION, CARRIED);
             }
@@ -47,7 +47,8 @@ control Enqueue(inout switch_headers_t hdr, inout metadata_t meta,
     }
 }
 
-// A recirculated header: becomes a pause, or counts its packet out and becomes a resume if need be.
+// Processes a recirculated header: converts it to a pause, or uncounts its packet and converts it to
+// a resume if necessary.
 control ComeBack(inout switch_headers_t hdr, inout metadata_t meta,
                inout standard_metadata_t standard, in clock_t now) {
     Forget() forget;
@@ -97,7 +98,7 @@ control BfcIngress(inout switch_headers_t hdr, inout metadata_t meta,
         meta.settings.sampled = sampled;
         meta.settings.skip_paused = skip_paused;
     }
-    // 2 HRTT of 1 ms on a software switch, until the driver says otherwise.
+    // The default sticky time is 2 HRTT of 1 ms, for a software switch. The driver can change it.
     table settings {
         actions = {
             configure;
@@ -112,7 +113,7 @@ control BfcIngress(inout switch_headers_t hdr, inout metadata_t meta,
         standard.egress_spec = port;
         meta.speed = speed;
     }
-    // Routing is not BFC's business; where a destination is, the driver says.
+    // Routes, set by the driver: BFC does not include routing.
     table forward {
         key = {
             hdr.wire.ethernet.destination : exact;
@@ -130,7 +131,7 @@ control BfcIngress(inout switch_headers_t hdr, inout metadata_t meta,
         settings.apply();
         arrived = (clock_t)standard.ingress_global_timestamp;
         if (is_back) {
-            arrived = meta.carried.left; // BMv2 gives it no time of arrival
+            arrived = meta.carried.left; // BMv2 sets no time of arrival
         }
         clock.apply(arrived, now);
         if (is_back) {

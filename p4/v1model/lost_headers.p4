@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second count of the packets in the pause counter, which needs no recirculated header.
+// Second count of the packets in the pause counter, independent of recirculated headers.
 //
-// The pause counter is counted down by headers that come back (section 3.4). BMv2 drops headers when
-// more packets leave than ingress can take back, and an upstream queue would stay paused for good.
-// This count goes up in ingress and down in egress, as the lengths of queues do (queues.p4), each in
-// one action without branches. The refresh resumes the upstream queues for which it is 0.
+// Recirculated headers decrement the pause counter (section 3.4). If packets leave faster than
+// ingress can process their headers, BMv2 drops headers, and an upstream queue would stay paused.
+// Ingress increments this second count and egress decrements it, as for queue lengths (queues.p4),
+// each in one action without branches. The refresh resumes upstream queues whose count is 0.
 
 #ifndef BFC_LOST_HEADERS_P4
 #define BFC_LOST_HEADERS_P4
@@ -12,7 +12,7 @@
 register<bit<16>, bit<32>>(PAUSE_TABLE) congested_packets; // by ingress port and upstream queue
 register<bit<32>, bit<32>>(PORTS) congesting; // bit i: the count of upstream queue i is not 0
 
-// Counts a packet that is in the pause counter and joins its queue.
+// Increments the count for a packet in the pause counter that joins its queue.
 control JoinCongested(in carried_t carried) {
     action join() {
         bit<32> place = (bit<32>)carried.ingress_port * UPSTREAM_QUEUES
@@ -30,7 +30,7 @@ control JoinCongested(in carried_t carried) {
     }
 }
 
-// Counts it out, when it leaves its queue.
+// Decrements the count for a packet that leaves its queue.
 control LeaveCongested(in carried_t carried) {
     action leave() {
         bit<32> place = (bit<32>)carried.ingress_port * UPSTREAM_QUEUES
@@ -49,8 +49,8 @@ control LeaveCongested(in carried_t carried) {
     }
 }
 
-// The upstream queues to pause. Those that no packet in a queue asks for are resumed: the headers
-// of the packets that did were lost, or will find that there is nothing left to do.
+// Returns the upstream queues to pause. Upstream queues without counted packets in any queue are
+// resumed. The headers of their departed packets were lost or will have no effect on arrival.
 control RefreshPauses(in bit<32> port, out bit<32> held) {
     bit<32> bits;
     apply {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of the downstream neighbours, and the driver's call for a bitmap.
+// Messages from downstream neighbours, and the driver's requests for bitmaps.
 
 #ifndef BFC_MESSAGES_P4
 #define BFC_MESSAGES_P4

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one thing that v1model cannot do: stop a queue. What asks for it has been noted in `paused`, and
-// goes on to the driver. For ports where that must have an effect, the driver is the traffic manager:
-// it gets each packet on a port of its own, with what belongs to it in front, keeps it for as long as
-// its queue has to wait, and gives it back.
+// Pausing of queues, which v1model does not support.
+//
+// The switch stores pauses in `paused` and forwards them to the driver. For ports in the table
+// `held_by_driver`, the driver acts as the traffic manager: it receives each packet on the holding
+// port with a header of metadata, holds it until its queue may send, and returns it.
 
 #ifndef BFC_PAUSE_QUEUE_P4
 #define BFC_PAUSE_QUEUE_P4
 
-// Tells the driver of a pause, resume or bitmap.
+// Forwards a pause, resume or bitmap to the driver.
 control PauseQueue(inout headers_t hdr, inout standard_metadata_t standard) {
     apply {
         hdr.bfc.port = (bit<16>)standard.ingress_port;
@@ -15,7 +16,7 @@ control PauseQueue(inout headers_t hdr, inout standard_metadata_t standard) {
     }
 }
 
-// Hands a packet that has been counted in to the driver, if that keeps the queues of its port.
+// Sends a packet to the driver if the driver holds the queues of its egress port.
 control Hold(inout held_t held, inout metadata_t meta, inout standard_metadata_t standard) {
     action hold() {
         held.setValid();
@@ -28,7 +29,7 @@ control Hold(inout held_t held, inout metadata_t meta, inout standard_metadata_t
         held.flags = 0;
         held.sampled = meta.sampled;
         held.counted = meta.carried.counted;
-        meta.is_data = false; // it does not leave yet
+        meta.is_data = false; // the packet does not leave yet
         standard.egress_spec = HOLDING_PORT;
     }
     table held_by_driver {
@@ -48,7 +49,7 @@ control Hold(inout held_t held, inout metadata_t meta, inout standard_metadata_t
     }
 }
 
-// A packet that the driver gives back: it leaves at once.
+// Sends a packet returned by the driver without further delay.
 control Release(inout held_t held, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         standard.egress_spec = (port_t)held.port;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the traffic manager of a hardware switch would know: the length of each queue, and which
-// have packets. v1model shows a depth only in egress and in packets, so both are counted here: up
-// in ingress, down in egress. Each update is one action without branches, which BMv2 runs as one.
+// Lengths of queues and the bitmap of non-empty queues.
+//
+// The traffic manager of a hardware switch provides both. v1model provides queue depths only in
+// egress and in packets, so ingress increases the lengths here and egress decreases them. Each
+// update is one action without branches, which BMv2 executes atomically.
 
 #ifndef BFC_QUEUES_P4
 #define BFC_QUEUES_P4
