@@ -12,7 +12,7 @@ import click
 
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import cca_names, completes, json_option, qdisc_names
+from ccbench.cli._options import cca_names, check_ccas, completes, json_option, qdisc_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,6 @@ def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
 @json_option
 def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
     """Show the current build: version, HZ, CCAs, queueing disciplines, modules."""
-    from ccbench.emulate.kernel.engine import KernelEngine
     from ccbench.emulate.kernel.source.build import installed
 
     build = installed()
@@ -87,7 +86,7 @@ def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
     if qdisc is not None:
         _print_qdisc(build.queue(qdisc), as_json=as_json)
     elif cca is not None:
-        KernelEngine(build).check_cca(cca, "--cca")
+        check_ccas(("--cca", cca))
         _print_cca(build, cca, as_json=as_json)
     elif as_json:
         print_json(
