@@ -80,9 +80,9 @@ def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
     """Show the current build: version, HZ, CCAs, queueing disciplines, modules."""
     from ccbench.emulate.kernel.source.build import installed
 
-    build = installed()
     if qdisc is not None and cca is not None:
         raise click.UsageError("--qdisc and --cca are given; give one of them")
+    build = installed()
     if qdisc is not None:
         _print_qdisc(build.queue(qdisc), as_json=as_json)
     elif cca is not None:

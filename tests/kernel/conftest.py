@@ -21,7 +21,6 @@ import pytest
 from ccbench import Bottleneck, Flow, Scenario
 from ccbench.base.cache import cache_dir
 from ccbench.base.errors import EngineError
-from ccbench.base.locks import exclusive
 from ccbench.cli.main import main
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
@@ -137,27 +136,32 @@ def own_temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def cache_with_kernel(cache: Path) -> Path:
+    """Create a cache with the user's virtual kernel and no runs, unless another worker has."""
+    cache.mkdir(exist_ok=True)
+    with suppress(FileExistsError):
+        (cache / "kernel").symlink_to(cache_dir() / "kernel")
+    return cache
+
+
 @pytest.fixture
 def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the test a cache with the user's virtual kernel and no runs; return its run store."""
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    (cache / "kernel").symlink_to(cache_dir() / "kernel")
+    cache = cache_with_kernel(tmp_path / "cache")
     monkeypatch.setenv("CCBENCH_CACHE", str(cache))
     return cache / "runs"
 
 
-@pytest.fixture(scope="module")
-def examples_store(shared_folder: Path) -> Iterator[None]:
+@pytest.fixture(scope="session")
+def examples_cache(shared_folder: Path) -> Path:
     """Give a cache with the user's virtual kernel and the runs of this session's examples."""
-    cache = shared_folder / "examples"
-    with exclusive(shared_folder / "examples.lock"):
-        if not cache.exists():
-            cache.mkdir()
-            (cache / "kernel").symlink_to(cache_dir() / "kernel")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CCBENCH_CACHE", str(cache))
-        yield
+    return cache_with_kernel(shared_folder / "examples")
+
+
+@pytest.fixture
+def examples_store(examples_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the test the cache of the session's examples."""
+    monkeypatch.setenv("CCBENCH_CACHE", str(examples_cache))
 
 
 @pytest.fixture

@@ -57,8 +57,14 @@ class Lenient(doctest.OutputChecker):
 
 
 @pytest.fixture(scope="module")
-def names(examples_store: None) -> dict[str, Any]:  # noqa: ARG001 - has the runs
+def names(examples_cache: Path) -> dict[str, Any]:
     """Give the names that the examples presuppose."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CCBENCH_CACHE", str(examples_cache))
+        return _names()
+
+
+def _names() -> dict[str, Any]:
     scenario = Scenario.load(CHECKOUT / "examples" / "bbr-vs-cubic.toml")
     config = raygen.SearchConfig(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
     experiment = long_flows(
