@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed of earlier runs on this machine.
 
-The cache folder contains a small file for each engine and host. A lost file is recreated by the
-next run.
+The cache folder contains a small file for each engine and host. A lost or torn file is recreated by
+the next run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import platform
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ccbench.base import durable
 from ccbench.base.cache import cache_dir
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def learn(engine: str, work: float, took_s: float) -> None:
     text = json.dumps({"work": past_work + work, "seconds": past_s + took_s})
     with suppress(OSError):  # an unwritable cache only disables estimates
         file.parent.mkdir(parents=True, exist_ok=True)
-        durable.write_text(file, text + "\n")
+        file.write_text(text + "\n", encoding="utf-8")
 
 
 def _file(engine: str) -> Path:

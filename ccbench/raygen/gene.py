@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ccbench.base import dataclass_dicts, validation
@@ -163,7 +164,7 @@ class Number(Gene):
 
     def at(self, place: float) -> float:
         """Return the value at `place` (0 to 1) on the gene's scale."""
-        start, end = self._ends()
+        start, end = self._ends
         position = start + place * (end - start)
         value = math.exp(position) if self.scale == "log" else position
         if self._quantity.whole:
@@ -201,7 +202,7 @@ class Number(Gene):
     def coordinates(self, value: Value) -> tuple[float, ...]:
         """Return the position of `value` on the gene's scale, 0 to 1: the inverse of :meth:`at`."""
         number = cast("float", value)
-        start, end = self._ends()
+        start, end = self._ends
         if self.scale == "linear":
             position = number + self._quantity.whole / 2  # the middle of [n, n + 1)
         elif self._quantity.whole:
@@ -217,11 +218,11 @@ class Number(Gene):
             table["decimals"] = self.decimals
         return table | ({"unit": self.unit} if self.unit else {})
 
-    @property
+    @cached_property
     def _quantity(self) -> Quantity:
         return NUMBERS[self.name]
 
-    @property
+    @cached_property
     def _places(self) -> int:
         if self.decimals is not None:
             return self.decimals
@@ -232,6 +233,7 @@ class Number(Gene):
         wanted = 1 - math.floor(math.log10(finest))  # two digits of the smallest step
         return max(usual, min(wanted, _MAX_PLACES))
 
+    @cached_property
     def _ends(self) -> tuple[float, float]:
         """Return the start and end of the gene's scale."""
         # A whole number n stands for [n, n + 1), so that on a log scale P(n) ~ log(1 + 1/n) for all

@@ -66,14 +66,14 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike) -> Run:
     seconds, flows = int(scenario.duration_s), scenario.flow_count
     rates = np.broadcast_to(np.asarray(mbps, dtype=np.float64), (seconds, flows))
     totals = np.rint(np.cumsum(rates, axis=0) * 1e6 / 8).astype(np.uint64)
-    zeros = {
-        name: np.zeros(seconds * flows, str(kind))
-        for name, kind in FLOW_COLUMNS.items()
-        if name != "state"
-    }
     samples = pd.DataFrame(
         {
-            **zeros,
+            **dict.fromkeys(FLOW_COLUMNS),  # in this order, which Run does not have to restore
+            **{
+                name: np.zeros(seconds * flows, str(kind))
+                for name, kind in FLOW_COLUMNS.items()
+                if name != "state"
+            },
             "time_ns": np.repeat(np.arange(1, seconds + 1) * 1_000_000_000, flows),
             "flow": np.tile(np.arange(flows, dtype=np.uint32), seconds),
             "delivered_bytes": totals.ravel(),
