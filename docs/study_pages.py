@@ -194,8 +194,8 @@ def _counted(title: str, studies: int, counts: Counter[tuple[str, str]]) -> str:
 def _inventory(figures: Sequence[PublishedFigure], of: Mapping[str, Result]) -> str:
     parts = []
     states = Counter(_state(figure, of)[0] for figure in figures)
-    counted = ", ".join(f"{states[state]} {state}" for state in _STATES if states[state])
-    parts.append(f"Of {len(figures)} figures and tables: {counted}.")
+    counted = ", ".join(f"{state} {states[state]}" for state in _STATES if states[state])
+    parts.append(f"States of the {len(figures)} figures and tables: {counted}.")
     for publication in dict.fromkeys(figure.publication for figure in figures):
         lines = ["| figure | what it shows | studies | state |", "| --- | --- | --- | --- |"]
         for figure in figures:
