@@ -198,7 +198,7 @@ def recorded(name: str, duration_s: float = CELLULAR_S) -> Trace:
     return Trace(name=whole.name, opportunities_ms=(*times, end_ms))
 
 
-def stepped(rates_mbps: Sequence[float], step_s: float) -> Trace:
+def stepped(rates_mbps: Sequence[float], step_s: float, *, name: str | None = None) -> Trace:
     """Return a link with step changes of its rate.
 
     Parameters
@@ -207,6 +207,8 @@ def stepped(rates_mbps: Sequence[float], step_s: float) -> Trace:
         Rate of each step in Mbit/s.
     step_s : float
         Length of each step in seconds.
+    name : str, optional
+        Name of the trace; the first rates by default.
 
     Examples
     --------
@@ -221,8 +223,9 @@ def stepped(rates_mbps: Sequence[float], step_s: float) -> Trace:
     edges_ms = np.arange(len(ends) + 1) * step_s * 1e3
     times_ms = np.ceil(np.interp(whole, np.r_[0, ends], edges_ms) - 1e-6).astype(int)
     times_ms[-1] = round(edges_ms[-1])
-    rates = ", ".join(f"{rate:g}" for rate in rates_mbps[:4])
-    name = f"{rates}{', ...' if len(rates_mbps) > 4 else ''} Mbit/s"  # noqa: PLR2004 - for display
+    if name is None:
+        rates = ", ".join(f"{rate:g}" for rate in rates_mbps[:4])
+        name = f"{rates}{', ...' if len(rates_mbps) > 4 else ''} Mbit/s"  # noqa: PLR2004 - for display
     return Trace(name=name, opportunities_ms=tuple(times_ms.tolist()))
 
 

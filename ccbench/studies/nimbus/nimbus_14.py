@@ -57,7 +57,7 @@ def random_walk(seed: int, seconds: int) -> Trace:
     rates = [LINK_MBPS]
     for step in steps:
         rates.append(float(np.clip(rates[-1] + step, *_WITHIN_MBPS)))
-    return replace(stepped(rates, 1.0), name=f"random walk {seed}")
+    return stepped(rates, 1.0, name=f"random walk {seed}")
 
 
 def aggregating(period_ms: int) -> Bottleneck:
