@@ -82,6 +82,11 @@ def engines_table() -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def engine_pages() -> str:
+    """Return the pages of the engines, as entries of a table of contents."""
+    return "\n".join(dict.fromkeys(info.page.removesuffix(".md") for info in ENGINES.values()))
+
+
 def strategies_table() -> str:
     """Return the table of search strategies, from their descriptions."""
     rows = [["`--strategy`", "networks", "settings"], ["---"] * 3]
@@ -118,7 +123,8 @@ def qdiscs_tables() -> str:
     return "\n".join(lines)
 
 
-_TABLES = {
+_GENERATED = {
+    "<!-- engine pages -->": engine_pages,
     "<!-- engines -->": engines_table,
     "<!-- qdiscs -->": qdiscs_tables,
     "<!-- schemes -->": schemes_table,
@@ -127,10 +133,10 @@ _TABLES = {
 
 
 def fill(_app: Sphinx, _page: str, source: list[str]) -> None:
-    """Insert the generated tables."""
-    for place, table in _TABLES.items():
+    """Insert the generated parts."""
+    for place, part in _GENERATED.items():
         if place in source[0]:
-            source[0] = source[0].replace(place, table())
+            source[0] = source[0].replace(place, part())
 
 
 def setup(app: Sphinx) -> None:

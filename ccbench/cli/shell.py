@@ -11,9 +11,10 @@ import click
 
 from ccbench.base import result_folders
 from ccbench.cli._console import made_by, print_pairs
-from ccbench.cli._options import quantity, queue_option, rtt_option
+from ccbench.cli._options import link_engine_options, quantity, queue_option, rtt_option
 
 if TYPE_CHECKING:
+    from ccbench.cli._options import EngineChoice
     from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["shell"]
@@ -37,6 +38,7 @@ __all__ = ["shell"]
     show_default=True,
     help="Traffic that passes the link: downloads or uploads of the command.",
 )
+@link_engine_options
 @click.option(
     "-o",
     "--output",
@@ -54,14 +56,15 @@ def shell(
     queue_setting: dict[str, Any],
     loss: float,
     direction: str,
+    engine: EngineChoice,
     output: Path | None,
     command: tuple[str, ...],
 ) -> None:
-    """Run COMMAND behind an emulated link (Mahimahi), and record the link's queue.
+    """Run COMMAND behind an emulated link, and record the link's queue.
 
     The default COMMAND is your shell. Standard input, standard output and the exit status are those
-    of the command; a summary is printed on standard error. Inside, $MAHIMAHI_BASE is the address
-    of this machine.
+    of the command; a summary is printed on standard error. Behind Mahimahi, $MAHIMAHI_BASE is the
+    address of this machine.
 
     \b
         sudo ccbench shell --bandwidth 12 --rtt 80 --queue 64 -- curl -O https://example.com/file
@@ -75,7 +78,7 @@ def shell(
         result_folders.prepare(output, "recorded queue")
     link = _link(bandwidth, trace, queue_setting, loss, rtt)
     words = command or (os.environ.get("SHELL", "/bin/sh"),)
-    recording = resolve_link("mahimahi").record(words, link, rtt, direction=direction)
+    recording = resolve_link(engine.make()).record(words, link, rtt, direction=direction)
     if output is not None:
         recording.save(output)
     saved = {} if output is None else {"saved to": str(output)}

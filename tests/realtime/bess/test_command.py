@@ -6,7 +6,6 @@ The switch is the stand-in for bessd, and the real one if ``CCBENCH_BESS_DIR`` n
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -56,26 +55,15 @@ kill $server $far
 exit $status
 """
 
-#: Records the command's link with its status, and saves it. The lateness of links is not tested
-#: here, as this machine may have other load.
-_RECORD = """
-import json, os, sys
-from pathlib import Path
-from ccbench import Bottleneck
-from ccbench.emulate.bess.engine import BessEngine
+#: Runs ccbench. The lateness of links is not tested here, as this machine may have other load.
+_CCBENCH = """
+import os
+from ccbench.cli.main import main
 from ccbench.emulate.bess import records as of_bess
 from ccbench.emulate.realtime import records
-from ccbench.base.errors import CcbenchError
 of_bess.LARGEST_RATE_ERROR, records.LATE_MS = 0.5, 500
-folder, link, rtt_ms = Path(sys.argv[1]), json.loads(sys.argv[2]), float(sys.argv[3])
 print(os.getpid(), flush=True)
-try:
-    recording = BessEngine().record(sys.argv[4:], Bottleneck(**link), rtt_ms)
-except CcbenchError as error:
-    sys.exit(str(error))
-folder.mkdir()
-recording.save(folder)
-sys.exit(recording.status)
+main()
 """
 
 #: Downloads a file; prints the shortest round trip, the number of bytes, and the user.
@@ -118,7 +106,9 @@ def start(
     **variables: str,
 ) -> subprocess.Popen[str]:
     """Record a command on that machine, after an optional preparation."""
-    words = ["-c", _RECORD, str(folder / "recording"), json.dumps(_LINK), str(_RTT_MS), *command]
+    link = ["--bandwidth", "6", "--queue", "31", "--rtt", str(_RTT_MS)]
+    output = ["-o", str(folder / "recording")]
+    words = ["-c", _CCBENCH, "shell", "--engine", "bess", *link, *output, "--", *command]
     script = _MACHINE.format(forwarding=forwarding, before=before)
     machine = ["unshare", "--net", "sh", "-c", script]
     return subprocess.Popen(
@@ -278,8 +268,9 @@ class TestEnd:
         done = self._end(folder, bess, alone, number, terminal=False)
         assert done.returncode == 128 + number
         assert left_on(folder) == []
-        (left,) = alone.workspaces()  # removed by the next run
-        subprocess.run(["rm", "-r", left], check=True)
+        left = alone.workspaces()  # of a killed run, removed by the next
+        assert len(left) == (number == signal.SIGKILL)
+        subprocess.run(["rm", "-rf", *left], check=True)
 
     def test_interrupted(self, tmp_path: Path, bess: Path, alone: Any) -> None:
         """After Ctrl-C the status is a shell's, and the record so far is saved."""
@@ -306,7 +297,7 @@ class TestEnd:
             stdout, _ = process.communicate(timeout=30)
         assert alone.has_ended(own)
         assert (stdout, left_on(folder)) == ("", [])
-        assert not (folder / "recording").exists()
+        assert not Recording.is_in(folder / "recording")
         for left in alone.workspaces():  # of a killed run, removed by the next
             subprocess.run(["rm", "-r", left], check=True)
 
