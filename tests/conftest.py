@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import signal
 import struct
 import subprocess
 from typing import IO, TYPE_CHECKING, TypeAlias
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     WritePcap: TypeAlias = Callable[[Path, Iterable[tuple[int, bytes, int]]], Path]
+
+
+def pytest_configure() -> None:
+    """Handle SIGINT as Python does, even if this process inherited that it is ignored.
+
+    Otherwise the processes of tests inherit it as well.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

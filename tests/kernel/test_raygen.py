@@ -32,10 +32,17 @@ pytestmark = pytest.mark.kernel
 CONFIG = SearchConfig(
     alpha="bbr", beta="cubic", budget=6, population=4, duration_s=2, seed=7, confirm=2
 )
-#: Runs of a search without equal chromosomes: one network of each of two generations runs again,
-#: and so do the claims.
-RUNS = 2 * (CONFIG.budget + 2 + 5 * CONFIG.confirm)
 
+
+def run_count(config: SearchConfig) -> int:
+    """Return the runs of a search of two generations without equal chromosomes.
+
+    One network of each generation runs again, and so do the claims.
+    """
+    return 2 * (config.budget + 2 + 5 * config.confirm)
+
+
+RUNS = run_count(CONFIG)
 
 EVERY_GENE = "".join(
     f"[[genes]]\nname = '{name}'\n{settings}\n"
@@ -183,8 +190,9 @@ class TestKill:
         self, own_store: Path, tmp_path: Path, boots: list[Path], number: signal.Signals
     ) -> None:
         """A killed search leaves no process and no partial run, and can be resumed."""
+        config = replace(CONFIG, duration_s=8, confirm=1)
         options = ["--budget", "6", "--population", "4", "--duration", "8", "--seed", "7"]
-        options += ["--confirm", "2"]
+        options += ["--confirm", "1"]
         command = ["raygen", "--alpha", "bbr", "--beta", "cubic", *options, "-o", "out"]
         temporary = tmp_path / "tmp"
         temporary.mkdir()
@@ -205,5 +213,5 @@ class TestKill:
         assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number)
         assert not [path for path in own_store.rglob(".*.tmp") if number != signal.SIGKILL]
         stored = Store().usage().runs
-        search(replace(CONFIG, duration_s=8), output_dir=tmp_path / "out")
-        assert len(boots) == RUNS - stored
+        search(config, output_dir=tmp_path / "out")
+        assert len(boots) == run_count(config) - stored

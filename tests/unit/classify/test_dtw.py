@@ -15,7 +15,7 @@ from ccbench.classify import dtw
 from ccbench.classify.dtw import distance, distances, nearest, pairwise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
 
@@ -446,13 +446,6 @@ class TestInput:
 
 class TestLongComputation:
     """Computations that would take minutes."""
-
-    @pytest.fixture(autouse=True)
-    def interruptible(self) -> Iterator[None]:
-        """Handle SIGINT as Python does, even if the test runner ignores it."""
-        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-        yield
-        signal.signal(signal.SIGINT, handler)
 
     def test_interrupt(self) -> None:
         """Ctrl-C stops a computation within a moment."""
