@@ -80,13 +80,15 @@ class Part:
 
     def total_at(self, column: str, time_s: pd.Series[float]) -> pd.Series[float]:
         """Return the latest sample of a running total at a time given for each flow."""
-        samples = self.run.flows[["flow", "time_ns", column]]
+        samples = self.run.flows
+        flow, time_ns = samples["flow"].to_numpy(), samples["time_ns"].to_numpy()
         # A sample may be slightly later than its nominal multiple of the interval.
         late_ns = self.run.scenario.sample_interval_ms * 1e5
-        limit_ns = (time_s * 1e9 + late_ns).to_numpy()[samples["flow"].to_numpy()]
-        by_then = samples[samples["time_ns"].to_numpy() <= limit_ns]
-        totals: pd.Series[float] = by_then.groupby("flow")[column].last().astype("float64")
-        return totals.reindex(time_s.index, fill_value=0.0)
+        by_then = time_ns <= (time_s * 1e9 + late_ns).to_numpy()[flow]
+        totals = np.zeros(len(time_s))
+        # Samples are in order of time, and the last value assigned to a flow remains.
+        totals[flow[by_then]] = samples[column].to_numpy()[by_then]
+        return pd.Series(totals, index=time_s.index)
 
 
 @dataclass(frozen=True, kw_only=True)
