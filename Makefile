@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 BIN := .venv/bin
-# Options of pytest, e.g. `make test PYTEST_ARGS="-k droptail"`. By default one more worker than
-# cores, because real-time tests are mostly idle.
-PYTEST_ARGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
+# Options of pytest, e.g. `make test PYTEST_ARGS="-k droptail"`. By default two more workers than
+# cores, because real-time tests are mostly idle, and others wait for guests.
+PYTEST_ARGS ?= -n $(shell expr $$(nproc) + 2) --dist worksteal
 DEMO_DIR ?= demo-results
 
 # Tests start Python hundreds of times, so bytecode must be cached.
