@@ -13,6 +13,8 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 
 import pytest
 
+from ccbench.base.locks import exclusive
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from pathlib import Path
@@ -81,6 +83,14 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
     folder.mkdir(exist_ok=True)
+    return folder
+
+
+def made_once(folder: Path, make: Callable[[Path], object]) -> Path:
+    """Return a folder of :func:`shared_folder`, which the first worker that needs it makes."""
+    with exclusive(folder.with_suffix(".lock")):
+        if not folder.exists():
+            make(folder)
     return folder
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench.raygen import search
-from ccbench.raygen.html import report
+from ccbench.raygen.html import REPORT_HTML, report
+from tests.conftest import made_once
 from tests.unit.conftest import ArithmeticEngine
 
 if TYPE_CHECKING:
@@ -31,13 +32,16 @@ _OPTIONS = (
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the report of a small search."""
-    folder = tmp_path_factory.mktemp("search") / "found"
-    engine: Any = ArithmeticEngine()
-    settings: dict[str, Any] = {"alpha": "greedy", "beta": "even", "duration_s": 4}
-    search(**settings, budget=40, population=8, engine=engine, store=None, output_dir=folder)
-    return report(folder, engine=engine, store=None)[0]
+def page(shared_folder: Path) -> Path:
+    """Give the report of a small search, made once in a session."""
+
+    def make(folder: Path) -> None:
+        engine: Any = ArithmeticEngine()
+        settings: dict[str, Any] = {"alpha": "greedy", "beta": "even", "duration_s": 4}
+        search(**settings, budget=40, population=8, engine=engine, store=None, output_dir=folder)
+        report(folder, engine=engine, store=None)
+
+    return made_once(shared_folder / "reported", make) / REPORT_HTML
 
 
 @pytest.fixture(scope="module")

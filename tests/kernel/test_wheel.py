@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.base.cache import cache_dir
-from ccbench.base.locks import exclusive
 from ccbench.emulate.kernel.source.build import installed
+from tests.conftest import made_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,13 +38,13 @@ queue_bdp = 2
 @pytest.fixture(scope="module")
 def wheel(shared_folder: Path) -> Path:
     """Build the wheel, once in a session."""
-    folder = shared_folder / "dist"
-    options = ["--wheel", "--no-isolation", "--outdir", str(folder)]
-    command = [sys.executable, "-m", "build", *options, str(CHECKOUT)]
-    with exclusive(shared_folder / "dist.lock"):
-        if not folder.exists():
-            subprocess.run(command, check=True, capture_output=True)
-    (path,) = folder.glob("*.whl")
+
+    def build(folder: Path) -> None:
+        options = ["--wheel", "--no-isolation", "--outdir", str(folder)]
+        command = [sys.executable, "-m", "build", *options, str(CHECKOUT)]
+        subprocess.run(command, check=True, capture_output=True)
+
+    (path,) = made_once(shared_folder / "dist", build).glob("*.whl")
     return path
 
 
