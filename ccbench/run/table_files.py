@@ -21,7 +21,7 @@ _REPETITIVE = {"bottleneck", "event", "flow", "bytes", "state"}
 
 def write(frame: pd.DataFrame, path: Path) -> None:
     """Write a table as Parquet."""
-    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
     # Seconds of one core to write / to read, and size, for a log of 3 million queue events (72 MB
     # in memory): pyarrow's defaults (dictionaries, snappy) 0.15 / 0.12 / 20.6 MB; delta encoding of
     # times and counters without a codec 0.09 / 0.05 / 14.3; with snappy 0.10 / 0.06 / 9.3; with lz4
@@ -51,6 +51,6 @@ def read(data: bytes) -> pd.DataFrame:
     Only the calling thread is used: Arrow hangs if threads cannot be started, as with limited
     memory (``ulimit -v``). Processes read runs in parallel anyway.
     """
-    table = pq.read_table(pa.BufferReader(data), use_threads=False, pre_buffer=False)
-    frame: pd.DataFrame = table.to_pandas(use_threads=False)
+    file = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
+    frame: pd.DataFrame = file.read(use_threads=False).to_pandas(use_threads=False)
     return frame

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 CONFIG = SearchConfig(
-    alpha="bbr", beta="cubic", budget=6, population=4, duration_s=2, seed=7, confirm=2
+    alpha="bbr", beta="cubic", budget=6, population=4, duration_s=2, seed=7, confirm=1
 )
 
 
@@ -84,9 +84,10 @@ class TestSearch:
     def test_files(self, tmp_path: Path, boots: list[Path]) -> None:
         """A search leaves its table, its settings, the worst scenarios and a figure."""
         folder = tmp_path / "out"
-        result = search(CONFIG, output_dir=folder)
+        config = replace(CONFIG, confirm=2)
+        result = search(config, output_dir=folder)
         table = pd.read_csv(folder / "results.csv", keep_default_na=False)
-        assert len(boots) == RUNS
+        assert len(boots) == run_count(config)
         assert list(table["number"]) == list(range(CONFIG.budget))
         assert list(table["generation"]) == [1, 1, 1, 1, 2, 2]
         for gene in DEFAULT_SPACE.genes:
@@ -100,7 +101,7 @@ class TestSearch:
         assert (state["experiments_done"], state["engine"]) == (CONFIG.budget, "kernel")
         # The scenario file repeats the worst, from the store.
         solo, competing = (run(Scenario.load(folder / f"worst-1{of}.toml")) for of in ("-solo", ""))
-        assert len(boots) == RUNS
+        assert len(boots) == run_count(config)
         harm = measure(solo, competing).relative
         claim = result.claims.iloc[0]
         assert claim["relative_harm_min"] <= harm <= claim["relative_harm_max"]
@@ -180,7 +181,7 @@ class TestSearch:
     def test_seeds_differ(self) -> None:
         """Harm is a random variable: seeds differ even if no CCA draws random numbers."""
         config = replace(CONFIG, alpha="cubic", beta="reno", budget=4, repeat=3, duration_s=10)
-        result = search(replace(config, confirm=1))
+        result = search(config)
         assert (result.experiments["relative_harm_sd"] > 0).all()
 
 
@@ -190,7 +191,7 @@ class TestKill:
         self, own_store: Path, tmp_path: Path, boots: list[Path], number: signal.Signals
     ) -> None:
         """A killed search leaves no process and no partial run, and can be resumed."""
-        config = replace(CONFIG, duration_s=8, confirm=1)
+        config = replace(CONFIG, duration_s=8)
         options = ["--budget", "6", "--population", "4", "--duration", "8", "--seed", "7"]
         options += ["--confirm", "1"]
         command = ["raygen", "--alpha", "bbr", "--beta", "cubic", *options, "-o", "out"]
