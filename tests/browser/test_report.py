@@ -67,6 +67,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def opened(browser: Any, page: Path) -> Any:
     """Give the browser with the report opened."""
+    browser.get("about:blank")  # ends the page before, which may still load: the new tab page
     for log in ("browser", "performance"):
         browser.get_log(log)  # discard earlier messages
     browser.get(page.as_uri())
