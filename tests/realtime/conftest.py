@@ -39,11 +39,11 @@ _MOST_STALLED = 0.01
 _STALLS = pytest.StashKey[Path]()
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _watch(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Record all stalls of this machine."""
+    """Record all stalls of this machine, for as long as the tests of a file take."""
     path = tmp_path_factory.mktemp("watch") / "stalls"
     request.config.stash[_STALLS] = path
     with path.open("w") as file:
