@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import math
 import os
 import signal
 import struct
 import subprocess
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 import pytest
@@ -31,10 +33,23 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with tests in real time, which mostly wait while others compute, and long tests."""
-    items.sort(
-        key=lambda item: ("realtime" not in item.path.parts, not item.get_closest_marker("long"))
-    )
+    """Let the first worker begin with tests in real time, and the others with long tests.
+
+    Tests in real time mostly wait while others compute. xdist gives each worker an equal number of
+    consecutive tests; a worker without tests takes over the last ones of another.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers == 1:
+        return
+    real_time = [item for item in items if "realtime" in item.path.parts]
+    long = [item for item in items if item.get_closest_marker("long")]
+    begun = {*real_time, *long}
+    others = iter([item for item in items if item not in begun])
+    some = math.ceil(len(long) / (workers - 1))
+    first = [real_time, *(long[i * some : (i + 1) * some] for i in range(workers - 1))]
+    share = len(items) // workers
+    parts = [[*own, *islice(others, max(0, share - len(own)))] for own in first]
+    items[:] = [*chain.from_iterable(parts), *others]
 
 
 def pytest_collection_finish() -> None:
