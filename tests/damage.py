@@ -21,7 +21,7 @@ __all__ = ["WORDS", "damages", "refused_or_read", "thorough"]
 _EXAMPLES = os.environ.get("CCBENCH_EXAMPLES")
 
 thorough = settings(
-    max_examples=int(_EXAMPLES or 200),
+    max_examples=int(_EXAMPLES or 100),
     derandomize=_EXAMPLES is None,  # without CCBENCH_EXAMPLES every run draws the same examples
     deadline=None,
     database=None,

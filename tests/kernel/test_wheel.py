@@ -71,12 +71,17 @@ def cache() -> Iterator[Path]:
 def ccbench(
     wheel: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., str]:
-    """Install the wheel into a new virtual environment; run its program and return the output."""
+    """Install the wheel into a new virtual environment; run its program and return the output.
+
+    The packages it needs are those of this environment.
+    """
     folder = tmp_path_factory.mktemp("elsewhere")
     subprocess.run([sys.executable, "-m", "venv", "venv"], cwd=folder, check=True)
     scripts = folder / "venv" / "bin"
-    pip = [str(scripts / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
+    pip = [str(scripts / "python"), "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
     subprocess.run([*pip, str(wheel)], cwd=folder, check=True)
+    (packages,) = (folder / "venv").glob("lib/python*/site-packages")
+    (packages / "needed.pth").write_text(sysconfig.get_path("purelib"))
     (folder / "scenario.toml").write_text(SCENARIO)
 
     def run(*arguments: str) -> str:

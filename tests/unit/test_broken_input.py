@@ -2,7 +2,7 @@
 """Any damaged file or command line yields a result or one helpful line.
 
 Valid files are damaged at random: characters changed, parts removed, doubled or exchanged, numbers
-made extreme. ``CCBENCH_EXAMPLES=10000`` sets the number of examples of each, 200 by default.
+made extreme. ``CCBENCH_EXAMPLES=10000`` sets the number of examples of each, 100 by default.
 """
 
 from __future__ import annotations
