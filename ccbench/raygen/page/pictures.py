@@ -63,7 +63,7 @@ class Pictures:
         paths = [self._folder / f"{name}{suffix}" for suffix in _FORMATS]
         for path in paths:
             plots.save(figure, path)
-            figure.set_layout_engine("none")  # the layout is computed once
+            figure.set_layout_engine(None)  # the layout is computed once
         self.files += paths
         svg = paths[0].read_text(encoding="utf-8")
         svg = svg[svg.index("<svg") :]  # without the XML prologue
