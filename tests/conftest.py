@@ -36,7 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the first worker begin with tests in real time, and the others with long tests.
 
     Tests in real time mostly wait while others compute. xdist gives each worker an equal number of
-    consecutive tests; a worker without tests takes over the last ones of another.
+    consecutive tests; a worker without tests takes over the last ones of another. So the first
+    worker has the last of the other tests, which are the shortest.
     """
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers == 1:
@@ -48,8 +49,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     some = math.ceil(len(long) / (workers - 1))
     first = [real_time, *(long[i * some : (i + 1) * some] for i in range(workers - 1))]
     share = len(items) // workers
-    parts = [[*own, *islice(others, max(0, share - len(own)))] for own in first]
-    items[:] = [*chain.from_iterable(parts), *others]
+    parts = [[*own, *islice(others, max(0, share - len(own)))] for own in reversed(first)]
+    items[:] = [*chain.from_iterable(reversed(parts)), *others]
 
 
 def pytest_collection_finish() -> None:
