@@ -152,6 +152,25 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
             predicted[distances[:, 0] > limits] = UNKNOWN
         return predicted.astype(str)
 
+    def nearest_of_classes(
+        self,
+        X: Many,  # noqa: N803
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Return the nearest training trace of each class.
+
+        Returns
+        -------
+        distances : ndarray, shape (n_traces, n_classes)
+            Distances in packets per point, in the order of `classes_`.
+        indices : ndarray, shape (n_traces, n_classes)
+            Indices into `traces_`.
+        """
+        check_is_fitted(self)
+        distances = dtw.distances(X, self.traces_, window=self.window, threads=self.n_jobs)
+        of_class = [np.flatnonzero(self.labels_ == name) for name in self.classes_]
+        indices = np.stack([own[distances[:, own].argmin(axis=1)] for own in of_class], axis=1)
+        return dtw.per_point(np.take_along_axis(distances, indices, axis=1), X), indices
+
     def decision_function(self, X: Many) -> npt.NDArray[np.float64]:  # noqa: N803
         """Return the score of each trace and class.
 
@@ -160,10 +179,7 @@ class CCAClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # skl
         ndarray, shape (n_traces, n_classes)
             The negative distance to the nearest trace of the class, in packets per point.
         """
-        check_is_fitted(self)
-        distances = dtw.distances(X, self.traces_, window=self.window, threads=self.n_jobs)
-        of_class = [distances[:, self.labels_ == name].min(axis=1) for name in self.classes_]
-        return -dtw.per_point(np.stack(of_class, axis=1), X)
+        return -self.nearest_of_classes(X)[0]
 
     def _limits(self, labels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         if isinstance(self.thresholds, Mapping):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.verdict import Verdict
 
-__all__ = ["traces_over_nearest"]
+__all__ = ["traces_over_each", "traces_over_nearest"]
+
+#: Number of panels side by side.
+_COLUMNS = 5
 
 
 def traces_over_nearest(
@@ -79,4 +83,48 @@ def traces_over_nearest(
     panels[-1].set_xlabel("time (s)")
     if title:
         figure.suptitle(title)
+    return figure
+
+
+def traces_over_each(
+    names: Sequence[str],
+    traces: Sequence[tuple[Setting, npt.ArrayLike]],
+    training_set: TrainingSet,
+) -> Figure:
+    """Draw each trace over the nearest trace of each CCA, in order of distance.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Titles of the traces.
+    traces : sequence of (Setting, array_like of shape (n_points,))
+    training_set : TrainingSet
+
+    Examples
+    --------
+    >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
+    >>> training_set = TrainingSet.load(PACKAGED)
+    >>> traces = [(training_set.settings[0], training_set.samples[0].trace)]
+    >>> sum(len(part.axes) for part in traces_over_each(["a"], traces, training_set).subfigs)
+    15
+    """
+    rows = math.ceil(len(training_set.ccas) / _COLUMNS)
+    figure = Figure(figsize=(11, 1.9 * rows * len(traces)), layout="constrained")
+    parts = figure.subfigures(len(traces), squeeze=False)[:, 0]
+    for part, name, (setting, trace) in zip(parts, names, traces, strict=True):
+        classifier = training_set.classifier(setting)
+        (distances,), (indices,) = classifier.nearest_of_classes([trace])
+        title = "observed (black), and the nearest trace of each CCA with its distance in packets"
+        part.suptitle(f"{name}, {setting.name}: {title}", fontsize="medium")
+        panels = part.subplots(rows, _COLUMNS, sharex=True, sharey=True, squeeze=False).flat
+        for cca, axes in zip(np.argsort(distances, kind="stable"), panels, strict=False):
+            nearest = classifier.traces_[indices[cca]]
+            for points, colour in ((nearest, "tab:orange"), (np.asarray(trace), "0.15")):
+                axes.plot(np.arange(len(points)) * STEP_S, points, linewidth=0.7, color=colour)
+            label = f"{classifier.classes_[cca]} {distances[cca]:.2f}"
+            axes.set_title(label, loc="left", fontsize="small")
+        for axes in panels:  # the rest
+            axes.remove()
+        part.supxlabel("time (s)", fontsize="small")
+        part.supylabel("packets", fontsize="small")
     return figure

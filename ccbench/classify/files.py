@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.classify.filters import NO_FILTERS
+from ccbench.classify.in_flight import in_flight
+from ccbench.classify.occupancy import occupancy
 from ccbench.classify.recording import read_all
 from ccbench.classify.setting import Setting
+from ccbench.classify.shape import Shape
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ccbench.classify.filters import Filters
+    from ccbench.classify.recording import Recording
     from ccbench.classify.verdict import Verdict
 
 __all__ = ["RecordedQueues", "judge_files"]
@@ -41,12 +46,15 @@ class RecordedQueues:
         The training set with the same filters.
     verdict : Verdict
         The CCA, with a vote of each trace.
+    shapes : tuple of Shape
+        The shape of the sender's window at each queue.
     """
 
     names: tuple[str, ...]
     traces: tuple[tuple[Setting, npt.NDArray[np.float32]], ...]
     training_set: TrainingSet
     verdict: Verdict
+    shapes: tuple[Shape, ...]
 
     @classmethod
     def read(
@@ -70,13 +78,31 @@ class RecordedQueues:
             traces=traces,
             training_set=training_set,
             verdict=judge(traces, training_set),
+            shapes=tuple(_shape(recording) for recording in recordings),
         )
 
-    def figure(self) -> Figure:
-        """Draw each trace over the nearest trace of the training set."""
-        from ccbench.classify.figures import traces_over_nearest  # noqa: PLC0415 - matplotlib
+    def distances(self) -> list[dict[str, float]]:
+        """Return the distance of each trace to the nearest of each CCA, in ascending order."""
+        result = []
+        for setting, trace in self.traces:
+            classifier = self.training_set.classifier(setting)
+            (own,), _ = classifier.nearest_of_classes([trace])
+            pairs = zip(classifier.classes_.tolist(), own.tolist(), strict=True)
+            result.append(dict(sorted(pairs, key=itemgetter(1))))
+        return result
 
-        return traces_over_nearest(self.traces, self.verdict, self.training_set)
+    def figure(self, *, every_cca: bool = False) -> Figure:
+        """Draw each trace over the nearest of the training set, or over that of each CCA."""
+        from ccbench.classify import figures  # noqa: PLC0415 - matplotlib
+
+        if every_cca:
+            return figures.traces_over_each(self.names, self.traces, self.training_set)
+        return figures.traces_over_nearest(self.traces, self.verdict, self.training_set)
+
+
+def _shape(recording: Recording) -> Shape:
+    events, setting = recording.events, recording.setting
+    return Shape.of(occupancy(events), in_flight(events, setting), setting)
 
 
 def judge_files(

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from ccbench.base import validation
+from ccbench.experiment.flow import MTU_BYTES
 
 __all__ = ["LOW_RATE", "SETTINGS", "Setting"]
 
@@ -71,6 +72,16 @@ class Setting:
     def name(self) -> str:
         """Name of the setting in the notation of the thesis."""
         return f"{self.bandwidth_mbps:g}bw-{self.rtt_ms:g}rtt-{self.queue_packets}q"
+
+    @property
+    def packets_per_s(self) -> float:
+        """Rate of the link in packets of full size per second."""
+        return self.bandwidth_mbps * 1e6 / (8 * MTU_BYTES)
+
+    @property
+    def capacity_packets(self) -> float:
+        """Largest number of packets in flight: those of the link and of a full queue."""
+        return self.packets_per_s * self.rtt_ms / 1e3 + self.queue_packets
 
 
 #: The four settings with the best classification accuracy in the thesis.

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from ccbench.base import validation
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json
+from ccbench.cli._explanation import print_explanations
 from ccbench.cli._options import json_option, link_engine_options, quantity
 from ccbench.cli._status import ExitStatus
 from ccbench.cli._survey import print_plan, print_rows
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["classify"]
 
 #: Arguments that apply to recorded queues; all others apply to servers only.
-_OF_FILES = {"names", "setting_names", "training", "smooth", "bridge", "plot", "as_json"}
+_OF_FILES = {
+    *("names", "setting_names", "training", "smooth", "bridge", "plot", "explain", "as_json"),
+}
 
 
 @click.command(short_help="Identify the CCA of a server.")
@@ -69,6 +72,12 @@ _OF_FILES = {"names", "setting_names", "training", "smooth", "bridge", "plot", "
     metavar="FILE",
     help="Draw each recorded queue over its nearest training trace (.png, .svg, .pdf). For "
     "servers, this figure is in the server's folder.",
+)
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Print the distance of each recorded queue to the nearest trace of each CCA, and the "
+    "shape of the sender's window: decreases, growth and period. --plot draws these traces.",
 )
 @click.option(
     "--hosts",
@@ -135,6 +144,7 @@ def classify(
     smooth: float | None,
     bridge: float | None,
     plot: Path | None,
+    explain: bool,
     hosts: Path | None,
     as_json: bool,
     **survey: Any,
@@ -162,6 +172,9 @@ def classify(
         if plot is not None:
             allowed = "left out for servers, which have the figure in their folder"
             raise validation.bad("--plot", str(plot), allowed, "leave it out")
+        if explain:
+            step = "name the server's folder, which has the recorded queues"
+            raise validation.bad("--explain", "given", "left out for servers", step)
         return _classify_servers(
             names, hosts, settings, training=training, filters=filters, as_json=as_json, **survey
         )
@@ -171,7 +184,7 @@ def classify(
         allowed = f"files only, as {files[0]} is a file, or servers only"
         raise validation.bad("names", others, allowed, "use one command for each")
     _reject_options_of_servers(context)
-    _classify_files(files, settings, training, filters, plot=plot, as_json=as_json)
+    _classify_files(files, settings, training, filters, plot=plot, explain=explain, as_json=as_json)
     return None
 
 
@@ -267,6 +280,7 @@ def _classify_files(
     filters: Mapping[str, float | None],
     *,
     plot: Path | None,
+    explain: bool,
     as_json: bool,
 ) -> None:
     from ccbench.run import plots
@@ -284,14 +298,20 @@ def _classify_files(
         files, next(iter(settings), None), training=training, filters=Filters(**filters)
     )
     if plot is not None:
-        plots.save(queues.figure(), plot)
+        plots.save(queues.figure(every_cca=explain), plot)
     verdict = queues.verdict
+    distances = queues.distances() if explain else []
     if as_json:
-        print_json({"files": [str(file) for file in files], **verdict.to_dict()})
+        result = {"files": [str(file) for file in files], **verdict.to_dict()}
+        for trace, own, shape in zip(result["traces"], distances, queues.shapes, strict=False):
+            trace |= {"distances": own, "shape": shape.to_dict()}
+        print_json(result)
         return
     shown = [
         {"file": name, **trace.to_dict()}
         for name, trace in zip(queues.names, verdict.traces, strict=True)
     ]
     print_traces(shown, first="file")
+    if explain:
+        print_explanations(queues.names, verdict.traces, distances, queues.shapes)
     click.echo(f"congestion control: {verdict.label}")

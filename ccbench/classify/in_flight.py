@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets in flight, from the record of the bottleneck's queue.
+
+A queue's occupancy hides the sender's window while the queue is empty. But packets that left the
+queue less than a base round trip ago are not yet acknowledged. Together with the waiting packets
+they are the packets in flight, which a sender that always has data keeps at its window.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench.classify.occupancy import DURATION_S, STEP_S
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+    from ccbench.classify.setting import Setting
+
+__all__ = ["in_flight"]
+
+
+def in_flight(
+    events: pd.DataFrame,
+    setting: Setting,
+    *,
+    from_s: float | None = None,
+    duration_s: float = DURATION_S,
+) -> npt.NDArray[np.float32]:
+    """Return the number of packets in flight at intervals of ``STEP_S``.
+
+    Parameters
+    ----------
+    events : DataFrame
+        Events at a drop-tail queue, all of one sender, as for
+        :func:`~ccbench.classify.occupancy.occupancy`, with the column ``event`` if known. Without
+        it, the link is assumed to be busy while packets wait, and idle otherwise.
+    setting : Setting
+        The bottleneck.
+    from_s : float, optional
+        Start in seconds; by default the first packet.
+    duration_s : float
+        Length in seconds.
+
+    Returns
+    -------
+    ndarray, shape (duration_s / STEP_S,)
+        Waiting packets, and packets that left the queue in the last round-trip time of the setting.
+
+    Examples
+    --------
+    A packet enters an empty queue, leaves it at once, and is in flight for 85 ms:
+
+    >>> import pandas as pd
+    >>> from ccbench.classify.setting import SETTINGS
+    >>> backlog = {"time_ns": [0, 0], "backlog_packets": [1, 0]}
+    >>> events = pd.DataFrame({**backlog, "event": ["enqueue", "dequeue"]})
+    >>> in_flight(events, SETTINGS[0], duration_s=0.12)
+    array([1., 1., 1., 1., 1., 0.], dtype=float32)
+    """
+    times_ns = events["time_ns"].to_numpy(np.int64)
+    backlog = events["backlog_packets"].to_numpy(np.float64)
+    start_ns = times_ns[0] if from_s is None else round(from_s * 1e9)
+    at_ns = start_ns + np.arange(round(duration_s / STEP_S)) * round(STEP_S * 1e9)
+    if "event" in events:
+        left = np.cumsum(events["event"].to_numpy() == "dequeue")
+    else:
+        waited_ns = np.diff(times_ns, append=times_ns[-1]) * (backlog > 0)
+        left = np.append(0, np.cumsum(waited_ns[:-1])) * 1e-9 * setting.packets_per_s
+    latest = np.searchsorted(times_ns, at_ns, side="right")
+    earlier = np.searchsorted(times_ns, at_ns - round(setting.rtt_ms * 1e6), side="right")
+    waiting, left = np.append(0, backlog), np.append(0, left)
+    return np.asarray(waiting[latest] + left[latest] - left[earlier], dtype=np.float32)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reasons of a classification: distances to all CCAs, and the shape of the window."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import click
+
+from ccbench.classify.vote import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ccbench.classify.shape import Shape
+    from ccbench.classify.verdict import TraceVerdict
+
+__all__ = ["print_explanations"]
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def print_explanations(
+    names: Sequence[str],
+    traces: Sequence[TraceVerdict],
+    distances: Sequence[Mapping[str, float]],
+    shapes: Sequence[Shape],
+) -> None:
+    """Print a paragraph for each trace.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The file of each trace.
+    traces : sequence of TraceVerdict
+    distances : sequence of mapping
+        The distance of each trace to the nearest of each CCA, in ascending order.
+    shapes : sequence of Shape
+        The shape of the window of each trace.
+    """
+    for name, trace, own, shape in zip(names, traces, distances, shapes, strict=True):
+        listed = ", ".join(f"{cca}{_NO_BREAK}{distance:.2f}" for cca, distance in own.items())
+        click.echo(f"{name}, {trace.setting.name}: {_reason(trace)}")
+        for line in (f"distances  {listed}", *_lines(shape)):
+            text = textwrap.fill(line, 90, initial_indent=2 * " ", subsequent_indent=13 * " ")
+            click.echo(text.replace(_NO_BREAK, " "))
+        click.echo()
+
+
+def _reason(trace: TraceVerdict) -> str:
+    nearest = f"the nearest trace is of {trace.nearest}, {trace.distance:.2f} packets away"
+    above = "above" if trace.label == UNKNOWN else "within"
+    return f"{trace.label}: {nearest}, {above} the limit of {trace.threshold:.2f}"
+
+
+def _lines(shape: Shape) -> list[str]:
+    """Return a description of a window's shape."""
+    lines = [f"decreases  {shape.decreases_per_minute:.0f} per minute"]
+    if shape.factor is not None and shape.at_full_queue is not None:
+        lines[0] += (
+            f", to {shape.factor:.2f} of the window (median); {100 * shape.at_full_queue:.0f} % of "
+            "them at a full queue"
+        )
+    if shape.period_s is not None:
+        lines.append(f"period     {shape.period_s:.2g} s between decreases (median)")
+    if shape.early_growth is not None:
+        growth = f"growth     {shape.early_growth:+.2f} packets per RTT after a decrease"
+        later = shape.late_growth
+        lines.append(growth if later is None else f"{growth}, {later:+.2f} later")
+    return lines
