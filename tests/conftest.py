@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 def pytest_configure() -> None:
     """Handle SIGINT as Python does, even if this process inherited that it is ignored.
 
-    Otherwise the processes of tests inherit it as well.
+    Otherwise the processes of tests inherit it as well. They do inherit that NumPy's library for
+    matrices has one thread, as all cores are busy, and starting more takes a fifth of the CPU time
+    of a short ``ccbench run``.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
