@@ -38,23 +38,20 @@ class RecordedQueues:
 
     Attributes
     ----------
-    names : tuple of str
-        The file or files of each queue.
+    recordings : tuple of Recording
+        The events at each queue.
     traces : tuple of (Setting, ndarray)
         The setting and the filtered occupancy of each queue.
     training_set : TrainingSet
         The training set with the same filters.
     verdict : Verdict
         The CCA, with a vote of each trace.
-    shapes : tuple of Shape
-        The shape of the sender's window at each queue.
     """
 
-    names: tuple[str, ...]
+    recordings: tuple[Recording, ...]
     traces: tuple[tuple[Setting, npt.NDArray[np.float32]], ...]
     training_set: TrainingSet
     verdict: Verdict
-    shapes: tuple[Shape, ...]
 
     @classmethod
     def read(
@@ -74,12 +71,23 @@ class RecordedQueues:
         training_set = filters.applied_to(loaded, {each.setting for each in recordings})
         traces = tuple((each.setting, filters.trace(each.events)) for each in recordings)
         return cls(
-            names=tuple(recording.name for recording in recordings),
+            recordings=tuple(recordings),
             traces=traces,
             training_set=training_set,
             verdict=judge(traces, training_set),
-            shapes=tuple(_shape(recording) for recording in recordings),
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The file or files of each queue."""
+        return tuple(recording.name for recording in self.recordings)
+
+    def shapes(self) -> list[Shape]:
+        """Return the shape of the sender's window at each queue."""
+        return [
+            Shape.of(occupancy(events), in_flight(events, setting), setting)
+            for events, setting in ((each.events, each.setting) for each in self.recordings)
+        ]
 
     def distances(self) -> list[dict[str, float]]:
         """Return the distance of each trace to the nearest of each CCA, in ascending order."""
@@ -98,11 +106,6 @@ class RecordedQueues:
         if every_cca:
             return figures.traces_over_each(self.names, self.traces, self.training_set)
         return figures.traces_over_nearest(self.traces, self.verdict, self.training_set)
-
-
-def _shape(recording: Recording) -> Shape:
-    events, setting = recording.events, recording.setting
-    return Shape.of(occupancy(events), in_flight(events, setting), setting)
 
 
 def judge_files(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench.classify.occupancy import DURATION_S, STEP_S
+from ccbench.classify.occupancy import DURATION_S, instants_ns, occupancy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -50,27 +50,32 @@ def in_flight(
     ndarray, shape (duration_s / STEP_S,)
         Waiting packets, and packets that left the queue in the last round-trip time of the setting.
 
+    Raises
+    ------
+    InputError
+        If the events end before the end of the trace.
+
     Examples
     --------
     A packet enters an empty queue, leaves it at once, and is in flight for 85 ms:
 
     >>> import pandas as pd
     >>> from ccbench.classify.setting import SETTINGS
-    >>> backlog = {"time_ns": [0, 0], "backlog_packets": [1, 0]}
-    >>> events = pd.DataFrame({**backlog, "event": ["enqueue", "dequeue"]})
+    >>> packets = {"time_ns": [0, 0, 10**9], "backlog_packets": [1, 0, 1]}
+    >>> events = pd.DataFrame({**packets, "event": ["enqueue", "dequeue", "enqueue"]})
     >>> in_flight(events, SETTINGS[0], duration_s=0.12)
     array([1., 1., 1., 1., 1., 0.], dtype=float32)
     """
+    waiting = occupancy(events, from_s=from_s, duration_s=duration_s)
+    at_ns = instants_ns(events, from_s=from_s, duration_s=duration_s)
     times_ns = events["time_ns"].to_numpy(np.int64)
-    backlog = events["backlog_packets"].to_numpy(np.float64)
-    start_ns = times_ns[0] if from_s is None else round(from_s * 1e9)
-    at_ns = start_ns + np.arange(round(duration_s / STEP_S)) * round(STEP_S * 1e9)
     if "event" in events:
         left = np.cumsum(events["event"].to_numpy() == "dequeue")
     else:
-        waited_ns = np.diff(times_ns, append=times_ns[-1]) * (backlog > 0)
+        some_wait = events["backlog_packets"].to_numpy() > 0
+        waited_ns = np.diff(times_ns, append=times_ns[-1]) * some_wait
         left = np.append(0, np.cumsum(waited_ns[:-1])) * 1e-9 * setting.packets_per_s
-    latest = np.searchsorted(times_ns, at_ns, side="right")
-    earlier = np.searchsorted(times_ns, at_ns - round(setting.rtt_ms * 1e6), side="right")
-    waiting, left = np.append(0, backlog), np.append(0, left)
-    return np.asarray(waiting[latest] + left[latest] - left[earlier], dtype=np.float32)
+    left = np.append(0, left)
+    until = np.searchsorted(times_ns, at_ns, side="right")
+    since = np.searchsorted(times_ns, at_ns - round(setting.rtt_ms * 1e6), side="right")
+    return np.asarray(waiting + left[until] - left[since], dtype=np.float32)

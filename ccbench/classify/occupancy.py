@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["DURATION_S", "STEP_S", "occupancy"]
+__all__ = ["DURATION_S", "STEP_S", "instants_ns", "occupancy"]
 
 #: Time between two points of a trace in seconds. The thesis does not state it. A shorter interval
 #: adds no information, as a packet takes 1.2 to 2.4 ms on its links.
@@ -56,11 +56,24 @@ def occupancy(
     array([1.], dtype=float32)
     """
     times_ns = events["time_ns"].to_numpy()
-    points = round(duration_s / STEP_S)
-    first_ns = times_ns[:1].sum() if from_s is None else round(from_s * 1e9)
-    length_s = (times_ns[-1:].sum() - first_ns) / 1e9
+    at_ns = instants_ns(events, from_s=from_s, duration_s=duration_s)
+    length_s = (times_ns[-1:].sum() - at_ns[:1].sum()) / 1e9
     if length_s < duration_s - STEP_S:
         allowed = f"at least {duration_s:g} s of events"
         raise validation.bad("trace", f"{max(0.0, length_s):.3g} s", allowed, "record for longer")
-    at_ns = first_ns + np.arange(points) * round(STEP_S * 1e9)
     return backlog_at(events, at_ns).astype(np.float32)
+
+
+def instants_ns(
+    events: pd.DataFrame, *, from_s: float | None = None, duration_s: float = DURATION_S
+) -> npt.NDArray[np.int64]:
+    """Return the times of the points of a trace in nanoseconds; see :func:`occupancy`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> instants_ns(pd.DataFrame({"time_ns": [5_000_000]}), duration_s=0.04).tolist()
+    [5000000, 25000000]
+    """
+    first_ns = events["time_ns"].to_numpy()[:1].sum() if from_s is None else round(from_s * 1e9)
+    return np.asarray(first_ns + np.arange(round(duration_s / STEP_S)) * round(STEP_S * 1e9))

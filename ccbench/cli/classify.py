@@ -300,10 +300,10 @@ def _classify_files(
     if plot is not None:
         plots.save(queues.figure(every_cca=explain), plot)
     verdict = queues.verdict
-    distances = queues.distances() if explain else []
+    distances, shapes = (queues.distances(), queues.shapes()) if explain else ([], [])
     if as_json:
         result = {"files": [str(file) for file in files], **verdict.to_dict()}
-        for trace, own, shape in zip(result["traces"], distances, queues.shapes, strict=False):
+        for trace, own, shape in zip(result["traces"], distances, shapes, strict=False):
             trace |= {"distances": own, "shape": shape.to_dict()}
         print_json(result)
         return
@@ -313,5 +313,5 @@ def _classify_files(
     ]
     print_traces(shown, first="file")
     if explain:
-        print_explanations(queues.names, verdict.traces, distances, queues.shapes)
+        print_explanations(queues.names, verdict.traces, distances, shapes)
     click.echo(f"congestion control: {verdict.label}")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ccbench.classify.in_flight import in_flight
-from ccbench.classify.occupancy import occupancy
+from ccbench.classify.occupancy import STEP_S, occupancy
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.shape import Shape
 from ccbench.classify.training import VARIATIONS, scenario
@@ -57,6 +57,6 @@ def test_in_flight(cca: str) -> None:
     result = observed(cca)
     cwnd = result.samples("cwnd_packets")[0].loc[10:50]
     measured = in_flight(result.queue_events(), SETTING, from_s=10, duration_s=40)
-    at = ((cwnd.index.to_numpy() - 10) / 0.02).astype(int).clip(0, len(measured) - 1)
+    at = ((cwnd.index.to_numpy() - 10) / STEP_S).astype(int).clip(0, len(measured) - 1)
     difference = measured[at] - cwnd.to_numpy()
     assert np.quantile(np.abs(difference), 0.9) <= 3

@@ -10,8 +10,6 @@ import pytest
 from ccbench.classify.in_flight import in_flight
 from ccbench.classify.setting import SETTINGS, Setting
 
-BDP_PACKETS = 35.4  # of the first setting: 5 Mbit/s, 85 ms
-
 
 def queue_of(window: int, setting: Setting, packets: int = 2000) -> pd.DataFrame:
     """Return the events at the queue of a sender with this window in packets, always full."""
