@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ccbench.classify.setting import Setting
 
-__all__ = ["Decrease", "Shape", "decreases", "rounds"]
+__all__ = ["Decrease", "Shape", "decreases", "points_per_round", "rounds"]
 
 #: A window falls if it is below this fraction of its value at most this number of rounds before.
 _FALLS, _SOON = 0.92, 3
@@ -84,7 +84,7 @@ class Shape:
             The bottleneck of the observation.
         """
         window = rounds(in_flight, setting).mean(axis=1)
-        round_s = _points(setting) * STEP_S
+        round_s = points_per_round(setting) * STEP_S
         rounds_per_rtt = setting.rtt_ms / 1e3 / round_s
         fullest = rounds(occupancy, setting).max(axis=1)
         own = decreases(window)
@@ -118,7 +118,7 @@ def rounds(trace: npt.NDArray[np.float32], setting: Setting) -> npt.NDArray[np.f
     >>> rounds(np.arange(9, dtype=np.float32), SETTINGS[0]).tolist()
     [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]
     """
-    points = _points(setting)
+    points = points_per_round(setting)
     count = len(trace) // points
     return trace[: count * points].reshape(count, points)
 
@@ -161,7 +161,7 @@ def _growth(
     return _median((window[at + last] - window[at + first]) / (last - first))
 
 
-def _points(setting: Setting) -> int:
+def points_per_round(setting: Setting) -> int:
     """Return the number of points in a round."""
     return max(1, round(setting.rtt_ms / 1e3 / STEP_S))
 

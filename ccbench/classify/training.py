@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ccbench.base.random_streams import stream
 from ccbench.classify.occupancy import DURATION_S, occupancy
 from ccbench.classify.setting import SETTINGS
 from ccbench.emulate import run_many
@@ -26,7 +29,6 @@ from ccbench.experiment.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
-    import numpy as np
     import numpy.typing as npt
 
     from ccbench.classify.setting import Setting
@@ -40,6 +42,7 @@ __all__ = [
     "Sample",
     "Variation",
     "collect",
+    "noisy_variation",
     "scenario",
     "trace",
 ]
@@ -62,6 +65,8 @@ _REMEMBER = (
 )
 #: Packet size of cross traffic in bytes.
 _CROSS_PACKET_BYTES = 700
+#: Ranges of noisy variations: probability of loss, and shares of the link.
+_LOSSES, _CROSS_SHARES, _EARLIER_CROSS_SHARES = (1e-4, 1e-2), (0.005, 0.15), (0.7, 0.98)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +84,9 @@ class Variation:
         Fraction of the link used by Poisson cross traffic.
     remembers : bool
         Whether the connection starts with the slow-start threshold of an earlier connection.
+    earlier_cross_share : float
+        Fraction of the link used by cross traffic during the earlier connection. Close to 1, the
+        threshold is small, and the connection starts in congestion avoidance at some ten packets.
     skipped_s : float
         Length of the missing start in seconds.
     in_milliseconds : bool
@@ -94,6 +102,7 @@ class Variation:
     loss: float = 0.0
     cross_share: float = 0.0
     remembers: bool = False
+    earlier_cross_share: float = 0.0
     skipped_s: float = 0.0
     in_milliseconds: bool = False
     jitter_ms: float = 1.0
@@ -165,6 +174,39 @@ _TESTED_RECEIVING = (
 TESTED_VARIATIONS = (*_TESTED_RECEIVING, *_requesting(_TESTED_RECEIVING))
 
 
+def noisy_variation(number: int) -> Variation:
+    """Return a random path, with losses, cross traffic, both or neither.
+
+    Parameters
+    ----------
+    number : int
+        Each number has its own path.
+
+    Examples
+    --------
+    >>> noisy_variation(1) == noisy_variation(1), noisy_variation(1) == noisy_variation(2)
+    (True, False)
+    """
+    rng = stream(number, "noisy variation")
+    kind = rng.integers(4)
+    has_loss, has_cross = kind in {1, 3}, kind in {2, 3}
+    remembers = rng.random() < 0.2  # noqa: PLR2004
+    return Variation(
+        name=f"noisy {number}",
+        extra_rtt_ms=round(rng.uniform(-5, 7), 1),
+        loss=round(float(np.exp(rng.uniform(*np.log(_LOSSES)))), 6) if has_loss else 0.0,
+        cross_share=round(rng.uniform(*_CROSS_SHARES), 3) if has_cross else 0.0,
+        remembers=remembers,
+        earlier_cross_share=round(rng.uniform(*_EARLIER_CROSS_SHARES), 3)
+        if remembers and rng.random() < 0.5  # noqa: PLR2004
+        else 0.0,
+        skipped_s=round(rng.uniform(0, 8), 1) if rng.random() < 0.25 else 0.0,  # noqa: PLR2004
+        in_milliseconds=bool(rng.random() < 0.25),  # noqa: PLR2004
+        jitter_ms=round(rng.uniform(0.5, 3), 1),
+        delayed_acks=bool(rng.random() < 0.35),  # noqa: PLR2004
+    )
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sample:
     """A trace of a known CCA.
@@ -213,13 +255,13 @@ def scenario(
     acks = "delayed" if variation.delayed_acks else "default"
     flows = [Flow(cca=cca, start_s=start_s, acks=acks)]
     if variation.remembers:
-        size_bytes = round(_EARLIER_S * setting.bandwidth_mbps * 1e6 / 8 * _GOODPUT)
+        free_mbps = (1 - variation.earlier_cross_share) * setting.bandwidth_mbps
+        size_bytes = round(_EARLIER_S * free_mbps * 1e6 / 8 * _GOODPUT)
         flows.append(Flow(cca=cca, kind="bytes", size_bytes=size_bytes))
+    if variation.earlier_cross_share:
+        flows.append(_cross(setting, variation.earlier_cross_share, stop_s=_EARLIER_S))
     if variation.cross_share:
-        rate_mbps = variation.cross_share * setting.bandwidth_mbps
-        flows.append(
-            Flow(cca="", kind="poisson", rate_mbps=rate_mbps, packet_bytes=_CROSS_PACKET_BYTES)
-        )
+        flows.append(_cross(setting, variation.cross_share))
     rate: dict[str, Any] = {"bandwidth_mbps": setting.bandwidth_mbps}
     if variation.in_milliseconds:
         rate = {"trace": constant_rate(setting.bandwidth_mbps)}
@@ -299,6 +341,12 @@ def trace(
     """
     from_s = _start_s(variation) + variation.skipped_s
     return occupancy(run.queue_events(), from_s=from_s, duration_s=duration_s)
+
+
+def _cross(setting: Setting, share: float, stop_s: float | None = None) -> Flow:
+    rate_mbps = share * setting.bandwidth_mbps
+    size = _CROSS_PACKET_BYTES
+    return Flow(cca="", kind="poisson", rate_mbps=rate_mbps, packet_bytes=size, stop_s=stop_s)
 
 
 def _start_s(variation: Variation) -> float:
