@@ -75,12 +75,12 @@ class _Rounds:
     @cached_property
     def before(self) -> npt.NDArray[np.int_]:
         """Last round before each decrease."""
-        return np.array([each.before for each in decreases(self.window)], dtype=int)
+        return np.array([each.before for each in decreases(self.window)], dtype=np.int_)
 
     @cached_property
     def end(self) -> npt.NDArray[np.int_]:
         """Last round of each decrease."""
-        return np.array([each.end for each in decreases(self.window)], dtype=int)
+        return np.array([each.end for each in decreases(self.window)], dtype=np.int_)
 
     @cached_property
     def factors(self) -> npt.NDArray[np.float64]:

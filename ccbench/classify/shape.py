@@ -9,7 +9,7 @@ rounds, which is more than jitter changes, and ends with the smallest of the nex
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,9 @@ _LONGEST = 8
 _FULL = 0.9
 #: Number of rounds over which growth is measured, early and late after a decrease.
 _EARLY, _LATE = 4, 16
+
+
+_Real = TypeVar("_Real", bound=np.floating[Any])
 
 
 class Decrease(NamedTuple):
@@ -105,7 +108,7 @@ class Shape:
         return asdict(self)
 
 
-def rounds(trace: npt.NDArray[np.float32], setting: Setting) -> npt.NDArray[np.float32]:
+def rounds(trace: npt.NDArray[_Real], setting: Setting) -> npt.NDArray[_Real]:
     """Return a trace with a row for each base round-trip time.
 
     Returns
@@ -123,7 +126,7 @@ def rounds(trace: npt.NDArray[np.float32], setting: Setting) -> npt.NDArray[np.f
     return trace[: count * points].reshape(count, points)
 
 
-def decreases(window: npt.NDArray[np.float32]) -> list[Decrease]:
+def decreases(window: npt.NDArray[np.floating]) -> list[Decrease]:
     """Return the decreases of a window.
 
     Parameters

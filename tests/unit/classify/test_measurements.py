@@ -30,7 +30,9 @@ def measured(window: npt.NDArray[np.float64], setting: Setting = SETTING) -> dic
     return natural(measurements(waiting.astype("f4"), window.astype("f4"), setting))
 
 
-def sawtooth(factor: float, packets_per_rtt: float, duration_s: float = 60) -> npt.NDArray:
+def sawtooth(
+    factor: float, packets_per_rtt: float, duration_s: float = 60
+) -> npt.NDArray[np.float64]:
     """Return a window that falls to a fraction whenever it exceeds the capacity."""
     growth = packets_per_rtt * STEP_S / (SETTING.rtt_ms / 1e3)
     window = [20.0]
@@ -112,7 +114,8 @@ def test_every_trace_can_be_measured(setting: Setting, kind: str) -> None:
         "steps": np.repeat([0, setting.queue_packets], 500),
     }[kind].astype("f4")
     found = measurements(packets, packets, setting)
-    assert (found.shape, found.dtype) == ((len(NAMES),), np.uint8)
+    assert found.shape == (len(NAMES),)
+    assert found.dtype == np.dtype(np.uint8)
 
 
 def test_undefined() -> None:
