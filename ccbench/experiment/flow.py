@@ -132,6 +132,10 @@ class Flow:
         requests, such as a web browser. ``"every"`` acknowledges each packet immediately, as on a
         route with ``quickack 1`` and in many simulators. CCAs that count ACKs instead of
         acknowledged bytes, such as HighSpeed, grow faster with more ACKs.
+    segmentation_offload : bool
+        For TCP: whether the sender hands over several packets at once, as a burst. Default: true,
+        as on most hosts. False is a host without TSO and GSO, on which paced flows such as BBR's
+        send packets one by one.
     arrivals : tuple of (float, int)
         For ``"bytes"``: many short flows as pairs of `start_s` and `size_bytes` in order of the
         start. Replaces `count`, `start_s`, `stop_s` and `size_bytes`. In TOML also the name of a
@@ -176,6 +180,7 @@ class Flow:
     first_bottleneck: int = field(default=0, metadata=whole(Range(0, _LAST_POSITION), example=1))
     last_bottleneck: int | None = None
     acks: str = "default"
+    segmentation_offload: bool = field(default=True, metadata=checked(validation.flag))
     arrivals: Arrivals = ()
     connections: int | None = None
     label: str = field(default="", compare=False, metadata=checked(validation.one_line))
@@ -203,8 +208,13 @@ class Flow:
         return self.connections or len(self.arrivals) or self.count
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the non-empty settings as a dictionary of plain values."""
+        """Return the non-empty settings as a dictionary of plain values.
+
+        `segmentation_offload` is left out if it is true.
+        """
         values = dataclass_dicts.present(self)
+        if self.segmentation_offload:
+            del values["segmentation_offload"]
         if self.arrivals:
             values["arrivals"] = [list(pair) for pair in self.arrivals]
         return values
@@ -263,7 +273,8 @@ class Flow:
         if self.kind == "video" and (self.buffer_s or 0) < (self.segment_s or 0):
             allowed, step = f"at least segment_s = {self.segment_s:g}", "hold a whole segment"
             raise validation.bad("buffer_s", self.buffer_s, allowed, step)
-        self._must_be_default("acks" if self.is_udp else "packet_bytes", f"for kind {self.kind!r}")
+        for name in ("acks", "segmentation_offload") if self.is_udp else ("packet_bytes",):
+            self._must_be_default(name, f"for kind {self.kind!r}")
         if self.kind != "bytes":
             self._must_be_default("arrivals", f"for kind {self.kind!r}")
         if self.arrivals:

@@ -58,6 +58,8 @@ int served_listen(struct flow *flow)
 
 	if (!sk)
 		return -ECONNREFUSED;
+	if (flow->spec->single_packets)
+		sk_gso_disable(sk);
 	err = tcp_set_cca(sk->sk_socket, flow->spec->cca);
 	if (!err) {
 		sk->sk_mark = ccbench_mark(flow->id);

@@ -225,6 +225,8 @@ static void tx_open(struct flow *flow)
 	sock->sk->sk_user_data = flow;
 	sock->sk->sk_write_space = tx_write_space;
 	sock->sk->sk_state_change = tx_state_change;
+	if (spec->single_packets)
+		sk_gso_disable(sock->sk);
 	err = tcp_set_cca(sock, spec->cca);
 	if (err)
 		goto fail;

@@ -8,13 +8,15 @@
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
-/* Linux 6.10 adds the number and flags of the ACK, which these modules do not use. */
+/* Linux 6.10 adds the number and flags of the ACK, which these modules only pass on. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
 #define CONG_CONTROL(name, sk, rs) \
 	void name(struct sock *sk, const struct rate_sample *rs)
+#define CALL_CONG_CONTROL(ops, sk, rs)	(ops)->cong_control(sk, rs)
 #else
 #define CONG_CONTROL(name, sk, rs) \
 	void name(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+#define CALL_CONG_CONTROL(ops, sk, rs)	(ops)->cong_control(sk, ack, flag, rs)
 #endif
 
 /* Since Linux 6.11, handlers have const tables. */

@@ -198,7 +198,8 @@ struct ccbench_flow_spec {
 	__u64 on_ns;		/* CCBENCH_ONOFF */
 	__u64 off_ns;
 	__u16 kind;
-	__u16 acks;		/* TCP: enum ccbench_acks */
+	__u8 acks;		/* TCP: enum ccbench_acks */
+	__u8 single_packets;	/* TCP: send without segmentation offload */
 	__u32 packet_bytes;	/* UDP: size of the IP packet */
 	char cca[CCBENCH_CCA_MAX];
 	/* CCBENCH_VIDEO */

@@ -57,6 +57,7 @@ CASES: dict[str, list[Scenario]] = {
     "starts at random": also(noise=Noise(start_spread_ms=20)),
     "ACKs in batches": also(ack_batch_ms=1.0),
     "ACKs for every packet of bulk flows": also(Flow(acks="every")),
+    "bulk flows without segmentation offload": also(Flow(segmentation_offload=False)),
     "bulk flows with an extra delay": also(Flow(extra_rtt_ms=20)),
     "other flows with an extra delay": also(Flow(kind="rate", rate_mbps=1, extra_rtt_ms=20)),
     "short flows, flows at a rate, on/off, UDP": also(

@@ -19,6 +19,8 @@ from tests.kernel.conftest import dumbbell, run
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy.typing as npt
+
 pytestmark = pytest.mark.kernel
 
 
@@ -345,6 +347,45 @@ class TestApplications:
         assert delayed == pytest.approx(0.5, abs=0.05)
         assert delayed + 0.03 < default < every
         assert every == pytest.approx(1, abs=0.05)
+
+    @pytest.mark.parametrize("bandwidth_mbps", [5, 10])
+    def test_single_packets(self, bandwidth_mbps: float) -> None:
+        """Without segmentation offload, BBR's pairs of packets become evenly spaced packets."""
+        paired, single = (_bbr_gaps_s(bandwidth_mbps, offload=offload) for offload in (True, False))
+        packet_s = 1500 * 8 / (bandwidth_mbps * 1e6)
+        assert 0.5 == pytest.approx((paired == 0).mean(), abs=0.01)
+        # BBR paces 1 % below its estimate, at times at 1.25 times that rate, and Linux halves the
+        # gap after a late packet.
+        assert single.min() > packet_s / 1.25 / 2
+        assert packet_s / 0.99 == pytest.approx(np.median(single), rel=0.002)
+
+    def test_single_packets_wait_less(self) -> None:
+        """The second packet of BBR's pairs waits for the first, half a packet on average."""
+        paired, single = (
+            run(_offload("bbr", offload=offload)).occupancy(0.005).loc[10:].mean()
+            for offload in (True, False)
+        )
+        assert 0.5 == pytest.approx(paired - single, abs=0.1)
+
+    @pytest.mark.parametrize("cca", ["reno", "cubic", "bic", "yeah", "vegas"])
+    def test_single_packets_fill_the_link(self, cca: str) -> None:
+        """CCAs that keep a queue use the whole link with and without segmentation offload."""
+        for offload in (True, False):
+            rate = run(_offload(cca, offload=offload)).throughput(0.5)[0].loc[10:].mean()
+            assert rate == pytest.approx(5, rel=0.002)
+
+
+def _offload(cca: str, bandwidth_mbps: float = 5, *, offload: bool) -> Scenario:
+    """Return a scenario with one flow, with or without segmentation offload."""
+    flow = Flow(cca=cca, segmentation_offload=offload)
+    return dumbbell(flow, bandwidth_mbps=bandwidth_mbps, rtt_ms=85, duration_s=60)
+
+
+def _bbr_gaps_s(bandwidth_mbps: float, *, offload: bool) -> npt.NDArray[np.float64]:
+    """Return the gaps between BBR's packets at the queue, after its start."""
+    events = run(_offload("bbr", bandwidth_mbps, offload=offload)).queue
+    arrived = events["event"].eq("enqueue") & events["time_ns"].gt(20e9)
+    return np.diff(events["time_ns"][arrived].to_numpy()) / 1e9
 
 
 def _acks_by_packet(acks: str) -> float:

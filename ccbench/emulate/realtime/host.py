@@ -17,6 +17,7 @@ from ccbench.emulate.engine import Check
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ccbench.experiment.flow import Flow
     from ccbench.experiment.noise import Noise
     from ccbench.experiment.scenario import Scenario
 
@@ -117,12 +118,20 @@ def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, st
     if scenario.module_parameters:
         yield "module_parameters", dict(scenario.module_parameters), "left out"
     for i, flow in enumerate(scenario.flows):
-        if flow.kind == "video":
-            yield f"flows[{i}].kind", flow.kind, "another kind"
-        if flow.connections is not None:
-            yield f"flows[{i}].connections", flow.connections, "left out"
-        if flow.acks == "every":
-            yield f"flows[{i}].acks", flow.acks, '"default" or "delayed"'
+        for field, value, allowed in _virtual_time_settings(flow):
+            yield f"flows[{i}].{field}", value, allowed
+
+
+def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
+    """Yield field, value and allowed values of such features of a flow."""
+    if flow.kind == "video":
+        yield "kind", flow.kind, "another kind"
+    if flow.connections is not None:
+        yield "connections", flow.connections, "left out"
+    if flow.acks == "every":
+        yield "acks", flow.acks, '"default" or "delayed"'
+    if not flow.segmentation_offload:
+        yield "segmentation_offload", flow.segmentation_offload, "left out"
 
 
 def ordinary_user(user: str | None) -> str:

@@ -24,7 +24,7 @@ EVERYTHING = scenario(
         Flow(cca="bbr", count=2, start_s=1, stop_s=50, extra_rtt_ms=20, label="new"),
         Flow(kind="bytes", size_bytes=10_000),
         Flow(kind="bytes", arrivals=((0.5, 1000), (0.5, 2000), (7, 3000))),
-        Flow(kind="rate", rate_mbps=2.5),
+        Flow(kind="rate", rate_mbps=2.5, segmentation_offload=False),
         Flow(kind="onoff", on_s=1, off_s=0.5),
         Flow(kind="video", bitrates_mbps=(0.5, 2), segment_s=4, buffer_s=30),
         Flow(kind="cbr", rate_mbps=1, packet_bytes=200),

@@ -62,6 +62,11 @@ class TestFlow:
                 {"kind": "cbr", "rate_mbps": 1, "acks": "every"},
                 "acks is 'every'; it must be left out",
             ),
+            ({"segmentation_offload": 0}, "segmentation_offload is 0; it must be true or false"),
+            (
+                {"kind": "cbr", "rate_mbps": 1, "segmentation_offload": False},
+                "segmentation_offload is False; it must be left out",
+            ),
             ({"extra_rtt_ms": "20"}, "extra_rtt_ms is '20'"),
             ({"first_bottleneck": 8}, "first_bottleneck is 8; it must be a whole number at least"),
             (
@@ -83,6 +88,12 @@ class TestFlow:
         with pytest.raises(InputError) as caught:
             Flow(**settings)
         assert str(caught.value).startswith(message)
+
+    def test_offload_default(self) -> None:
+        """A document states only that a flow has no segmentation offload, as this is rare."""
+        assert "segmentation_offload" not in Flow().to_dict()
+        without = Flow(segmentation_offload=False)
+        assert without == Flow.from_dict(without.to_dict())
 
     def test_numpy_numbers(self) -> None:
         """NumPy numbers are accepted like Python numbers."""

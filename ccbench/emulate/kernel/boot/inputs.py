@@ -177,7 +177,10 @@ def guest_input(
     InputError
         If the kernel does not have the qdisc of a bottleneck.
     """
-    modules = [module for module in kernel.modules if module not in _EMULATION_MODULES]
+    used = {kernel.cca(flow.cca).module for flow in scenario.flows}
+    unused = {cca.module for cca in kernel.descriptions.ccas.values()} - used
+    absent = unused.union(_EMULATION_MODULES)
+    modules = [module for module in kernel.modules if module not in absent]
     qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.bottlenecks]
     programs_mb = programs.memory_mb if programs else 0
     return GuestInput(

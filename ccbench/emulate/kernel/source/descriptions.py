@@ -52,6 +52,8 @@ class Cca:
         Qdisc, option and the option's required value on bottlenecks with this qdisc.
     info : tuple of Field, optional
         The state that it reports through inet_diag.
+    module : str
+        Its module, if only runs with such flows load it. Other modules are loaded in every run.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Cca:
     needs_receiver: bool = False
     qdisc_option: tuple[str, str, str] | None = None
     info: tuple[cca_info.Field, ...] = ()
+    module: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +226,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
         "receiver": ("needs_receiver", _true),
         "qdisc": ("qdisc_option", _qdisc_option),
         "info": ("info", _info),
+        "module": ("module", str),
     },
 }
 

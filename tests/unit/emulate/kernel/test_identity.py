@@ -16,6 +16,7 @@ from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.http import HttpKernelEngine
 from ccbench.emulate.kernel.source import build
 from ccbench.emulate.kernel.source.build import KernelBuild
+from ccbench.emulate.kernel.source.descriptions import described
 from ccbench.experiment.flow import MAX_BITRATES
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
@@ -112,6 +113,7 @@ OF_FLOW = {
     "first_bottleneck": (with_flow(), with_flow(first_bottleneck=1)),
     "last_bottleneck": (with_flow(), with_flow(last_bottleneck=0)),
     "acks": (with_flow(), with_flow(acks="every")),
+    "segmentation_offload": (with_flow(), with_flow(segmentation_offload=False)),
     "arrivals": (
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000))),
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1001))),
@@ -279,6 +281,24 @@ class TestEngine:
             ]
             assert (item.flow_table()["start_s"] * 1e9).round().tolist() == starts_ns
         assert (MAX_BITRATES,) == protocol.FLOW_SPEC["ladder_kbps"].shape
+
+    def test_modules(self) -> None:
+        """A module that its CCAs' descriptions name is loaded only for flows with one of them."""
+        kernel = replace(
+            KERNEL,
+            modules=(*KERNEL.modules, "tcp_two"),
+            descriptions=described(
+                ["ccbench_cca=one module=tcp_two: one", "ccbench_cca=two module=tcp_two: two"]
+            ),
+        )
+        plain, *with_it = (
+            KernelEngine(kernel).guest_input(with_flow(cca=cca)).files["plan"].decode()
+            for cca in ("cubic", "one", "two")
+        )
+        assert "module /modules/tcp_rapid.ko" in plain
+        assert "tcp_two" not in plain
+        for plan in with_it:
+            assert plan == plain.replace("tcp_rapid.ko", "tcp_rapid.ko\nmodule /modules/tcp_two.ko")
 
     def test_old_runs(self, tmp_path: Path) -> None:
         """Runs stored under other keys are not found and have no effect."""
