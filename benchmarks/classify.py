@@ -217,15 +217,16 @@ def compare_verdicts(rounds: int) -> Table:
     for part in (4, 2, 1):
         for seconds in (10.0, 20.0):
             points = round(seconds / STEP_S)
-            some = [replace(one, trace=one.trace[:points]) for one in of_settings[::part]]
+            some = [replace(one, points=one.points[:points]) for one in of_settings[::part]]
             # Similar to the training set, not equal.
             traces = [
-                (one.setting, one.trace[:points] + rng.integers(0, 3, points)) for one in website
+                replace(one, points=one.points[:points] + rng.integers(0, 3, points))
+                for one in website
             ]
             judge_s = timed(
                 partial(judge, traces, replace(training_set, samples=tuple(some))), rounds
             )
-            read = f"{read_s:.2f}" if (part, points) == (1, len(website[0].trace)) else ""
+            read = f"{read_s:.2f}" if (part, points) == (1, len(website[0].points)) else ""
             table.add_row(str(len(some)), f"{seconds:g}", str(points), read, f"{judge_s:.2f}")
     return table
 

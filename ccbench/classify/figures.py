@@ -14,9 +14,7 @@ from ccbench.classify.occupancy import STEP_S
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
-    from ccbench.classify.setting import Setting
+    from ccbench.classify.trace import QueueTrace
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.verdict import Verdict
 
@@ -27,7 +25,7 @@ _COLUMNS = 5
 
 
 def traces_over_nearest(
-    traces: Sequence[tuple[Setting, npt.ArrayLike]],
+    traces: Sequence[QueueTrace],
     verdict: Verdict,
     training_set: TrainingSet,
     *,
@@ -37,7 +35,7 @@ def traces_over_nearest(
 
     Parameters
     ----------
-    traces : sequence of (Setting, array_like of shape (n_points,))
+    traces : sequence of QueueTrace
     verdict : Verdict
         The verdict of :func:`~ccbench.classify.verdict.judge` on the traces.
     training_set : TrainingSet
@@ -49,27 +47,29 @@ def traces_over_nearest(
     >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
     >>> from ccbench.classify.verdict import judge
     >>> training_set = TrainingSet.load(PACKAGED)
-    >>> traces = [(training_set.settings[0], training_set.samples[0].trace)]
+    >>> traces = training_set.samples[:1]
     >>> len(traces_over_nearest(traces, judge(traces, training_set), training_set).axes)
     1
     """
     figure = Figure(figsize=(9, 0.6 + 1.9 * len(traces)), layout="constrained")
     panels = figure.subplots(len(traces), squeeze=False)[:, 0]
-    for axes, (setting, trace), vote in zip(panels, traces, verdict.traces, strict=True):
-        classifier = training_set.classifier(setting)
-        _, ((nearest,),) = classifier.kneighbors([trace], 1)
+    for axes, trace, vote in zip(panels, traces, verdict.traces, strict=True):
+        classifier = training_set.classifier(trace.setting)
+        _, ((nearest,),) = classifier.kneighbors([trace.points], 1)
         for points, style in (
             (
                 classifier.traces_[nearest],
                 {"color": "tab:orange", "label": f"nearest: {vote.nearest}"},
             ),
-            (np.asarray(trace), {"color": "0.15", "label": "observed"}),
+            (trace.points, {"color": "0.15", "label": "observed"}),
         ):
             axes.plot(np.arange(len(points)) * STEP_S, points, linewidth=0.9, **style)
         distance = f"distance {vote.distance:.2f}, limit {vote.threshold:.2f}"
-        axes.set_title(f"{setting.name}: {vote.label} ({distance})", loc="left", fontsize="small")
-        axes.set_ylim(0, setting.queue_packets * 1.08)
-        axes.set_xlim(0, len(np.asarray(trace)) * STEP_S)
+        axes.set_title(
+            f"{trace.setting.name}: {vote.label} ({distance})", loc="left", fontsize="small"
+        )
+        axes.set_ylim(0, trace.setting.queue_packets * 1.08)
+        axes.set_xlim(0, len(trace.points) * STEP_S)
         axes.set_ylabel("packets")
         axes.grid(alpha=0.3)
         axes.legend(
@@ -88,7 +88,7 @@ def traces_over_nearest(
 
 def traces_over_each(
     names: Sequence[str],
-    traces: Sequence[tuple[Setting, npt.ArrayLike]],
+    traces: Sequence[QueueTrace],
     training_set: TrainingSet,
 ) -> Figure:
     """Draw each trace over the nearest trace of each CCA, in order of distance.
@@ -97,29 +97,29 @@ def traces_over_each(
     ----------
     names : sequence of str
         Titles of the traces.
-    traces : sequence of (Setting, array_like of shape (n_points,))
+    traces : sequence of QueueTrace
     training_set : TrainingSet
 
     Examples
     --------
     >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
     >>> training_set = TrainingSet.load(PACKAGED)
-    >>> traces = [(training_set.settings[0], training_set.samples[0].trace)]
+    >>> traces = training_set.samples[:1]
     >>> sum(len(part.axes) for part in traces_over_each(["a"], traces, training_set).subfigs)
     15
     """
     rows = math.ceil(len(training_set.ccas) / _COLUMNS)
     figure = Figure(figsize=(11, 1.9 * rows * len(traces)), layout="constrained")
     parts = figure.subfigures(len(traces), squeeze=False)[:, 0]
-    for part, name, (setting, trace) in zip(parts, names, traces, strict=True):
-        classifier = training_set.classifier(setting)
-        (distances,), (indices,) = classifier.nearest_of_classes([trace])
+    for part, name, trace in zip(parts, names, traces, strict=True):
+        classifier = training_set.classifier(trace.setting)
+        (distances,), (indices,) = classifier.nearest_of_classes([trace.points])
         title = "observed (black), and the nearest trace of each CCA with its distance in packets"
-        part.suptitle(f"{name}, {setting.name}: {title}", fontsize="medium")
+        part.suptitle(f"{name}, {trace.setting.name}: {title}", fontsize="medium")
         panels = part.subplots(rows, _COLUMNS, sharex=True, sharey=True, squeeze=False).flat
         for cca, axes in zip(np.argsort(distances, kind="stable"), panels, strict=False):
             nearest = classifier.traces_[indices[cca]]
-            for points, colour in ((nearest, "tab:orange"), (np.asarray(trace), "0.15")):
+            for points, colour in ((nearest, "tab:orange"), (trace.points, "0.15")):
                 axes.plot(np.arange(len(points)) * STEP_S, points, linewidth=0.7, color=colour)
             label = f"{classifier.classes_[cca]} {distances[cca]:.2f}"
             axes.set_title(label, loc="left", fontsize="small")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from ccbench.base import validation
 from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.in_flight import in_flight
 from ccbench.classify.occupancy import occupancy
+from ccbench.classify.on_demand import with_settings
 from ccbench.classify.recording import read_all
 from ccbench.classify.setting import Setting
 from ccbench.classify.shape import Shape
@@ -19,15 +19,16 @@ from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    import numpy as np
-    import numpy.typing as npt
     from matplotlib.figure import Figure
 
     from ccbench.classify.filters import Filters
     from ccbench.classify.recording import Recording
+    from ccbench.classify.trace import QueueTrace
     from ccbench.classify.verdict import Verdict
+
+    GivenSetting = str | Setting | Mapping[Path, str | Setting] | Mapping[str, str | Setting] | None
 
 __all__ = ["RecordedQueues", "judge_files"]
 
@@ -40,8 +41,8 @@ class RecordedQueues:
     ----------
     recordings : tuple of Recording
         The events at each queue.
-    traces : tuple of (Setting, ndarray)
-        The setting and the filtered occupancy of each queue.
+    traces : tuple of QueueTrace
+        The filtered trace of each queue.
     training_set : TrainingSet
         The training set with the same filters.
     verdict : Verdict
@@ -49,27 +50,35 @@ class RecordedQueues:
     """
 
     recordings: tuple[Recording, ...]
-    traces: tuple[tuple[Setting, npt.NDArray[np.float32]], ...]
+    traces: tuple[QueueTrace, ...]
     training_set: TrainingSet
     verdict: Verdict
 
     @classmethod
-    def read(
+    def read(  # noqa: PLR0913 - the options of the command
         cls,
         paths: Iterable[str | Path],
-        setting: str | Setting | None = None,
+        setting: GivenSetting = None,
         *,
         training: str | Path | None = None,
         filters: Filters = NO_FILTERS,
+        training_filters: Filters | None = None,
+        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> RecordedQueues:
         """Read files and classify them; see :func:`judge_files`."""
         if isinstance(paths, (str, Path)):
             raise validation.bad("paths", str(paths), "a list", f"write [{str(paths)!r}]")
-        chosen = Setting.named(setting) if isinstance(setting, str) else setting
         loaded = TrainingSet.load(PACKAGED if training is None else Path(training))
-        recordings = read_all([Path(path) for path in paths], chosen, loaded.settings)
-        training_set = filters.applied_to(loaded, {each.setting for each in recordings})
-        traces = tuple((each.setting, filters.trace(each.events)) for each in recordings)
+        given = [Path(path) for path in paths]
+        recordings = read_all(given, _resolved(setting), loaded.settings)
+        settings = {each.setting for each in recordings}
+        if training is None:
+            loaded = with_settings(loaded, settings, on_progress=on_progress)
+        filters, training_filters = (
+            each.of_length_of(loaded) for each in (filters, training_filters or filters)
+        )
+        training_set = training_filters.applied_to(loaded, settings)
+        traces = tuple(filters.trace(each.events, each.setting) for each in recordings)
         return cls(
             recordings=tuple(recordings),
             traces=traces,
@@ -89,16 +98,6 @@ class RecordedQueues:
             for events, setting in ((each.events, each.setting) for each in self.recordings)
         ]
 
-    def distances(self) -> list[dict[str, float]]:
-        """Return the distance of each trace to the nearest of each CCA, in ascending order."""
-        result = []
-        for setting, trace in self.traces:
-            classifier = self.training_set.classifier(setting)
-            (own,), _ = classifier.nearest_of_classes([trace])
-            pairs = zip(classifier.classes_.tolist(), own.tolist(), strict=True)
-            result.append(dict(sorted(pairs, key=itemgetter(1))))
-        return result
-
     def figure(self, *, every_cca: bool = False) -> Figure:
         """Draw each trace over the nearest of the training set, or over that of each CCA."""
         from ccbench.classify import figures  # noqa: PLC0415 - matplotlib
@@ -108,12 +107,25 @@ class RecordedQueues:
         return figures.traces_over_nearest(self.traces, self.verdict, self.training_set)
 
 
+def _resolved(given: GivenSetting) -> Setting | dict[Path, Setting] | None:
+    """Return settings instead of their names."""
+    if given is None or isinstance(given, Setting):
+        return given
+    if isinstance(given, str):
+        return Setting.named(given)
+    return {
+        Path(path): Setting.named(own) if isinstance(own, str) else own
+        for path, own in given.items()
+    }
+
+
 def judge_files(
     paths: Iterable[str | Path],
-    setting: str | Setting | None = None,
+    setting: GivenSetting = None,
     *,
     training: str | Path | None = None,
     filters: Filters = NO_FILTERS,
+    training_filters: Filters | None = None,
 ) -> Verdict:
     """Identify the CCA of recorded queues, as ``ccbench classify FILE...`` does.
 
@@ -123,13 +135,17 @@ def judge_files(
         Files of one server: folders of runs, CSV files with the columns ``time_s`` and
         ``occupancy_packets``, logs of mm-link, or pairs of captures from before and after the queue
         (``.pcap``, ``.pcapng``). See :func:`ccbench.classify.recording.read_all`.
-    setting : str or Setting, optional
-        Setting of the recordings, such as ``"5bw-85rtt-64q"``: 5 Mbit/s, 85 ms, 64 packets; by
-        default that of the run.
+    setting : str, Setting, or mapping of path to these, optional
+        Setting of the recordings, such as ``"5bw-85rtt-64q"``: 5 Mbit/s, 85 ms, 64 packets, of all
+        or of some files; by default that of the run, or that in the name of the file. Settings that
+        the packaged training set lacks are trained, which takes minutes, and kept
+        (:mod:`.on_demand`).
     training : path, optional
         Training set; by default the packaged one.
     filters : Filters
         Filters of the traces.
+    training_filters : Filters, optional
+        Filters of the training set; by default those of the traces.
 
     Raises
     ------
@@ -144,4 +160,6 @@ def judge_files(
 
         judge_files(["before.pcap", "after.pcap"], "5bw-85rtt-64q").label
     """
-    return RecordedQueues.read(paths, setting, training=training, filters=filters).verdict
+    return RecordedQueues.read(
+        paths, setting, training=training, filters=filters, training_filters=training_filters
+    ).verdict

@@ -4,7 +4,7 @@
 They follow VCCAnalyzer, which classifies senders of video, whose applications pause.
 
 **Smoothing** is an exponentially weighted moving average. It changes the trace of every CCA, so the
-training set must be smoothed in the same way: :func:`smoothed_set`.
+training set must be smoothed in the same way: :meth:`Filters.applied_to`.
 
 **Bridging** removes application pauses from a trace. The queue length alone does not show why a
 queue is short: Vegas and BBR keep it short on purpose, and so does an application that is slower
@@ -28,8 +28,10 @@ import numpy as np
 
 from ccbench.base import validation
 from ccbench.base.arrays import exponential_average
-from ccbench.classify.occupancy import STEP_S, occupancy
+from ccbench.classify.measurements import measured_events
+from ccbench.classify.occupancy import DURATION_S, STEP_S, occupancy
 from ccbench.classify.threshold import refit_threshold
+from ccbench.classify.trace import QueueTrace
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from ccbench.classify.threshold import Threshold
     from ccbench.classify.training_set import TrainingSet
 
-__all__ = ["NO_FILTERS", "Filters", "bridged", "pauses", "smoothed", "smoothed_set"]
+__all__ = ["NO_FILTERS", "Filters", "bridged", "pauses", "smoothed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,13 @@ class Filters:
 
     Parameters
     ----------
+    skip_s : float
+        Length of the start that is left out, in seconds.
+    duration_s : float, optional
+        Length of the trace in seconds; by default that of the training set, or 20.
+    step_s : float
+        Time between two points in seconds, a multiple of
+        :data:`~ccbench.classify.occupancy.STEP_S`.
     smooth_s : float, optional
         Time constant of :func:`smoothed`, in seconds.
     bridge_s : float, optional
@@ -58,22 +67,32 @@ class Filters:
     Raises
     ------
     InputError
-        If a time is out of range: 0.01 to 5 s, and 0.1 to 10 s.
+        If a time is out of range.
 
     Examples
     --------
     >>> import pandas as pd
+    >>> from ccbench.classify.setting import SETTINGS
     >>> events = pd.DataFrame({"time_ns": [0, 20_000_000_000], "backlog_packets": [1, 2]})
-    >>> Filters(smooth_s=0.1).trace(events).shape
+    >>> Filters(smooth_s=0.1).trace(events, SETTINGS[0]).points.shape
     (1000,)
     """
 
+    skip_s: float = 0.0
+    duration_s: float | None = None
+    step_s: float = STEP_S
     smooth_s: float | None = None
     bridge_s: float | None = None
 
     def __post_init__(self) -> None:
+        validation.number("skip_s", self.skip_s, validation.Range(0, 3600), example=2)
+        validation.number("step_s", self.step_s, validation.Range(STEP_S, 1), example=0.1)
+        if not np.isclose(self.step_s / STEP_S, round(self.step_s / STEP_S)):
+            step = f"write for example {5 * STEP_S:g}"
+            raise validation.bad("step_s", self.step_s, f"a multiple of {STEP_S} s", step)
         # Stronger smoothing removes all shape; shorter pauses occur within a round trip.
         ranges = {
+            "duration_s": validation.Range(1, 3600),
             "smooth_s": validation.Range(STEP_S / 2, 5),
             "bridge_s": validation.Range(0.1, 10),
         }
@@ -81,29 +100,112 @@ class Filters:
             if getattr(self, name) is not None:
                 validation.number(name, getattr(self, name), allowed, example=0.5)
 
-    def trace(self, events: pd.DataFrame) -> npt.NDArray[np.float32]:
+    def trace(self, events: pd.DataFrame, setting: Setting) -> QueueTrace:
         """Return the trace of a queue, bridged and then smoothed.
+
+        A bridged trace has no measurements, as the sender's window is unknown during a pause.
 
         Parameters
         ----------
         events : DataFrame
             See :func:`~ccbench.classify.occupancy.occupancy`.
+        setting : Setting
+            The bottleneck.
 
         Raises
         ------
         InputError
             See :func:`~ccbench.classify.occupancy.occupancy`.
         """
-        trace = occupancy(events)
+        points = occupancy(events, duration_s=self.skip_s + self._length_s)
         if self.bridge_s is not None:
-            trace = bridged(trace, events, self.bridge_s)
-        return trace if self.smooth_s is None else smoothed(trace, self.smooth_s)
+            return QueueTrace(
+                setting=setting, points=self.points(bridged(points, events, self.bridge_s))
+            )
+        from_s = self.skip_s + float(events["time_ns"].iloc[0]) / 1e9
+        measured = measured_events(events, setting, from_s=from_s, duration_s=self._length_s)
+        return QueueTrace(setting=setting, points=self.points(points), measured=measured)
+
+    def points(self, points: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return the part of a trace with the step, length and smoothing of the filters.
+
+        Parameters
+        ----------
+        points : ndarray, shape (n_points,)
+            Packets in a queue, at intervals of :data:`~ccbench.classify.occupancy.STEP_S`.
+        """
+        first, n_points = round(self.skip_s / STEP_S), round(self._length_s / STEP_S)
+        part = points[first : first + n_points]
+        if self.smooth_s is not None:
+            part = smoothed(part, self.smooth_s)
+        return part[:: round(self.step_s / STEP_S)]
+
+    def of_length_of(self, training_set: TrainingSet) -> Filters:
+        """Return filters with the length of a training set, unless they have a length."""
+        if self.duration_s is not None:
+            return self
+        return replace(self, duration_s=training_set.duration_s)
 
     def applied_to(self, training_set: TrainingSet, settings: Collection[Setting]) -> TrainingSet:
-        """Return the training set for filtered traces of these settings."""
-        if self.smooth_s is None:
+        """Return the training set for filtered traces of these settings.
+
+        Filtered traces have other distances, so the thresholds are recalculated
+        (:func:`~ccbench.classify.threshold.refit_threshold`). Traces of another length have other
+        measurements, so they have no second stage.
+
+        Parameters
+        ----------
+        training_set : TrainingSet
+        settings : collection of Setting
+            Settings of the result.
+
+        Raises
+        ------
+        InputError
+            If the training set has no samples of a setting, or nothing remains of its traces.
+
+        Examples
+        --------
+        >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
+        >>> training_set = TrainingSet.load(PACKAGED)
+        >>> setting = training_set.settings[-1]
+        >>> smooth = Filters(smooth_s=0.2).applied_to(training_set, (setting,))
+        >>> smooth.thresholds[setting].distance < training_set.thresholds[setting].distance
+        True
+        """
+        longest_s = training_set.duration_s
+        duration_s = longest_s if self.duration_s is None else self.duration_s
+        own = replace(self, duration_s=duration_s)
+        if duration_s > longest_s:
+            allowed = f"at most {longest_s:g}, the length of the training set's traces"
+            step = "leave it out, or train longer traces with `ccbench classify-train --length`"
+            raise validation.bad("duration_s", duration_s, allowed, step)
+        if replace(own, bridge_s=None) == Filters(duration_s=longest_s):
             return training_set
-        return smoothed_set(training_set, self.smooth_s, settings)
+        for setting in settings:
+            names = [available.name for available in training_set.settings]
+            validation.one_of("setting", setting.name, names)
+        samples = tuple(
+            replace(sample, points=own.points(sample.points))
+            for sample in training_set.samples
+            if sample.setting in settings
+        )
+        if not all(len(sample.points) for sample in samples):
+            allowed = "less than the length of the training set's traces"
+            raise validation.bad("skip_s", self.skip_s, allowed, "skip less")
+        thresholds: dict[Setting, Threshold] = {}
+        for setting, threshold in training_set.thresholds.items():
+            of_setting = [sample for sample in samples if sample.setting == setting]
+            if of_setting:
+                labels = [sample.cca for sample in of_setting]
+                traces = [sample.points for sample in of_setting]
+                thresholds[setting] = refit_threshold(threshold, traces, labels)
+        limits = training_set.limits if duration_s == longest_s else None
+        return replace(training_set, samples=samples, thresholds=thresholds, limits=limits)
+
+    @property
+    def _length_s(self) -> float:
+        return DURATION_S if self.duration_s is None else self.duration_s
 
 
 #: No filter.
@@ -141,55 +243,6 @@ def smoothed(trace: npt.ArrayLike, time_constant_s: float) -> npt.NDArray[np.flo
     points = _points(trace)
     average = exponential_average(points, decay=math.exp(-STEP_S / time_constant_s))
     return np.asarray(average, dtype=np.float32)
-
-
-def smoothed_set(
-    training_set: TrainingSet, time_constant_s: float, settings: Collection[Setting] | None = None
-) -> TrainingSet:
-    """Return a training set for smoothed traces.
-
-    Smoothed traces are closer to each other, so the thresholds are recalculated
-    (:func:`~ccbench.classify.threshold.refit_threshold`).
-
-    Parameters
-    ----------
-    training_set : TrainingSet
-    time_constant_s : float
-        See :func:`smoothed`.
-    settings : collection of Setting, optional
-        Settings of the result; by default all.
-
-    Raises
-    ------
-    InputError
-        If the time constant is not above 0, or the training set has no samples of a setting.
-
-    Examples
-    --------
-    >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
-    >>> training_set = TrainingSet.load(PACKAGED)
-    >>> setting = training_set.settings[-1]
-    >>> smooth = smoothed_set(training_set, 0.2, (setting,))
-    >>> smooth.thresholds[setting].distance < training_set.thresholds[setting].distance
-    True
-    """
-    wanted = training_set.settings if settings is None else settings
-    for setting in wanted:
-        names = [available.name for available in training_set.settings]
-        validation.one_of("setting", setting.name, names)
-    samples = tuple(
-        replace(sample, trace=smoothed(sample.trace, time_constant_s))
-        for sample in training_set.samples
-        if sample.setting in wanted
-    )
-    thresholds: dict[Setting, Threshold] = {}
-    for setting, threshold in training_set.thresholds.items():
-        own = [sample for sample in samples if sample.setting == setting]
-        if own:
-            labels = [sample.cca for sample in own]
-            traces = [sample.trace for sample in own]
-            thresholds[setting] = refit_threshold(threshold, traces, labels)
-    return replace(training_set, samples=samples, thresholds=thresholds)
 
 
 def pauses(events: pd.DataFrame, longest_s: float) -> npt.NDArray[np.int64]:

@@ -8,7 +8,7 @@ the queue, its periods. Each is measured here from the packets in flight (:mod:`
 packets in the queue, averaged over rounds (:mod:`.shape`).
 
 All are dimensionless or in packets and round-trip times of the setting, limited to a range, and
-stored in one byte: 1 to 255 for the range, 0 for an event that the trace does not contain.
+stored in one byte: 1 to 32 for the range, 0 for an event that the trace does not contain.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.classify.occupancy import DURATION_S, STEP_S
+from ccbench.classify.in_flight import in_flight
+from ccbench.classify.occupancy import DURATION_S, STEP_S, occupancy
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.shape import decreases, points_per_round, rounds
 
@@ -28,16 +29,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
+    import pandas as pd
 
     from ccbench.classify.setting import Setting
 
     Values = dict[str, float]
 
-__all__ = ["NAMES", "UNDEFINED", "measurements", "natural"]
+__all__ = ["NAMES", "UNDEFINED", "measured_events", "measurements", "natural"]
 
 #: The byte of a measurement that the trace does not allow.
 UNDEFINED = 0
-_LEVELS = 254
+_LEVELS = 31
 _POINTS = round(DURATION_S / STEP_S)
 #: Share of the queue at which it is full, and at which it is empty.
 _FULL, _EMPTY = 0.9, 0.05
@@ -322,15 +324,39 @@ def measurements(
     >>> flat = np.full(1000, 8, dtype=np.float32)
     >>> measured = dict(zip(NAMES, measurements(flat, flat + 35, SETTINGS[0]).tolist()))
     >>> measured["decreases"], measured["factor_p50"] == UNDEFINED
-    (86, True)
+    (11, True)
     """
     trace = _by_round(occupancy, in_flight, setting)
     parts = [_bytes(group(trace).values(), low, high) for group, low, high in _GROUPS]
     return np.concatenate(parts)
 
 
+def measured_events(
+    events: pd.DataFrame,
+    setting: Setting,
+    *,
+    from_s: float | None = None,
+    duration_s: float = DURATION_S,
+) -> npt.NDArray[np.uint8]:
+    """Measure the trace of a queue's events.
+
+    Parameters
+    ----------
+    events, from_s, duration_s
+        See :func:`~ccbench.classify.occupancy.occupancy`.
+    setting : Setting
+        The bottleneck of the observation.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n_measurements,)
+    """
+    span: dict[str, Any] = {"from_s": from_s, "duration_s": duration_s}
+    return measurements(occupancy(events, **span), in_flight(events, setting, **span), setting)
+
+
 def natural(measured: npt.NDArray[np.uint8]) -> dict[str, float]:
-    """Return measurements as numbers, exact to 0.4 % of their range; NaN where undefined.
+    """Return measurements as numbers, exact to 2 % of their range; NaN where undefined.
 
     Parameters
     ----------
@@ -355,7 +381,7 @@ def _by_round(
 
 
 def _bytes(values: Iterable[float], low: float, high: float) -> npt.NDArray[np.uint8]:
-    """Return values in a range as 1 to 255; 0 for NaN."""
+    """Return values in a range as 1 to 32; 0 for NaN."""
     array = np.fromiter(values, dtype=np.float64)
     share = np.clip((array - low) / (high - low), 0, 1)
     return np.where(np.isnan(array), UNDEFINED, 1 + np.rint(_LEVELS * share)).astype(np.uint8)

@@ -174,14 +174,15 @@ def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> Obser
             step = "observe the server again"
             raise validation.bad("trace", str(path), "an existing folder", step)
         with validation.within(f"{path}: "):
-            points = filters.trace(Recording.load(path).queue)
+            trace = filters.trace(Recording.load(path).queue, setting)
     except InputError:
         if label is None:
             return None
         raise
     return ObservedTrace(
         setting=setting,
-        points=points,
+        points=trace.points,
+        measured=trace.measured,
         label=label,
         distance=math.inf if distance is None else float(distance),
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,9 +71,10 @@ def read(
         The folder of a run (``ccbench run -o``) or of a command (``ccbench shell -o``), a log of
         mm-link, or a CSV file with the columns ``time_s`` and ``occupancy_packets``.
     setting : Setting, optional
-        The setting of the recording; by default that of the run or command.
+        The setting of the recording; by default that of the run or command, or else that in the
+        name of the file, such as ``run-5bw-85rtt-64q.csv``.
     settings : sequence of Setting
-        The allowed settings.
+        Settings that are used for recordings of similar ones.
 
     Raises
     ------
@@ -85,12 +87,14 @@ def read(
             return _of_server(command, path, setting)
     events, recorded_setting = _content(path)
     if setting is None:
-        setting = _nearest(recorded_setting, settings)
+        setting = _nearest(recorded_setting or Setting.within(path.name), settings)
     return Recording(events=events, setting=setting, name=path.name)
 
 
 def read_all(
-    paths: Sequence[Path], setting: Setting | None = None, settings: Sequence[Setting] = SETTINGS
+    paths: Sequence[Path],
+    setting: Setting | Mapping[Path, Setting] | None = None,
+    settings: Sequence[Setting] = SETTINGS,
 ) -> list[Recording]:
     """Read files, pairs of captures, and folders of servers.
 
@@ -101,9 +105,11 @@ def read_all(
         ``.pcapng``, from before and after the queue, for
         :func:`ccbench.classify.pcap_pair.queue_between`; or the folder of a server (``ccbench
         classify SERVER``), of whose downloads in each setting all valid ones are read.
-    setting, settings
-        See :func:`read`; captures need a setting. Of a server, only its download in this setting is
-        read.
+    setting : Setting or mapping of Path to Setting, optional
+        The setting of all or of some of the paths; see :func:`read`. The setting of captures is
+        that of either file of the pair. Of a server, only its download in this setting is read.
+    settings : sequence of Setting
+        See :func:`read`.
 
     Raises
     ------
@@ -112,20 +118,25 @@ def read_all(
         capture of a pair is missing.
     """
     recordings = []
+    given = setting if isinstance(setting, Mapping) else dict.fromkeys(paths, setting)
+    if unused := [str(path) for path in given if path not in paths]:
+        allowed = f"one of {', '.join(map(str, paths))}"
+        raise validation.bad("file of a setting", unused[0], allowed, "name the file as it is read")
     rest = iter(paths)
     for path in rest:
-        if downloads := _downloads(path, setting):
+        own = given.get(path)
+        if downloads := _downloads(path, own):
             recordings += downloads
             continue
         if path.suffix not in _CAPTURES:
-            recordings.append(read(path, setting, settings))
+            recordings.append(read(path, own, settings))
             continue
         after = next(rest, None)
         if after is None or after.suffix not in _CAPTURES:
             allowed = "followed by the capture after the queue"
             raise validation.bad("capture", str(path), allowed, "name BEFORE.pcap AFTER.pcap")
-        chosen = _nearest(None, settings) if setting is None else setting
         name = f"{path.name}, {after.name}"
+        chosen = own or given.get(after) or _nearest(Setting.within(name), settings)
         events = queue_between(path, after)
         recordings.append(Recording(events=events, setting=chosen, name=name))
     return recordings
@@ -201,11 +212,12 @@ def _of_link(link: Bottleneck, rtt_ms: float) -> Setting:
 
 
 def _nearest(recorded: Setting | None, settings: Sequence[Setting]) -> Setting:
-    """Return the setting that is within the tolerance of the recorded one."""
-    names = ", ".join(setting.name for setting in settings)
-    step = f"name the most similar setting (one of {names})"
+    """Return the setting that is within the tolerance of the recorded one, or that one itself."""
     if recorded is None:
-        raise validation.bad("setting", None, "given, as this file does not contain it", step)
+        names = ", ".join(setting.name for setting in settings)
+        allowed = "given, as neither this file nor its name contains it"
+        step = f"write --setting FILE=NAME, for example with one of {names}"
+        raise validation.bad("setting", None, allowed, step)
     for setting in settings:
         pairs = (
             (recorded.bandwidth_mbps, setting.bandwidth_mbps),
@@ -214,7 +226,7 @@ def _nearest(recorded: Setting | None, settings: Sequence[Setting]) -> Setting:
         )
         if all(abs(actual / nominal - 1) <= _TOLERANCE for actual, nominal in pairs):
             return setting
-    raise validation.bad("setting", recorded.name, f"about one of {names}", step)
+    return recorded
 
 
 def _from_csv(path: Path) -> pd.DataFrame:

@@ -29,12 +29,11 @@ import numpy as np
 
 from ccbench.base import validation
 from ccbench.classify.clusters import Clustering, cluster, trace_distances
+from ccbench.classify.trace import QueueTrace
 from ccbench.classify.vote import UNKNOWN, vote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
 
     from ccbench.classify.setting import Setting
 
@@ -54,15 +53,13 @@ MIN_SHARE = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ObservedTrace:
+class ObservedTrace(QueueTrace):
     """A trace of a server with its label.
 
     Parameters
     ----------
-    setting : Setting
-        The bottleneck of the observation.
-    points : ndarray, shape (n_points,)
-        Packets in the queue.
+    setting, points, measured
+        See :class:`~ccbench.classify.trace.QueueTrace`.
     label : str or None
         A CCA, or unknown; None if the trace is invalid, for example if it does not use the link.
     distance : float
@@ -70,8 +67,6 @@ class ObservedTrace:
         not available.
     """
 
-    setting: Setting
-    points: npt.NDArray[np.float32]
     label: str | None
     distance: float = math.inf
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.classify import training
-from ccbench.classify.occupancy import occupancy
+from ccbench.classify.measurements import measured_events
+from ccbench.classify.occupancy import DURATION_S, occupancy
 from ccbench.classify.recording import read_all
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import Sample, Variation, collect
@@ -24,14 +25,19 @@ if TYPE_CHECKING:
     from ccbench.classify.training_set import TrainingSet
     from ccbench.emulate import Engine
 
-__all__ = ["recorded_samples", "train_on_runs"]
+__all__ = ["N_NOISY", "recorded_samples", "train_on_runs"]
+
+#: Random noisy paths of a training set.
+N_NOISY = 225
 
 
-def train_on_runs(
+def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two options
     ccas: Sequence[str],
     settings: Sequence[Setting] = SETTINGS,
-    repetitions: int = 2,
+    repetitions: int = 1,
     *,
+    n_noisy: int = N_NOISY,
+    duration_s: float = DURATION_S,
     engine: str | Engine = "kernel",
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> TrainingSet:
@@ -40,11 +46,16 @@ def train_on_runs(
     Parameters
     ----------
     ccas : sequence of str
-        The CCAs of the training set.
+        Descriptions for :meth:`~ccbench.classify.implementation.Implementation.named`.
     settings : sequence of Setting
         The bottlenecks at which they are observed.
     repetitions : int
         Runs of each CCA in each setting and variation, each with its own seed.
+    n_noisy : int
+        Random noisy paths (:func:`~ccbench.classify.training.noisy_variation`), on each of which
+        each CCA runs once in each setting, for the second stage; 0 for none.
+    duration_s : float
+        Length of the traces in seconds.
     engine : str or Engine
         The engine of the runs.
     on_progress : callable, optional
@@ -58,29 +69,35 @@ def train_on_runs(
         If a run fails.
     """
     resolved = resolve(engine)
+    seeds = range(1, repetitions + 1)
     parts = (
-        (training.VARIATIONS, tuple(range(1, repetitions + 1))),
-        (training.TESTED_VARIATIONS, (0,)),
+        [(variation, seed) for variation in training.VARIATIONS for seed in seeds],
+        [(variation, 0) for variation in training.TESTED_VARIATIONS],
+        [(training.noisy_variation(number), number) for number in range(n_noisy)],
     )
-    total = len(ccas) * len(settings) * sum(len(kinds) * len(seeds) for kinds, seeds in parts)
+    total = len(ccas) * len(settings) * sum(map(len, parts))
     done = 0
 
-    def observed(variations: Sequence[Variation], seeds: Sequence[int]) -> Iterator[Sample]:
+    def observed(paths: Sequence[tuple[Variation, int]]) -> Iterator[Sample]:
         nonlocal done
-        with closing(collect(ccas, settings, variations, seeds, engine=resolved)) as samples:
+        with closing(
+            collect(paths, ccas, settings, duration_s=duration_s, engine=resolved)
+        ) as samples:
             for sample in samples:
                 done += 1
                 on_progress(done, total)
                 yield sample
 
-    training_samples, test_samples = (tuple(observed(*part)) for part in parts)
-    return train(training_samples, test_samples, resolved.provenance())
+    training_samples, test_samples, noisy = (tuple(observed(part)) for part in parts)
+    return train(training_samples, test_samples, resolved.provenance(), noisy)
 
 
 def recorded_samples(
     files: Mapping[str, Sequence[Path]],
     setting: Setting | None = None,
     settings: Sequence[Setting] = SETTINGS,
+    *,
+    duration_s: float = DURATION_S,
 ) -> list[Sample]:
     """Return samples of recordings with known CCAs, to extend a training set.
 
@@ -90,11 +107,13 @@ def recorded_samples(
         The recordings of each CCA.
     setting, settings
         See :func:`ccbench.classify.recording.read_all`.
+    duration_s : float
+        Length of the traces in seconds.
 
     Raises
     ------
     InputError
-        If a recording cannot be read, or a CCA has the name ``unknown``.
+        If a recording cannot be read or is too short, or a CCA has the name ``unknown``.
     """
     if UNKNOWN in files:
         raise validation.bad("cca", UNKNOWN, "the name of a CCA", "choose another name")
@@ -104,7 +123,8 @@ def recorded_samples(
             setting=recording.setting,
             variation=Variation(name="recorded"),
             seed=number,
-            trace=occupancy(recording.events),
+            points=occupancy(recording.events, duration_s=duration_s),
+            measured=measured_events(recording.events, recording.setting, duration_s=duration_s),
         )
         for cca, paths in files.items()
         for number, recording in enumerate(read_all(paths, setting, settings))

@@ -12,6 +12,10 @@ from ccbench.experiment.flow import MTU_BYTES
 __all__ = ["LOW_RATE", "SETTINGS", "Setting"]
 
 
+#: The name of a setting: Mbit/s, milliseconds, and packets.
+_NAME = r"(?<![\d.])(\d+\.?\d*)bw-(\d+\.?\d*)rtt-(\d{1,7})q"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """A bottleneck at which servers are observed.
@@ -61,10 +65,27 @@ class Setting:
         >>> Setting.named("0.3bw-275rtt-16q").rtt_ms
         275.0
         """
-        match = re.fullmatch(r"(\d+\.?\d*)bw-(\d+\.?\d*)rtt-(\d{1,7})q", name, re.ASCII)
-        if match is None:
+        if not re.fullmatch(_NAME, name, re.ASCII):
             allowed = "Mbit/s, ms and packets such as 5bw-85rtt-64q"
             raise validation.bad("setting", name, allowed, "write it in this form")
+        setting = cls.within(name)
+        assert setting is not None
+        return setting
+
+    @classmethod
+    def within(cls, text: str) -> Setting | None:
+        """Return the setting whose name is part of a text, such as the name of a file.
+
+        Examples
+        --------
+        >>> Setting.within("run-5bw-85rtt-64q.csv").queue_packets
+        64
+        >>> Setting.within("run.csv") is None
+        True
+        """
+        match = re.search(_NAME, text, re.ASCII)
+        if match is None:
+            return None
         mbps, rtt_ms, packets = match.groups()
         return cls(bandwidth_mbps=float(mbps), rtt_ms=float(rtt_ms), queue_packets=int(packets))
 

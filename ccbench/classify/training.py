@@ -3,9 +3,10 @@
 
 Servers differ from a laboratory in ways that do not change their CCA, and each of these is a
 variation: the round trip differs from the setting's, packets are lost, other traffic shares the
-link, the kernel reuses the slow-start threshold of an earlier connection, the start of the trace is
-missing, packets leave at whole milliseconds as in Mahimahi, or the client keeps sending requests
-and thus delays its ACKs.
+link, the kernel reuses the slow-start threshold of an earlier connection, the link's rate includes
+Ethernet's framing, the sender has no segmentation offload, the start of the trace is missing,
+packets leave at whole milliseconds as in Mahimahi, or the client keeps sending requests and thus
+delays its ACKs.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.base.random_streams import stream
+from ccbench.base.random_streams import derived_seed, stream
+from ccbench.classify.implementation import IMPLEMENTATIONS, Implementation
+from ccbench.classify.measurements import measured_events
 from ccbench.classify.occupancy import DURATION_S, occupancy
 from ccbench.classify.setting import SETTINGS
+from ccbench.classify.trace import QueueTrace
 from ccbench.emulate import run_many
 from ccbench.emulate.mahimahi.rate import constant_rate
 from ccbench.experiment.bottleneck import Bottleneck
-from ccbench.experiment.flow import Flow
+from ccbench.experiment.flow import MTU_BYTES, Flow
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import Scenario
 
@@ -36,22 +40,16 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 __all__ = [
-    "CCAS",
     "TESTED_VARIATIONS",
     "VARIATIONS",
     "Sample",
     "Variation",
     "collect",
+    "measured",
     "noisy_variation",
     "scenario",
     "trace",
 ]
-
-#: The CCAs of Linux for wide-area networks.
-CCAS = (
-    *("bbr", "bic", "cdg", "cubic", "highspeed", "htcp", "hybla", "illinois"),
-    *("nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"),
-)
 
 #: Maximum duration of the earlier connection, and the pause after it, in seconds. Linux saves the
 #: metrics of a connection only if it has sent all its data.
@@ -65,6 +63,12 @@ _REMEMBER = (
 )
 #: Packet size of cross traffic in bytes.
 _CROSS_PACKET_BYTES = 700
+#: Kinds of noisy variations, with and without loss and cross traffic, and their shares. Loss is the
+#: most frequent, as it hides more of a CCA's behaviour.
+_KINDS, _SHARES = (
+    ((False, False), (True, False), (False, True), (True, True)),
+    (0.2, 0.35, 0.2, 0.25),
+)
 #: Ranges of noisy variations: probability of loss, and shares of the link.
 _LOSSES, _CROSS_SHARES, _EARLIER_CROSS_SHARES = (1e-4, 1e-2), (0.005, 0.15), (0.7, 0.98)
 
@@ -87,8 +91,13 @@ class Variation:
     earlier_cross_share : float
         Fraction of the link used by cross traffic during the earlier connection. Close to 1, the
         threshold is small, and the connection starts in congestion avoidance at some ten packets.
+    framing_bytes : int
+        Bytes of each packet that count for the link's rate only, as Ethernet's framing of 38 bytes.
+        The queue of such a link also holds one packet less: that in transmission.
     skipped_s : float
         Length of the missing start in seconds.
+    segmentation_offload : bool
+        Whether the sender's network device splits bursts of segments.
     in_milliseconds : bool
         Whether packets leave the link at whole milliseconds.
     jitter_ms : float
@@ -103,7 +112,9 @@ class Variation:
     cross_share: float = 0.0
     remembers: bool = False
     earlier_cross_share: float = 0.0
+    framing_bytes: int = 0
     skipped_s: float = 0.0
+    segmentation_offload: bool = True
     in_milliseconds: bool = False
     jitter_ms: float = 1.0
     delayed_acks: bool = False
@@ -121,8 +132,12 @@ _RECEIVING = (
     Variation(name="shared more", cross_share=0.03),
     Variation(name="shared most", cross_share=0.06),
     Variation(name="remembers", remembers=True),
+    Variation(name="remembers little", remembers=True, earlier_cross_share=0.9),
+    Variation(name="framed", framing_bytes=38),
     Variation(name="late", skipped_s=3.0),
     Variation(name="later", skipped_s=7.0),
+    Variation(name="single segments", segmentation_offload=False),
+    Variation(name="single segments, jitter 2 ms", segmentation_offload=False, jitter_ms=2.0),
     Variation(name="in milliseconds", in_milliseconds=True),
     Variation(name="in milliseconds, longer", in_milliseconds=True, extra_rtt_ms=3.0),
     Variation(name="jitter 1.5 ms", jitter_ms=1.5, extra_rtt_ms=1.0),
@@ -142,8 +157,8 @@ _RECEIVING = (
 #: Variations that also exist with clients that keep sending requests. The end of slow start, and
 #: the growth of some CCAs, depends on the number of ACKs.
 _REQUESTING = (
-    *("plain", "longer", "shorter", "lossy", "shared", "remembers", "late"),
-    *("jitter 2 ms", "clocks 2 ms"),
+    *("plain", "longer", "shorter", "lossy", "shared", "remembers", "remembers little", "late"),
+    *("single segments", "jitter 2 ms", "clocks 2 ms"),
 )
 
 
@@ -188,8 +203,7 @@ def noisy_variation(number: int) -> Variation:
     (True, False)
     """
     rng = stream(number, "noisy variation")
-    kind = rng.integers(4)
-    has_loss, has_cross = kind in {1, 3}, kind in {2, 3}
+    has_loss, has_cross = _KINDS[rng.choice(len(_KINDS), p=_SHARES)]
     remembers = rng.random() < 0.2  # noqa: PLR2004
     return Variation(
         name=f"noisy {number}",
@@ -204,30 +218,31 @@ def noisy_variation(number: int) -> Variation:
         in_milliseconds=bool(rng.random() < 0.25),  # noqa: PLR2004
         jitter_ms=round(rng.uniform(0.5, 3), 1),
         delayed_acks=bool(rng.random() < 0.35),  # noqa: PLR2004
+        framing_bytes=38 if rng.random() < 0.15 else 0,  # noqa: PLR2004
+        segmentation_offload=bool(rng.random() < 0.85),  # noqa: PLR2004
     )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sample:
-    """A trace of a known CCA.
+class Sample(QueueTrace):
+    """A trace of a known CCA; of noisy paths, ``points`` are empty.
 
     Parameters
     ----------
     cca : str
-    setting : Setting
-        The bottleneck of the observation.
+    variant : str
+        The implementation of the CCA, if there are several.
     variation : Variation
     seed : int
         Seed of the run.
-    trace : ndarray, shape (n_points,)
-        Packets in the queue.
+    setting, points, measured
+        See :class:`~ccbench.classify.trace.QueueTrace`.
     """
 
     cca: str
-    setting: Setting
+    variant: str = ""
     variation: Variation
     seed: int
-    trace: npt.NDArray[np.float32]
 
 
 def scenario(
@@ -241,7 +256,7 @@ def scenario(
     cca : str
     variation : Variation
     seed : int
-        Seed of all random numbers.
+        Seed of all random numbers, which are independent of those of other settings and CCAs.
     duration_s : float
         Length of the trace in seconds.
 
@@ -253,36 +268,39 @@ def scenario(
     start_s = _start_s(variation)
     end_s = start_s + variation.skipped_s + duration_s + 1.0
     acks = "delayed" if variation.delayed_acks else "default"
-    flows = [Flow(cca=cca, start_s=start_s, acks=acks)]
+    offload = variation.segmentation_offload
+    flows = [Flow(cca=cca, start_s=start_s, acks=acks, segmentation_offload=offload)]
     if variation.remembers:
         free_mbps = (1 - variation.earlier_cross_share) * setting.bandwidth_mbps
         size_bytes = round(_EARLIER_S * free_mbps * 1e6 / 8 * _GOODPUT)
-        flows.append(Flow(cca=cca, kind="bytes", size_bytes=size_bytes))
+        earlier = replace(flows[0], kind="bytes", size_bytes=size_bytes)
+        flows.append(replace(earlier, start_s=0.0, acks="default"))
     if variation.earlier_cross_share:
         flows.append(_cross(setting, variation.earlier_cross_share, stop_s=_EARLIER_S))
     if variation.cross_share:
         flows.append(_cross(setting, variation.cross_share))
-    rate: dict[str, Any] = {"bandwidth_mbps": setting.bandwidth_mbps}
+    mbps = setting.bandwidth_mbps * MTU_BYTES / (MTU_BYTES + variation.framing_bytes)
+    rate: dict[str, Any] = {"bandwidth_mbps": mbps}
     if variation.in_milliseconds:
-        rate = {"trace": constant_rate(setting.bandwidth_mbps)}
-    link = Bottleneck(**rate, queue_packets=setting.queue_packets, loss=variation.loss)
+        rate = {"trace": constant_rate(mbps)}
+    queue_packets = setting.queue_packets - (variation.framing_bytes > 0)
+    link = Bottleneck(**rate, queue_packets=queue_packets, loss=variation.loss)
     return Scenario(
         flows=tuple(flows),
         bottlenecks=(link,),
         rtt_ms=setting.rtt_ms + variation.extra_rtt_ms,
         duration_s=end_s,
-        seed=seed,
+        seed=derived_seed(seed, "observed", setting.name, cca),
         noise=Noise(reverse_jitter_ms=variation.jitter_ms),
         sysctls=_REMEMBER if variation.remembers else (),
         name=f"{cca}, {setting.name}, {variation.name}",
     )
 
 
-def collect(  # noqa: PLR0913 - four dimensions and two options
-    ccas: Sequence[str] = CCAS,
+def collect(
+    paths: Sequence[tuple[Variation, int]],
+    ccas: Sequence[str] = IMPLEMENTATIONS,
     settings: Sequence[Setting] = SETTINGS,
-    variations: Sequence[Variation] = VARIATIONS,
-    seeds: Sequence[int] = (1,),
     *,
     duration_s: float = DURATION_S,
     engine: str | Engine = "kernel",
@@ -291,8 +309,11 @@ def collect(  # noqa: PLR0913 - four dimensions and two options
 
     Parameters
     ----------
-    ccas, settings, variations, seeds
-        The values to combine.
+    paths : sequence of (Variation, int)
+        Variations with their seeds.
+    ccas : sequence of str
+        Descriptions for :meth:`~ccbench.classify.implementation.Implementation.named`.
+    settings : sequence of Setting
     duration_s : float
         Length of the traces in seconds.
     engine : str or Engine
@@ -305,15 +326,22 @@ def collect(  # noqa: PLR0913 - four dimensions and two options
     EngineError
         If a run fails.
     """
-    wanted = list(product(settings, ccas, variations, seeds))
+    wanted = list(product(settings, map(Implementation.named, ccas), paths))
     scenarios = [
-        scenario(setting, cca, variation, seed=seed, duration_s=duration_s)
-        for setting, cca, variation, seed in wanted
+        scenario(setting, own.module, variation, seed=seed, duration_s=duration_s)
+        for setting, own, (variation, seed) in wanted
     ]
     for i, run in run_many(scenarios, engine=engine):
-        setting, cca, variation, seed = wanted[i]
-        observed = trace(run, variation, duration_s=duration_s)
-        yield Sample(cca=cca, setting=setting, variation=variation, seed=seed, trace=observed)
+        setting, own, (variation, seed) = wanted[i]
+        yield Sample(
+            cca=own.cca,
+            variant=own.variant,
+            setting=setting,
+            variation=variation,
+            seed=seed,
+            points=trace(run, variation, duration_s=duration_s),
+            measured=measured(run, setting, variation, duration_s=duration_s),
+        )
 
 
 def trace(
@@ -339,8 +367,19 @@ def trace(
     InputError
         If the run ends before the end of the trace.
     """
-    from_s = _start_s(variation) + variation.skipped_s
-    return occupancy(run.queue_events(), from_s=from_s, duration_s=duration_s)
+    return occupancy(run.queue_events(), from_s=_from_s(variation), duration_s=duration_s)
+
+
+def measured(
+    run: Run, setting: Setting, variation: Variation, *, duration_s: float = DURATION_S
+) -> npt.NDArray[np.uint8]:
+    """Return the measurements of a run's trace; parameters as for :func:`trace`."""
+    span = {"from_s": _from_s(variation), "duration_s": duration_s}
+    return measured_events(run.queue_events(), setting, **span)
+
+
+def _from_s(variation: Variation) -> float:
+    return _start_s(variation) + variation.skipped_s
 
 
 def _cross(setting: Setting, share: float, stop_s: float | None = None) -> Flow:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+import math
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from ccbench.base import durable, validation
 from ccbench.base.errors import InputError
 from ccbench.base.sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.classify.classifier import CCAClassifier
+from ccbench.classify.occupancy import STEP_S
+from ccbench.classify.reactions import Limit, Limits, Reactions, choose_limits
 from ccbench.classify.setting import Setting
 from ccbench.classify.threshold import Threshold, choose_threshold, refit_threshold
 from ccbench.classify.training import Sample, Variation
@@ -25,12 +28,15 @@ from ccbench.classify.training import Sample, Variation
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["PACKAGED", "TrainingSet", "extended", "train"]
+__all__ = ["PACKAGED", "TrainingSet", "extended", "train", "train_on_recordings"]
 
 #: Version of the file format; incremented by incompatible changes.
-_FORMAT = 2
+_FORMAT = 4
 _KEY = b"ccbench training set"
-_MAX_BACKLOG = 2**16 - 1
+#: The quantile of three of the thesis's settings is between 0.9 and 0.95 (Table 2.3).
+_PUBLISHED = Threshold(
+    distance=0.0, limits={}, quantile=0.95, false_unknown=math.nan, false_known=math.nan
+)
 
 #: The training set that ccbench includes, created by `ccbench classify-train`.
 PACKAGED = Path(__file__).with_name("training.parquet")
@@ -46,6 +52,10 @@ class TrainingSet:
         The traces with their CCAs.
     thresholds : mapping of Setting to Threshold
         The threshold of each setting of the samples.
+    noisy : tuple of Sample
+        Measurements on paths with noise, for the second stage (:mod:`.reactions`).
+    limits : Limits, optional
+        The limits of the second stage; without them, there is none.
     provenance : mapping
         JSON-able values that describe the origin of the samples.
 
@@ -59,6 +69,8 @@ class TrainingSet:
     samples: tuple[Sample, ...] = field(repr=False)
     thresholds: Mapping[Setting, Threshold]
     provenance: Mapping[str, Any]
+    noisy: tuple[Sample, ...] = field(default=(), repr=False)
+    limits: Limits | None = None
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -71,17 +83,33 @@ class TrainingSet:
         return tuple(sorted({sample.cca for sample in self.samples}))
 
     @cached_property
+    def duration_s(self) -> float:
+        """Length of the longest trace in seconds."""
+        return round(max(len(sample.points) for sample in self.samples) * STEP_S, 6)
+
+    @cached_property
     def digest(self) -> str:
         """Digest of the traces, their labels and the limits: 16 hexadecimal digits."""
         parts = hashlib.sha256()
         for sample in self.samples:
+            parts.update(f"{sample.cca} {sample.variant} {sample.setting.name} ".encode())
+            parts.update(sample.points.tobytes())
+        for sample in self._measured:
             parts.update(f"{sample.cca} {sample.setting.name} ".encode())
-            parts.update(sample.trace.tobytes())
+            parts.update(sample.measured.tobytes())
         limits = [
             (setting.name, dict(threshold.limits)) for setting, threshold in self.thresholds.items()
         ]
-        parts.update(repr(limits).encode())
+        parts.update(repr((limits, self.limits)).encode())
         return parts.hexdigest()[:16]
+
+    def without(self, *ccas: str) -> TrainingSet:
+        """Return the training set without some CCAs, and with its limits."""
+        samples, noisy = (
+            tuple(sample for sample in part if sample.cca not in ccas)
+            for part in (self.samples, self.noisy)
+        )
+        return replace(self, samples=samples, noisy=noisy)
 
     def samples_of(self, setting: Setting) -> list[Sample]:
         """Return the samples of a setting.
@@ -106,21 +134,48 @@ class TrainingSet:
         InputError
             If there are no samples of the setting.
         """
-        own = self.samples_of(setting)
-        classifier = CCAClassifier(thresholds=self.thresholds[setting].limits)
-        return classifier.fit([sample.trace for sample in own], [sample.cca for sample in own])
+        if setting not in self._classifiers:
+            own = self.samples_of(setting)
+            classifier = CCAClassifier(thresholds=self.thresholds[setting].limits)
+            classifier.fit([sample.points for sample in own], [sample.cca for sample in own])
+            self._classifiers[setting] = classifier
+        return self._classifiers[setting]
+
+    def reactions(self, setting: Setting) -> Reactions | None:
+        """Return the second stage of a setting; None if the training set has none."""
+        own = [sample for sample in self._measured if sample.setting == setting]
+        if self.limits is None or not own:
+            return None
+        if setting not in self._reactions:
+            self._reactions[setting] = Reactions(own, self.ccas)
+        return self._reactions[setting]
+
+    @cached_property
+    def _measured(self) -> tuple[Sample, ...]:
+        """Samples with measurements."""
+        return tuple(sample for sample in (*self.samples, *self.noisy) if len(sample.measured))
+
+    @cached_property
+    def _classifiers(self) -> dict[Setting, CCAClassifier]:
+        return {}
+
+    @cached_property
+    def _reactions(self) -> dict[Setting, Reactions]:
+        return {}
 
     def save(self, path: Path) -> None:
         """Write the training set to a Parquet file with a row for each sample."""
         rows = [
             {
                 "cca": sample.cca,
+                "variant": sample.variant,
                 **asdict(sample.setting),
                 "variation": asdict(sample.variation),
                 "seed": sample.seed,
-                "trace": _counts(sample),
+                "measured": sample.measured.tobytes(),
+                "trace": sample.points,
             }
-            for sample in self.samples
+            for sample in (*self.samples, *self.noisy)
         ]
         about = {
             "format": _FORMAT,
@@ -128,16 +183,22 @@ class TrainingSet:
                 {"setting": asdict(setting), "threshold": asdict(threshold)}
                 for setting, threshold in self.thresholds.items()
             ],
+            "limits": None if self.limits is None else asdict(self.limits),
             "provenance": dict(self.provenance),
         }
         table = pa.Table.from_pylist(rows)
-        traces = pa.array([row["trace"] for row in rows], pa.list_(pa.uint16()))
+        traces = pa.array([row["trace"] for row in rows], pa.list_(pa.float32()))
         table = table.set_column(table.column_names.index("trace"), "trace", traces)
         about["samples"] = _digest(table)
         table = table.replace_schema_metadata({_KEY: json.dumps(sealed(about))})
         with durable.new_file(path) as temporary:
             pq.write_table(
-                table, temporary, compression="zstd", compression_level=12, use_dictionary=["cca"]
+                table,
+                temporary,
+                compression="zstd",
+                compression_level=19,
+                use_dictionary=["cca", "variant"],
+                use_byte_stream_split=["trace.list.element"],
             )
 
     @classmethod
@@ -158,8 +219,11 @@ class TrainingSet:
             if _digest(table) != about["samples"]:
                 raise ChangedError("its samples have changed")
             with validation.within(f"training set {path}: "):
+                samples = _samples(table)
                 return cls(
-                    samples=_samples(table),
+                    samples=tuple(sample for sample in samples if len(sample.points)),
+                    noisy=tuple(sample for sample in samples if not len(sample.points)),
+                    limits=_limits(about["limits"]),
                     thresholds={
                         Setting(**entry["setting"]): Threshold(**entry["threshold"])
                         for entry in about["thresholds"]
@@ -174,7 +238,10 @@ class TrainingSet:
 
 
 def train(
-    samples: Iterable[Sample], tested: Iterable[Sample], provenance: Mapping[str, Any]
+    samples: Iterable[Sample],
+    tested: Iterable[Sample],
+    provenance: Mapping[str, Any],
+    noisy: Iterable[Sample] = (),
 ) -> TrainingSet:
     """Create a training set and choose its thresholds.
 
@@ -186,6 +253,8 @@ def train(
         Other samples of the same CCAs and settings, for choosing the thresholds.
     provenance : mapping
         Origin of the samples.
+    noisy : iterable of Sample
+        Samples of noisy paths, for the second stage; without them, there is none.
     """
     # Sorted, as the samples are created in any order.
     samples = tuple(sorted(samples, key=_order))
@@ -195,12 +264,21 @@ def train(
     for setting in training_set.settings:
         own, test = ([x for x in some if x.setting == setting] for some in (samples, others))
         thresholds[setting] = choose_threshold(
-            [x.trace for x in own],
+            [x.points for x in own],
             [x.cca for x in own],
-            [x.trace for x in test],
+            [x.points for x in test],
             [x.cca for x in test],
         )
-    return replace(training_set, thresholds=thresholds)
+    measured = tuple(
+        replace(sample, points=np.zeros(0, dtype=np.float32))
+        for sample in sorted(noisy, key=_order)
+    )
+    return replace(
+        training_set,
+        thresholds=thresholds,
+        noisy=measured,
+        limits=choose_limits((*measured, *samples)) if measured else None,
+    )
 
 
 def extended(training_set: TrainingSet, samples: Iterable[Sample]) -> TrainingSet:
@@ -235,7 +313,7 @@ def extended(training_set: TrainingSet, samples: Iterable[Sample]) -> TrainingSe
     for setting in {sample.setting for sample in added}:
         own = [sample for sample in both if sample.setting == setting]
         thresholds[setting] = refit_threshold(
-            thresholds[setting], [sample.trace for sample in own], [sample.cca for sample in own]
+            thresholds[setting], [sample.points for sample in own], [sample.cca for sample in own]
         )
     before = training_set.provenance
     names = [*before.get("added", ()), *sorted({sample.cca for sample in added})]
@@ -243,44 +321,88 @@ def extended(training_set: TrainingSet, samples: Iterable[Sample]) -> TrainingSe
     return replace(training_set, samples=both, thresholds=thresholds, provenance=provenance)
 
 
+def train_on_recordings(samples: Iterable[Sample]) -> TrainingSet:
+    """Create a training set of recordings alone, without a second stage.
+
+    The limit of a CCA is the quantile of the distances within it that the thesis uses.
+
+    Parameters
+    ----------
+    samples : iterable of Sample
+
+    Raises
+    ------
+    InputError
+        If a setting has no CCA with two recordings.
+    """
+    every = tuple(sorted(samples, key=_order))
+    thresholds: dict[Setting, Threshold] = {}
+    for setting in {sample.setting: None for sample in every}:
+        own = [sample for sample in every if sample.setting == setting]
+        labels = [sample.cca for sample in own]
+        if len(set(labels)) == len(labels):
+            allowed, step = "two or more of a CCA", f"add recordings of {', '.join(labels)}"
+            raise validation.bad(f"recordings of {setting.name}", len(labels), allowed, step)
+        thresholds[setting] = refit_threshold(_PUBLISHED, [sample.points for sample in own], labels)
+    if not every:
+        raise validation.bad("recordings", [], "one or more", "name them with --recorded CCA=FILE")
+    return TrainingSet(samples=every, thresholds=thresholds, provenance={"recorded": len(every)})
+
+
 def _order(sample: Sample) -> tuple[Any, ...]:
     setting = (sample.setting.bandwidth_mbps, sample.setting.rtt_ms, sample.setting.queue_packets)
-    return (*setting, sample.cca, sample.variation.name, sample.seed)
-
-
-def _counts(sample: Sample) -> list[int]:
-    counts: list[int] = np.rint(sample.trace).astype(np.int64).tolist()
-    if not 0 <= min(counts) <= max(counts) <= _MAX_BACKLOG:
-        allowed = f"whole numbers of packets from 0 to {_MAX_BACKLOG}"
-        raise validation.bad("trace", max(counts), allowed, "leave this sample out")
-    return counts
+    return (*setting, sample.cca, sample.variant, sample.variation.name, sample.seed)
 
 
 def _digest(table: pa.Table) -> str:
     """Return the SHA-256 of the samples in a table, independent of the encoding of its file."""
     traces = table["trace"].combine_chunks()
     parts = [
-        repr(table.drop_columns("trace").to_pylist()).encode(),
-        repr(traces.value_lengths().to_pylist()).encode(),
+        *(repr(table[name].to_pylist()).encode() for name in table.column_names if name != "trace"),
+        traces.value_lengths().to_numpy(zero_copy_only=False).tobytes(),
         traces.flatten().to_numpy(zero_copy_only=False).tobytes(),
     ]
     return file_digest(b"".join(parts))
 
 
+def _limits(stored: Mapping[str, Any] | None) -> Limits | None:
+    if stored is None:
+        return None
+    limits = tuple(tuple(Limit(**limit) for limit in own) for own in stored["limits"])
+    weights = tuple(tuple((a, b, c) for a, b, c in own) for own in stored["weights"])
+    levels = tuple(stored["levels"])
+    return Limits(ccas=tuple(stored["ccas"]), weights=weights, levels=levels, limits=limits)
+
+
 def _samples(table: pa.Table) -> tuple[Sample, ...]:
     lists = table["trace"].combine_chunks()
-    points = lists.flatten().to_numpy(zero_copy_only=False).astype(np.float32)
+    points = lists.flatten().to_numpy(zero_copy_only=False)
     ends = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False))
-    names = ("bandwidth_mbps", "rtt_ms", "queue_packets")
+    bottlenecks = zip(*(table[item.name].to_pylist() for item in fields(Setting)), strict=True)
+    variations = (tuple(row.items()) for row in table["variation"].to_pylist())
+    setting, variation = cache(_setting), cache(lambda items: Variation(**dict(items)))
     return tuple(
         Sample(
-            cca=row["cca"],
-            setting=Setting(**{name: row[name] for name in names}),
-            variation=Variation(**row["variation"]),
-            seed=row["seed"],
-            trace=trace,
+            setting=setting(*bottleneck),
+            points=trace,
+            measured=np.frombuffer(measured, dtype=np.uint8),
+            cca=cca,
+            variant=variant,
+            variation=variation(items),
+            seed=seed,
         )
-        for row, trace in zip(
-            table.drop_columns("trace").to_pylist(), np.split(points, ends[:-1]), strict=True
+        for bottleneck, trace, measured, cca, variant, items, seed in zip(
+            bottlenecks,
+            np.split(points, ends[:-1]),
+            table["measured"].to_pylist(),
+            table["cca"].to_pylist(),
+            table["variant"].to_pylist(),
+            variations,
+            table["seed"].to_pylist(),
+            strict=True,
         )
     )
+
+
+def _setting(bandwidth_mbps: float, rtt_ms: float, queue_packets: int) -> Setting:
+    return Setting(bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms, queue_packets=queue_packets)

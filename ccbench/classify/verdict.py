@@ -4,28 +4,32 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ccbench.base import validation
+from ccbench.classify import dtw
+from ccbench.classify.reactions import opinion
 from ccbench.classify.vote import UNKNOWN, vote
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
+    from ccbench.classify.reactions import Opinion
     from ccbench.classify.setting import Setting
+    from ccbench.classify.trace import QueueTrace
     from ccbench.classify.training_set import TrainingSet
 
 __all__ = ["TraceVerdict", "Verdict", "judge"]
 
+#: Least ratio of the distances of two implementations that are told apart.
+_CLEAR_RATIO = 1.25
+
 
 @dataclass(frozen=True, kw_only=True)
 class TraceVerdict:
-    """The vote of one trace.
+    """The vote of one trace, and its reasons.
 
     Parameters
     ----------
@@ -33,27 +37,49 @@ class TraceVerdict:
         The bottleneck of the observation.
     label : str
         The nearest CCA, or unknown if its distance exceeds the threshold.
-    nearest, second : str
-        The nearest and the second-nearest CCA; the second is empty if the training set has only one
-        CCA.
-    distance, second_distance : float
-        Distances to the nearest traces of these CCAs, in packets per point.
+    distances : mapping of str to float
+        The distance to the nearest trace of each CCA, in packets per point and in ascending order.
     threshold : float
         Limit of the nearest CCA, in packets per point.
     """
 
     setting: Setting
     label: str
-    nearest: str
-    distance: float
-    second: str
-    second_distance: float
+    distances: Mapping[str, float]
     threshold: float
+
+    @property
+    def nearest(self) -> str:
+        """The nearest CCA."""
+        return next(iter(self.distances))
+
+    @property
+    def distance(self) -> float:
+        """The distance to the nearest CCA."""
+        return self.distances[self.nearest]
+
+    @property
+    def second(self) -> str:
+        """The second-nearest CCA; empty if the training set has only one CCA."""
+        return next(iter(list(self.distances)[1:]), "")
+
+    @property
+    def second_distance(self) -> float | None:
+        """The distance to the second-nearest CCA, if there is one."""
+        return self.distances.get(self.second)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values."""
-        second = None if math.isinf(self.second_distance) else self.second_distance
-        return {**asdict(self), "setting": self.setting.name, "second_distance": second}
+        return {
+            "setting": self.setting.name,
+            "label": self.label,
+            "nearest": self.nearest,
+            "distance": self.distance,
+            "second": self.second,
+            "second_distance": self.second_distance,
+            "threshold": self.threshold,
+            "distances": dict(self.distances),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,23 +91,39 @@ class Verdict:
     label : str
         A CCA, or unknown.
     traces : tuple of TraceVerdict
+    variant : str
+        The implementation of the CCA, such as ``"older than Linux 5.7"``; empty if the training set
+        has only one, or they cannot be told apart.
+    reactions : Opinion, optional
+        The second stage's opinion of all traces together.
     """
 
     label: str
     traces: tuple[TraceVerdict, ...]
+    variant: str = ""
+    reactions: Opinion | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values."""
-        return {"label": self.label, "traces": [trace.to_dict() for trace in self.traces]}
+        return {
+            "label": self.label,
+            "variant": self.variant,
+            "traces": [trace.to_dict() for trace in self.traces],
+            "reactions": None if self.reactions is None else self.reactions.to_dict(),
+        }
 
 
-def judge(traces: Sequence[tuple[Setting, npt.ArrayLike]], training_set: TrainingSet) -> Verdict:
-    """Compare the traces of a server with those of a training set.
+def judge(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict:
+    """Identify the CCA of a server.
+
+    The first stage compares each trace with those of the training set, and the traces vote. The
+    second stage (:mod:`.reactions`) judges their measurements together, and decides. The vote
+    decides without measurements of all traces, and if its label is a CCA that was added to the
+    training set after the limits of the second stage were chosen.
 
     Parameters
     ----------
-    traces : sequence of (Setting, array_like of shape (n_points,))
-        Traces of :func:`ccbench.classify.occupancy.occupancy`.
+    traces : sequence of QueueTrace
     training_set : TrainingSet
 
     Raises
@@ -93,29 +135,53 @@ def judge(traces: Sequence[tuple[Setting, npt.ArrayLike]], training_set: Trainin
     --------
     >>> from ccbench.classify.training_set import PACKAGED, TrainingSet
     >>> training_set = TrainingSet.load(PACKAGED)
-    >>> judge([(training_set.settings[0], [0.0] * 1000)], training_set).label
-    'unknown'
+    >>> judge(training_set.samples[:1], training_set).label
+    'bbr'
     """
     if not traces:
         raise validation.bad("traces", [], "one or more", "observe the server first")
-    verdicts = tuple(_judge_trace(setting, trace, training_set) for setting, trace in traces)
+    verdicts = tuple(_judge_trace(trace, training_set) for trace in traces)
     label = vote([each.label for each in verdicts], [each.distance for each in verdicts])
-    return Verdict(label=label, traces=verdicts)
+    second = _opinion(traces, training_set)
+    limits = training_set.limits
+    if second is not None and limits is not None and label in {UNKNOWN, *limits.ccas}:
+        label = second.label if second.is_sure else UNKNOWN
+    variant = _variant(label, traces, training_set)
+    return Verdict(label=label, variant=variant, traces=verdicts, reactions=second)
 
 
-def _judge_trace(setting: Setting, trace: npt.ArrayLike, training_set: TrainingSet) -> TraceVerdict:
-    classifier = training_set.classifier(setting)
-    (scores,) = classifier.decision_function([trace])
-    order = np.argsort(-scores, kind="stable")
-    names = [*classifier.classes_[order].tolist(), ""]
-    distances = [*(-scores[order]).tolist(), float("inf")]
-    threshold = training_set.thresholds[setting].limits[names[0]]
-    return TraceVerdict(
-        setting=setting,
-        label=names[0] if distances[0] <= threshold else UNKNOWN,
-        nearest=names[0],
-        distance=distances[0],
-        second=names[1],
-        second_distance=distances[1],
-        threshold=threshold,
-    )
+def _variant(label: str, traces: Sequence[QueueTrace], training_set: TrainingSet) -> str:
+    """Return the implementation of a CCA that is clearly the nearest; empty if none is."""
+    distances: dict[str, float] = {}
+    for trace in traces:
+        own = [sample for sample in training_set.samples_of(trace.setting) if sample.cca == label]
+        for variant in sorted({sample.variant for sample in own}):
+            examples = [sample.points for sample in own if sample.variant == variant]
+            nearest, _ = dtw.nearest([trace.points], examples)
+            distances[variant] = distances.get(variant, 0.0) + float(nearest[0, 0])
+    ordered = [(distance, variant) for variant, distance in sorted(distances.items())]
+    (least, first), (second, _) = sorted([*ordered, (math.inf, ""), (math.inf, "")])[:2]
+    return first if second > _CLEAR_RATIO * least else ""
+
+
+def _opinion(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Opinion | None:
+    """Return the second stage's opinion; None if it cannot have one of each trace."""
+    limits = training_set.limits
+    if limits is None or not all(len(trace.measured) for trace in traces):
+        return None
+    known = [training_set.reactions(trace.setting) for trace in traces]
+    trees = [each for each in known if each is not None]
+    if len(trees) < len(traces):
+        return None
+    return opinion(trees, [trace.measured for trace in traces], limits)
+
+
+def _judge_trace(trace: QueueTrace, training_set: TrainingSet) -> TraceVerdict:
+    classifier = training_set.classifier(trace.setting)
+    ((distances,), _) = classifier.nearest_of_classes([trace.points])
+    pairs = zip(classifier.classes_.tolist(), distances.tolist(), strict=True)
+    ordered = dict(sorted(pairs, key=itemgetter(1)))
+    nearest, distance = next(iter(ordered.items()))
+    threshold = training_set.thresholds[trace.setting].limits[nearest]
+    label = nearest if distance <= threshold else UNKNOWN
+    return TraceVerdict(setting=trace.setting, label=label, distances=ordered, threshold=threshold)

@@ -11,12 +11,13 @@ import click
 from ccbench.classify.vote import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from ccbench.classify.reactions import Opinion
     from ccbench.classify.shape import Shape
     from ccbench.classify.verdict import TraceVerdict
 
-__all__ = ["print_explanations"]
+__all__ = ["describe", "print_explanations"]
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -24,7 +25,6 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 def print_explanations(
     names: Sequence[str],
     traces: Sequence[TraceVerdict],
-    distances: Sequence[Mapping[str, float]],
     shapes: Sequence[Shape],
 ) -> None:
     """Print a paragraph for each trace.
@@ -34,18 +34,45 @@ def print_explanations(
     names : sequence of str
         The file of each trace.
     traces : sequence of TraceVerdict
-    distances : sequence of mapping
-        The distance of each trace to the nearest of each CCA, in ascending order.
     shapes : sequence of Shape
         The shape of the window of each trace.
     """
-    for name, trace, own, shape in zip(names, traces, distances, shapes, strict=True):
-        listed = ", ".join(f"{cca}{_NO_BREAK}{distance:.2f}" for cca, distance in own.items())
+    for name, trace, shape in zip(names, traces, shapes, strict=True):
+        listed = ", ".join(
+            f"{cca}{_NO_BREAK}{distance:.2f}" for cca, distance in trace.distances.items()
+        )
         click.echo(f"{name}, {trace.setting.name}: {_reason(trace)}")
         for line in (f"distances  {listed}", *_lines(shape)):
             text = textwrap.fill(line, 90, initial_indent=2 * " ", subsequent_indent=13 * " ")
             click.echo(text.replace(_NO_BREAK, " "))
         click.echo()
+
+
+def describe(reactions: Opinion) -> str:
+    """Return a line with the second stage's opinion.
+
+    Examples
+    --------
+    >>> from ccbench.classify.reactions import Limit, Opinion
+    >>> limit = Limit(confidence=0.9, distance=0.6)
+    >>> seen = {"label": "bic", "second": "cubic", "distance": 0.9, "noise": 0.3, "limit": limit}
+    >>> describe(Opinion(confidence=0.95, **seen)).split("; ")
+    ['like bic, but far from it (confidence 0.950, at least 0.900',
+     'distance 0.90, at most 0.60', 'noise 0.30)']
+    >>> describe(Opinion(confidence=0.8, **seen)).split(" (")[0]
+    'like bic or cubic'
+    """
+    limit = reactions.limit
+    like = f"like {reactions.label}"
+    if not reactions.is_confident:
+        like += f" or {reactions.second}"
+    elif not reactions.is_sure:
+        like += ", but far from it"
+    return (
+        f"{like} (confidence {reactions.confidence:.3f}, at least {limit.confidence:.3f}; "
+        f"distance {reactions.distance:.2f}, at most {limit.distance:.2f}; "
+        f"noise {reactions.noise:.2f})"
+    )
 
 
 def _reason(trace: TraceVerdict) -> str:

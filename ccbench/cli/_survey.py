@@ -81,10 +81,11 @@ def _print_one(row: dict[str, Any]) -> None:
     if row["label"] is None:
         click.echo(f"{row['target']}: not classified: {row['error']}")
         return
+    variant = f", {row['variant']}" if row.get("variant") else ""
     print_pairs(
         {
             "server": f"{row['url']} ({row['address']}, {row['rtt_ms']:.1f} ms away)",
-            "congestion control": f"{row['label']} ({row['votes']} votes)",
+            "congestion control": f"{row['label']}{variant} ({row['votes']} votes)",
             "downloaded": f"{row['megabytes']:.1f} MB in {row['seconds']:.0f} s",
         }
     )

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from ccbench.base import validation
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json
-from ccbench.cli._explanation import print_explanations
+from ccbench.cli._explanation import describe, print_explanations
 from ccbench.cli._options import json_option, link_engine_options, quantity
 from ccbench.cli._status import ExitStatus
 from ccbench.cli._survey import print_plan, print_rows
@@ -32,7 +32,8 @@ __all__ = ["classify"]
 
 #: Arguments that apply to recorded queues; all others apply to servers only.
 _OF_FILES = {
-    *("names", "setting_names", "training", "smooth", "bridge", "plot", "explain", "as_json"),
+    *("names", "setting_names", "training", "skip", "length", "smooth", "bridge"),
+    *("plot", "explain", "as_json"),
 }
 
 
@@ -41,17 +42,30 @@ _OF_FILES = {
 @click.option(
     "--setting",
     "setting_names",
-    metavar="NAME",
+    metavar="[FILE=]NAME",
     multiple=True,
     help="Bottleneck in Mbit/s, ms and packets, such as 5bw-85rtt-64q: that of the measurement "
-    "(may be repeated), or of the recording if a file does not contain it.  [default: the thesis's "
-    "four for servers]",
+    "(may be repeated), or of all files, or of one. Runs contain it, and so may the name of a "
+    "file.  [default: the thesis's four for servers]",
 )
 @click.option(
     "--training",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Training set (`ccbench classify-train`) instead of the packaged one.",
+)
+@click.option(
+    "--skip",
+    type=quantity("s", or_zero=True),
+    metavar="SECONDS",
+    default=0.0,
+    help="Leave out the start of traces, including the training set.",
+)
+@click.option(
+    "--length",
+    type=quantity("s"),
+    metavar="SECONDS",
+    help="Length of the traces.  [default: that of the training set, 20 s]",
 )
 @click.option(
     "--smooth",
@@ -141,6 +155,8 @@ def classify(
     names: tuple[str, ...],
     setting_names: tuple[str, ...],
     training: Path | None,
+    skip: float,
+    length: float | None,
     smooth: float | None,
     bridge: float | None,
     plot: Path | None,
@@ -165,10 +181,10 @@ def classify(
     """  # noqa: D301 - click needs the backslash
     from ccbench.classify.setting import Setting
 
-    settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
     files = [Path(name) for name in names if "://" not in name and Path(name).exists()]
-    filters = {"smooth_s": smooth, "bridge_s": bridge}
+    filters = {"skip_s": skip, "duration_s": length, "smooth_s": smooth, "bridge_s": bridge}
     if not files:
+        settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
         if plot is not None:
             allowed = "left out for servers, which have the figure in their folder"
             raise validation.bad("--plot", str(plot), allowed, "leave it out")
@@ -184,8 +200,30 @@ def classify(
         allowed = f"files only, as {files[0]} is a file, or servers only"
         raise validation.bad("names", others, allowed, "use one command for each")
     _reject_options_of_servers(context)
-    _classify_files(files, settings, training, filters, plot=plot, explain=explain, as_json=as_json)
+    settings_of = _settings_of(files, setting_names)
+    _classify_files(
+        files, settings_of, training, filters, plot=plot, explain=explain, as_json=as_json
+    )
     return None
+
+
+def _settings_of(files: Sequence[Path], given: Sequence[str]) -> dict[Path, Setting]:
+    """Return the settings that are given for files."""
+    from ccbench.classify.setting import Setting
+
+    of_all = [text for text in given if "=" not in text]
+    if len(set(of_all)) > 1:
+        step = f"write for example --setting {files[0]}={of_all[0]}"
+        raise validation.bad("--setting", of_all, "one setting for all files", step)
+    result = {file: Setting.named(text) for file in files for text in of_all}
+    for text in given:
+        name, is_of_file, setting = text.rpartition("=")
+        if is_of_file:
+            if Path(name) not in files:
+                allowed = f"FILE=NAME with one of {', '.join(map(str, files))}"
+                raise validation.bad("--setting", text, allowed, "name the file as it is read")
+            result[Path(name)] = Setting.named(setting)
+    return result
 
 
 def _reject_options_of_servers(context: click.Context) -> None:
@@ -205,7 +243,7 @@ def _classify_servers(
     settings: Sequence[Setting],
     *,
     training: Path | None,
-    filters: Mapping[str, float | None],
+    filters: Mapping[str, Any],
     output: Path,
     retry: bool,
     engine: EngineChoice,
@@ -275,9 +313,9 @@ def _observe(
 
 def _classify_files(
     files: Sequence[Path],
-    settings: Sequence[Setting],
+    settings: Mapping[Path, Setting],
     training: Path | None,
-    filters: Mapping[str, float | None],
+    filters: Mapping[str, Any],
     *,
     plot: Path | None,
     explain: bool,
@@ -285,26 +323,28 @@ def _classify_files(
 ) -> None:
     from ccbench.run import plots
 
-    if len(settings) > 1:
-        given = [setting.name for setting in settings]
-        step = "classify the files of each setting separately"
-        raise validation.bad("--setting", given, "one setting for all files", step)
     if plot is not None:
         plots.check_path(plot)
     from ccbench.classify.files import RecordedQueues
     from ccbench.classify.filters import Filters
 
-    queues = RecordedQueues.read(
-        files, next(iter(settings), None), training=training, filters=Filters(**filters)
-    )
+    with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
+        task = bar.add_task("training for this setting", total=1, visible=False)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=True)
+
+        queues = RecordedQueues.read(
+            files, settings, training=training, filters=Filters(**filters), on_progress=show
+        )
     if plot is not None:
         plots.save(queues.figure(every_cca=explain), plot)
     verdict = queues.verdict
-    distances, shapes = (queues.distances(), queues.shapes()) if explain else ([], [])
+    shapes = queues.shapes() if explain else []
     if as_json:
         result = {"files": [str(file) for file in files], **verdict.to_dict()}
-        for trace, own, shape in zip(result["traces"], distances, shapes, strict=False):
-            trace |= {"distances": own, "shape": shape.to_dict()}
+        for trace, shape in zip(result["traces"], shapes, strict=False):
+            trace["shape"] = shape.to_dict()
         print_json(result)
         return
     shown = [
@@ -313,5 +353,8 @@ def _classify_files(
     ]
     print_traces(shown, first="file")
     if explain:
-        print_explanations(queues.names, verdict.traces, distances, shapes)
-    click.echo(f"congestion control: {verdict.label}")
+        print_explanations(queues.names, verdict.traces, shapes)
+    if verdict.reactions is not None:
+        click.echo(f"reactions: {describe(verdict.reactions)}")
+    variant = f", {verdict.variant}" if verdict.variant else ""
+    click.echo(f"congestion control: {verdict.label}{variant}")

@@ -12,7 +12,7 @@ import click
 from ccbench.base import validation
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_pairs, print_table
-from ccbench.cli._options import check_ccas, check_folder_of
+from ccbench.cli._options import check_ccas, check_folder_of, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +36,9 @@ __all__ = ["classify_train"]
     "--cca",
     "more_ccas",
     multiple=True,
-    metavar="NAME",
-    help="CCA in addition to those of Linux, such as a module; may be repeated.",
+    metavar="NAME[=CCA, VARIANT]",
+    help="CCA in addition to those of Linux, such as a module, or another implementation of one, "
+    "such as 'mybic=bic, with my patch'; may be repeated.",
 )
 @click.option(
     "--setting",
@@ -55,6 +56,11 @@ __all__ = ["classify_train"]
     "for the second of two captures. Without --cca, it is added to an existing training set.",
 )
 @click.option(
+    "--only-recorded",
+    is_flag=True,
+    help="Make a training set of the recorded queues alone, at least two of each CCA in a setting.",
+)
+@click.option(
     "--training",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
@@ -63,9 +69,23 @@ __all__ = ["classify_train"]
 @click.option(
     "--samples",
     type=click.IntRange(1, 10_000),
-    default=2,
+    default=1,
     show_default=True,
     help="Runs of each CCA in each setting and variation.",
+)
+@click.option(
+    "--noisy",
+    type=click.IntRange(0, 10_000),
+    metavar="N",
+    default=225,
+    show_default=True,
+    help="Random paths with loss and cross traffic, on which each CCA runs once in each setting.",
+)
+@click.option(
+    "--length",
+    type=quantity("s"),
+    metavar="SECONDS",
+    help="Length of the traces; that of a training set cannot be changed.  [default: 20]",
 )
 def classify_train(
     *,
@@ -73,8 +93,11 @@ def classify_train(
     more_ccas: tuple[str, ...],
     setting_names: tuple[str, ...],
     recorded: tuple[str, ...],
+    only_recorded: bool,
     training: Path | None,
     samples: int,
+    noisy: int,
+    length: float | None,
 ) -> None:
     """Create a training set for `ccbench classify`.
 
@@ -85,18 +108,30 @@ def classify_train(
     \b
         ccbench classify-train -o mine.parquet --recorded new=servers/example.com
     """  # noqa: D301 - click needs the backslash
+    from ccbench.classify.implementation import IMPLEMENTATIONS, Implementation
+    from ccbench.classify.occupancy import DURATION_S
     from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
-    from ccbench.classify.training import CCAS
     from ccbench.classify.training_set import PACKAGED, TrainingSet, extended
 
     check_folder_of(output)
+    is_new = bool(more_ccas) or only_recorded or not recorded
+    if length is not None and not is_new:
+        allowed = "left out with --recorded, which extends a training set"
+        raise validation.bad("--length", length, allowed, "leave it out, or add --only-recorded")
+    duration_s = DURATION_S if length is None else length
     settings = tuple(map(Setting.named, dict.fromkeys(setting_names)))
     if training is not None and (more_ccas or not recorded):
         allowed = "left out, unless there is --recorded and no --cca"
         raise validation.bad("--training", str(training), allowed, "add --recorded CCA=FILE")
-    if more_ccas or not recorded:
-        check_ccas(*(("--cca", name) for name in more_ccas))
-        result = _simulated((*CCAS, *more_ccas), settings or (*SETTINGS, LOW_RATE), samples)
+    if only_recorded:
+        result = _of_recordings(recorded, settings, more_ccas, training, duration_s)
+        result.save(output)
+        _print(result, output)
+        return
+    if is_new:
+        check_ccas(*(("--cca", Implementation.named(text).module) for text in more_ccas))
+        ccas = (*IMPLEMENTATIONS, *more_ccas)
+        result = _simulated(ccas, settings or (*SETTINGS, LOW_RATE), samples, noisy, duration_s)
     else:
         result = TrainingSet.load(training or PACKAGED)
     if recorded:
@@ -106,12 +141,40 @@ def classify_train(
             given, step = [setting.name for setting in settings], "add the settings one by one"
             raise validation.bad("--setting", given, "one setting with --recorded", step)
         setting = next(iter(settings), None)
-        result = extended(result, recorded_samples(_files(recorded), setting, result.settings))
+        added = recorded_samples(
+            _files(recorded), setting, result.settings, duration_s=result.duration_s
+        )
+        result = extended(result, added)
     result.save(output)
     _print(result, output)
 
 
-def _simulated(ccas: Sequence[str], settings: Sequence[Setting], samples: int) -> TrainingSet:
+def _of_recordings(
+    recorded: Sequence[str],
+    settings: Sequence[Setting],
+    more_ccas: Sequence[str],
+    training: Path | None,
+    duration_s: float,
+) -> TrainingSet:
+    """Create a training set of recordings alone."""
+    from ccbench.classify.samples import recorded_samples
+    from ccbench.classify.training_set import train_on_recordings
+
+    for option, given in (("--cca", more_ccas), ("--training", training)):
+        if given:
+            allowed = "left out with --only-recorded"
+            raise validation.bad(option, given, allowed, "leave out one of them")
+    setting = next(iter(settings), None)
+    return train_on_recordings(recorded_samples(_files(recorded), setting, duration_s=duration_s))
+
+
+def _simulated(
+    ccas: Sequence[str],
+    settings: Sequence[Setting],
+    samples: int,
+    noisy: int,
+    duration_s: float,
+) -> TrainingSet:
     """Create a training set from runs on the virtual kernel."""
     from ccbench.classify.samples import train_on_runs
 
@@ -121,7 +184,9 @@ def _simulated(ccas: Sequence[str], settings: Sequence[Setting], samples: int) -
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        return train_on_runs(ccas, settings, samples, on_progress=show)
+        return train_on_runs(
+            ccas, settings, samples, n_noisy=noisy, duration_s=duration_s, on_progress=show
+        )
 
 
 def _files(recorded: Sequence[str]) -> dict[str, list[Path]]:

@@ -12,7 +12,6 @@ import pytest
 
 from ccbench import Flow
 from ccbench.base.errors import EngineError, InputError, MissingRequirement
-from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import Variation, collect
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
@@ -94,6 +93,16 @@ class TestServer:
         assert served[0] / served.sum() > 0.65
         assert served[0] / served.sum() == pytest.approx(made[0] / made.sum(), abs=0.15)
 
+    def test_single_packets(self, web: HttpKernelEngine) -> None:
+        """Without segmentation offload, the server's packets leave one by one."""
+        pairs = []
+        for offload in (True, False):
+            flow = Flow(cca="bbr", segmentation_offload=offload)
+            events = web.run(dumbbell(flow, bandwidth_mbps=5, duration_s=20)).queue_events()
+            sent_ns = events.query("event == 'enqueue' and time_ns > 10e9")["time_ns"]
+            pairs.append(sent_ns.diff().eq(0).mean())
+        assert pytest.approx([0.5, 0], abs=0.01) == pairs
+
     def test_times(self, web: HttpKernelEngine) -> None:
         """A flow begins at its start and ends a round trip after its stop."""
         result = web.run(dumbbell(Flow(start_s=3, stop_s=7)))
@@ -154,8 +163,8 @@ def test_classified(web: HttpKernelEngine, cca: str) -> None:
     """The vote over the four settings is the server's CCA, by the packaged training set."""
     packaged_set = TrainingSet.load(PACKAGED)
     variation = Variation(name="elsewhere", extra_rtt_ms=2.0)
-    samples = collect([cca], SETTINGS, [variation], seeds=[41], engine=web)
-    assert judge([(sample.setting, sample.trace) for sample in samples], packaged_set).label == cca
+    samples = list(collect([(variation, 41)], [cca], engine=web))
+    assert judge(samples, packaged_set).label == cca
 
 
 class TestRefusals:

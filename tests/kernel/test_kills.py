@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.base import toml_files
-from ccbench.classify import training
+from ccbench.classify import implementation, training
 from ccbench.cli.main import program
 from ccbench.datacenter.simulation import Simulation
 from ccbench.emulate.kernel.engine import KernelEngine
@@ -225,7 +225,7 @@ def test_study(here: Path) -> None:
 def test_training(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed training leaves its training set complete or absent."""
     # All variations would be 690 runs; a kill among them costs minutes and reaches no other code.
-    monkeypatch.setattr(training, "CCAS", ("bbr", "cubic", "vegas"))
+    monkeypatch.setattr(implementation, "IMPLEMENTATIONS", ("bbr", "cubic", "vegas"))
     for name, every in (("VARIATIONS", 7), ("TESTED_VARIATIONS", 5)):
         kinds = getattr(training, name)[::every]
         monkeypatch.setattr(training, name, kinds)
@@ -235,7 +235,7 @@ def test_training(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def check() -> None:
         assert {path.name for path in result.glob("[!.]*")} <= {"set.parquet"}
 
-    words = "classify-train --samples 1 --setting 5bw-35rtt-16q -o trained/set.parquet"
+    words = "classify-train --noisy 0 --setting 5bw-35rtt-16q -o trained/set.parquet"
     survives(here, words.split(), result, check, seed=4, is_folder_given=True)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ccbench.base.errors import EngineError, ServerError
 from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.setting import SETTINGS, Setting
-from ccbench.classify.verdict import TraceVerdict, judge
+from ccbench.classify.verdict import TraceVerdict, Verdict, judge
 from ccbench.classify.vote import UNKNOWN
 from ccbench.classify.web.download import UTILISATION, check_download, download, utilisation
 from ccbench.classify.web.manners import visit
@@ -19,10 +19,8 @@ from ccbench.classify.web.target import Target
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
-    import numpy.typing as npt
-
     from ccbench.classify.filters import Filters
+    from ccbench.classify.trace import QueueTrace
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.web.download import Recorder
     from ccbench.classify.web.folder import ServerFolder
@@ -50,8 +48,8 @@ class Observation:
         Reason for the lack of a valid trace, as a sentence and as a word.
     megabytes, seconds : float
         Size and duration of the download.
-    trace : ndarray, optional
-        Occupancy of the queue, if the download is valid.
+    trace : QueueTrace, optional
+        The trace, if the download is valid.
     """
 
     setting: Setting
@@ -61,7 +59,7 @@ class Observation:
     kind: str | None = None
     megabytes: float = 0.0
     seconds: float = 0.0
-    trace: npt.NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+    trace: QueueTrace | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values."""
@@ -88,8 +86,8 @@ class ServerVerdict:
         The server as given by the user.
     site : Site, optional
         The server as found on the Internet.
-    label : str, optional
-        A CCA, or unknown; None if there is no valid trace.
+    verdict : Verdict, optional
+        The verdict of the valid traces, if there are any.
     error, kind : str, optional
         Reason for the lack of a label, as a sentence and as a word.
     observations : tuple of Observation
@@ -97,10 +95,15 @@ class ServerVerdict:
 
     target: Target
     site: Site | None = None
-    label: str | None = None
+    verdict: Verdict | None = None
     error: str | None = None
     kind: str | None = None
     observations: tuple[Observation, ...] = ()
+
+    @property
+    def label(self) -> str | None:
+        """A CCA, or unknown; None if there is no valid trace."""
+        return None if self.verdict is None else self.verdict.label
 
     @property
     def votes(self) -> str:
@@ -125,6 +128,8 @@ class ServerVerdict:
             "rtt_ms": None if site is None else site.rtt_ms,
             "group": self.target.group,
             "label": self.label,
+            "variant": "" if self.verdict is None else self.verdict.variant,
+            "reactions": None if self.verdict is None else self.verdict.to_dict()["reactions"],
             "votes": self.votes,
             "error": self.error,
             "kind": self.kind,
@@ -248,18 +253,14 @@ def _observation(
         check_download(recording, setting, min_utilisation)
     except ServerError as error:
         return Observation(**measured, error=str(error), kind=error.kind)
-    return Observation(**measured, trace=filters.trace(queue))
+    return Observation(**measured, trace=filters.trace(queue, setting))
 
 
 def _judged(
     target: Target, site: Site, observations: Sequence[Observation], training_set: TrainingSet
 ) -> ServerVerdict:
     row = ServerVerdict(target=target, site=site, observations=tuple(observations))
-    traces = [
-        (observation.setting, observation.trace)
-        for observation in observations
-        if observation.trace is not None
-    ]
+    traces = [observation.trace for observation in observations if observation.trace is not None]
     if not traces:
         first = observations[0]
         return replace(row, error=first.error, kind=first.kind)
@@ -268,4 +269,4 @@ def _judged(
     judged = tuple(
         replace(observation, verdict=votes.get(observation.setting)) for observation in observations
     )
-    return replace(row, label=verdict.label, observations=judged)
+    return replace(row, verdict=verdict, observations=judged)

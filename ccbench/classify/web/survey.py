@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any
 
 from ccbench.base import result_folders, validation
 from ccbench.classify.figures import traces_over_nearest
 from ccbench.classify.filters import NO_FILTERS, Filters
+from ccbench.classify.occupancy import DURATION_S
 from ccbench.classify.setting import SETTINGS
-from ccbench.classify.verdict import Verdict
 from ccbench.classify.web import download
 from ccbench.classify.web.download import ASKED_S, UTILISATION, check_utilisation
 from ccbench.classify.web.folder import RESULT, ServerFolder
@@ -88,6 +88,17 @@ class Survey:
     def __post_init__(self) -> None:
         self.manners.check(self.settings, ASKED_S)
         check_utilisation(self.min_utilisation)
+        own = self._filters
+        if own.duration_s is None or own.skip_s + own.duration_s > DURATION_S:
+            allowed = f"at most {DURATION_S:g} together with skip_s: servers are observed so long"
+            raise validation.bad("duration_s", own.duration_s, allowed, "observe less")
+
+    @property
+    def _filters(self) -> Filters:
+        """The filters, by default of the length of a server's traces."""
+        if self.filters.duration_s is not None:
+            return self.filters
+        return replace(self.filters, duration_s=DURATION_S - self.filters.skip_s)
 
     def plan(self, folder: Path) -> dict[str, Any]:
         """Return the requests of :meth:`run` as JSON-able values, without sending any.
@@ -165,11 +176,11 @@ class Survey:
         require(download.checks(links))
         loaded = self._load()
         provenance = {**links.provenance(), "training": dict(loaded.provenance)}
-        training_set = self.filters.applied_to(loaded, set(self.settings))
+        training_set = self._filters.applied_to(loaded, set(self.settings))
         result_folders.prepare(folder, None)
         identity = {
             "settings": [setting.name for setting in self.settings],
-            "filters": asdict(self.filters),
+            "filters": asdict(self._filters),
             "min_utilisation": self.min_utilisation,
             "training": training_set.digest,
             "engine": links.name,
@@ -223,7 +234,7 @@ class Survey:
             settings=self.settings,
             manners=self.manners,
             verify=self.verify,
-            filters=self.filters,
+            filters=self._filters,
             min_utilisation=self.min_utilisation,
             on_step=lambda step: on_step(target, step),
         )
@@ -240,13 +251,10 @@ def _without_failures(row: dict[str, Any], folder: ServerFolder) -> dict[str, An
 
 
 def _figure(verdict: ServerVerdict, training_set: TrainingSet) -> Figure:
-    valid = [each for each in verdict.observations if each.verdict is not None]
+    assert verdict.verdict is not None
     return traces_over_nearest(
-        [(each.setting, each.trace) for each in valid if each.trace is not None],
-        Verdict(
-            label=verdict.label or "",
-            traces=tuple(each.verdict for each in valid if each.verdict is not None),
-        ),
+        [each.trace for each in verdict.observations if each.trace is not None],
+        verdict.verdict,
         training_set,
         title=f"{verdict.target.name}: {verdict.label}",
     )

@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ccbench.classify.implementation import CCAS
+from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.setting import SETTINGS, Setting
-from ccbench.classify.training import CCAS, VARIATIONS, Variation, scenario, trace
-from ccbench.classify.vote import UNKNOWN, vote
+from ccbench.classify.trace import QueueTrace
+from ccbench.classify.training import VARIATIONS, Variation, measured, scenario, trace
+from ccbench.classify.verdict import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator
 
-    import numpy.typing as npt
-
+    from ccbench.classify.training_set import TrainingSet
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
     from ccbench.studies.study import Rows
@@ -35,12 +37,14 @@ __all__ = [
     "CONDITIONS",
     "KNOWN",
     "SERVER",
+    "VOTED",
     "clean_test_scenarios",
-    "labels",
+    "judged",
     "measure",
+    "noisy_test_scenarios",
+    "servers",
     "test_scenarios",
     "training_scenarios",
-    "votes",
 ]
 
 #: Paths without loss or cross traffic.
@@ -73,11 +77,15 @@ CONDITIONS: dict[str, tuple[Variation, ...]] = {
 
 #: The columns of :func:`measure` that identify a server, which has one vote.
 SERVER = ["condition", "variation", "seed", "cca"]
+#: The setting of rows that contain a server's label.
+VOTED = "voted"
 
 #: Maximum length of a trace in seconds.
 _LONGEST_S = 50.0
 _KNOWN_SEEDS = (1, 2)
-_TESTED_SEEDS = (101, 102)
+_TESTED_SEEDS = (101, 102, 103, 104)
+#: Seeds of more and shorter traces, for rare errors.
+_NOISY_SEEDS = tuple(range(201, 213))
 
 #: Settings of the quick version.
 _QUICK_S = 20.0
@@ -136,14 +144,26 @@ def clean_test_scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return tuple(plan.scenario for plan in _test(quick=quick) if plan.condition == CLEAN)
 
 
+def noisy_test_scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    """Return scenarios of 20 s under the conditions of the test set, with more seeds.
+
+    Examples
+    --------
+    >>> len({each.seed for each in noisy_test_scenarios(quick=True)}) > 1
+    True
+    """
+    return tuple(plan.scenario for plan in _noisy_test(quick=quick))
+
+
 def measure(run: Run) -> Rows:
-    """Return the row of a run of the training or test set.
+    """Return the row of a run of the training or a test set.
 
     Returns
     -------
     list of dict
-        Columns :data:`SERVER`, ``setting`` (the name) and ``trace`` (packets, every
-        :data:`~ccbench.classify.occupancy.STEP_S`).
+        Columns :data:`SERVER`, ``setting`` (the name), ``trace`` (packets, every
+        :data:`~ccbench.classify.occupancy.STEP_S`) and ``measured`` (the measurements of its first
+        20 s).
 
     Raises
     ------
@@ -159,53 +179,73 @@ def measure(run: Run) -> Rows:
             "cca": plan.cca,
             "setting": plan.setting.name,
             "trace": trace(run, plan.variation, duration_s=plan.duration_s),
+            "measured": measured(run, plan.setting, plan.variation),
         }
     ]
 
 
-def labels(
-    nearest: npt.NDArray[Any], distances: npt.NDArray[np.float64], limits: Mapping[str, float]
-) -> npt.NDArray[Any]:
-    """Return the labels of a setting's traces: unknown beyond the limit of the nearest CCA.
+def servers(table: pd.DataFrame) -> Iterator[tuple[dict[str, Any], list[QueueTrace]]]:
+    """Yield each server of a table of :func:`measure`, with the first 20 s of its traces.
 
     Parameters
     ----------
-    nearest : ndarray of str, shape (n_traces,)
-        The CCA of the nearest training trace.
-    distances : ndarray, shape (n_traces,)
-        The distances to these traces, in packets per point.
-    limits : mapping of str to float
-        The limit of each CCA.
+    table : DataFrame
+        A row per trace.
 
-    Examples
-    --------
-    >>> labels(np.array(["bbr", "reno"]), np.array([1.5, 1.5]), {"bbr": 2, "reno": 1}).tolist()
-    ['bbr', 'unknown']
+    Yields
+    ------
+    dict
+        The columns :data:`SERVER`.
+    list of QueueTrace
+        The trace of each setting.
     """
-    limit = [limits[cca] for cca in nearest.tolist()]
-    return np.where(distances > limit, UNKNOWN, nearest)
+    points = round(DURATION_S / STEP_S)
+    for server, own in table.groupby(SERVER, sort=False):
+        traces = [
+            QueueTrace(
+                setting=Setting.named(name),
+                points=trace[:points],
+                measured=np.asarray(measured, dtype=np.uint8),
+            )
+            for name, trace, measured in zip(
+                own["setting"], own["trace"], own["measured"], strict=True
+            )
+        ]
+        yield dict(zip(SERVER, server, strict=True)), traces
 
 
-def votes(labelled: pd.DataFrame) -> pd.DataFrame:
-    """Return the vote of each server's traces.
+def judged(table: pd.DataFrame, training: Callable[[str], TrainingSet]) -> pd.DataFrame:
+    """Judge each server as ``ccbench classify`` does.
 
     Parameters
     ----------
-    labelled : DataFrame
-        A row per trace: columns :data:`SERVER`, ``label`` and ``distance_packets``.
+    table : DataFrame
+        A row per trace, of :func:`measure`.
+    training : callable
+        Gives the training set for servers of a CCA.
 
     Returns
     -------
     DataFrame
-        A row per server: columns :data:`SERVER` and ``label``.
+        A row per trace, with the columns :data:`SERVER`, ``setting``, ``nearest``,
+        ``distance_packets`` and ``label``, and a row per server, in which ``setting`` is
+        :data:`VOTED` and only the label is given.
     """
-    return pd.DataFrame(
-        {
-            **dict(zip(SERVER, server, strict=True)),
-            "label": vote(own["label"].tolist(), own["distance_packets"].tolist()),
-        }
-        for server, own in labelled.groupby(SERVER, sort=False)
-    )
+    rows: list[dict[str, Any]] = []
+    for server, traces in servers(table):
+        verdict = judge(traces, training(server["cca"]))
+        rows += [
+            {
+                **server,
+                "setting": trace.setting.name,
+                "nearest": trace.nearest,
+                "distance_packets": trace.distance,
+                "label": trace.label,
+            }
+            for trace in verdict.traces
+        ]
+        rows.append({**server, "setting": VOTED, "label": verdict.label})
+    return pd.DataFrame(rows)
 
 
 @cache
@@ -224,8 +264,19 @@ def _test(*, quick: bool) -> tuple[_Trace, ...]:
     return _all(CONDITIONS, _TESTED_SEEDS, quick=False)
 
 
+@cache
+def _noisy_test(*, quick: bool) -> tuple[_Trace, ...]:
+    if quick:
+        return _test(quick=True)
+    return _all(CONDITIONS, _NOISY_SEEDS, duration_s=DURATION_S, quick=False)
+
+
 def _all(
-    conditions: dict[str, tuple[Variation, ...]], seeds: tuple[int, ...], *, quick: bool
+    conditions: dict[str, tuple[Variation, ...]],
+    seeds: tuple[int, ...],
+    *,
+    duration_s: float = _LONGEST_S,
+    quick: bool,
 ) -> tuple[_Trace, ...]:
     settings, ccas = (_QUICK_SETTINGS, _QUICK_CCAS) if quick else (SETTINGS, CCAS)
     return tuple(
@@ -234,7 +285,7 @@ def _all(
             variation=variation,
             setting=setting,
             cca=cca,
-            duration_s=_QUICK_S if quick else _LONGEST_S,
+            duration_s=_QUICK_S if quick else duration_s,
             seed=seed,
         )
         for condition, variations in conditions.items()
@@ -248,5 +299,5 @@ def _plan() -> dict[Scenario, _Trace]:
     return {
         plan.scenario: plan
         for quick in (False, True)
-        for plan in (*_training(quick=quick), *_test(quick=quick))
+        for plan in (*_training(quick=quick), *_test(quick=quick), *_noisy_test(quick=quick))
     }

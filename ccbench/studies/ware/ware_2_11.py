@@ -12,19 +12,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
-from ccbench.classify import dtw
-from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, fraction, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import SERVER, clean_test_scenarios, labels, measure, votes
+from ccbench.studies.ware.traces import VOTED, clean_test_scenarios, judged, measure
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ccbench.classify.threshold import Threshold
 
 #: Table 2.3: the quantile of each setting.
@@ -36,40 +35,19 @@ _QUANTILES = {
 }
 #: CCAs that the thesis's vote labels although they are left out.
 _TAKEN_FOR_OTHERS = ("bic", "cdg", "scalable")
-_VOTED = "voted"
 _WHERE = "caption of Figure 2.11"
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
     training = TrainingSet.load(PACKAGED)
     limits = {setting.name: limit for setting, limit in training.thresholds.items()}
-    points = round(DURATION_S / STEP_S)
-    parts = []
-    for setting, own in table.groupby("setting", sort=False):
-        samples = [sample for sample in training.samples if sample.setting.name == setting]
-        ccas = np.array([sample.cca for sample in samples])
-        traces = [trace[:points] for trace in own["trace"]]
-        distances = dtw.per_point(
-            dtw.distances(traces, [sample.trace for sample in samples]), traces
-        )
-        distances[own["cca"].to_numpy()[:, None] == ccas] = np.inf  # leave out the trace's own CCA
-        nearest, distance = ccas[distances.argmin(axis=1)], distances.min(axis=1)
-        label = labels(nearest, distance, limits[str(setting)].limits)
-        parts.append(
-            own[SERVER].assign(
-                setting=setting, nearest=nearest, distance_packets=distance, label=label
-            )
-        )
-    labelled = pd.concat(parts, ignore_index=True)
+    without = {cca: training.without(cca) for cca in training.ccas}
+    labelled = judged(table, without.__getitem__)
     return Findings(
-        table=pd.concat([labelled, _votes(labelled)], ignore_index=True),
+        table=labelled,
         figure=_figure(labelled),
         comparisons=(*_limits(limits), *_unknown(labelled)),
     )
-
-
-def _votes(labelled: pd.DataFrame) -> pd.DataFrame:
-    return votes(labelled).assign(setting=_VOTED)
 
 
 def _limits(limits: dict[str, Threshold]) -> list[Comparison]:
@@ -87,7 +65,8 @@ def _limits(limits: dict[str, Threshold]) -> list[Comparison]:
 
 def _unknown(labelled: pd.DataFrame) -> list[Comparison]:
     """Return comparisons of the CCAs whose majority of votes is unknown when left out."""
-    voted = _votes(labelled)
+    is_voted = labelled["setting"] == VOTED
+    voted, traces = labelled[is_voted], labelled[~is_voted]
     unknown = (voted["label"] == UNKNOWN).groupby(voted["cca"]).mean() > 0.5  # noqa: PLR2004
     is_taken = unknown.index.isin(_TAKEN_FOR_OTHERS)
     taken, others = unknown[is_taken], unknown[~is_taken]
@@ -108,7 +87,7 @@ def _unknown(labelled: pd.DataFrame) -> list[Comparison]:
         ),
         Comparison(
             quantity="traces of CCAs that are left out, called unknown",
-            measured=100 * float((labelled["label"] == UNKNOWN).mean()),
+            measured=100 * float((traces["label"] == UNKNOWN).mean()),
             published=unbounded("not stated", "Figure 2.11"),
             unit="%",
         ),
@@ -126,8 +105,7 @@ def _instead(votes: pd.DataFrame) -> str:
 
 
 def _figure(labelled: pd.DataFrame) -> Figure:
-    every = pd.concat([labelled, _votes(labelled)])
-    every["unknown"] = 100.0 * (every["label"] == UNKNOWN)
+    every = labelled.assign(unknown=100.0 * (labelled["label"] == UNKNOWN))
     settings = list(dict.fromkeys(every["setting"]))
     shares = every.pivot_table("unknown", "cca", "setting")[settings]
     figure = Figure(figsize=(9, 4), layout="constrained")
@@ -135,7 +113,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
     width = 0.8 / len(settings)
     for i, name in enumerate(settings):
         at = np.arange(len(shares)) + (i - (len(settings) - 1) / 2) * width
-        axes.bar(at, shares[name], width, label=name, color="black" if name == _VOTED else f"C{i}")
+        axes.bar(at, shares[name], width, label=name, color="black" if name == VOTED else f"C{i}")
     axes.set_xticks(range(len(shares)), shares.index, rotation=45, ha="right")
     axes.set_ylabel("called unknown (%)")
     figure.legend(loc="outside upper center", ncols=len(settings), fontsize="small")

@@ -8,18 +8,20 @@ the votes.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
-from ccbench.classify.occupancy import DURATION_S, STEP_S
-from ccbench.classify.setting import Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import SERVER, clean_test_scenarios, labels, measure, votes
+from ccbench.studies.ware.traces import VOTED, clean_test_scenarios, judged, measure
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The outcomes of a trace, and their colours.
 _OUTCOMES = {"right": "tab:green", UNKNOWN: "0.7", "wrong": "tab:red"}
@@ -28,35 +30,23 @@ _WHERE = "section 2.4.1"
 
 def _conclude(table: pd.DataFrame) -> Findings:
     training = TrainingSet.load(PACKAGED)
-    points = round(DURATION_S / STEP_S)
-    parts = []
-    for name, own in table.groupby("setting", sort=False):
-        setting = Setting.named(str(name))
-        classifier = training.classifier(setting)
-        distances, indices = classifier.kneighbors([trace[:points] for trace in own["trace"]], 1)
-        nearest = classifier.labels_[indices[:, 0]]
-        parts.append(
-            own[SERVER].assign(
-                setting=name,
-                nearest=nearest,
-                distance_packets=distances[:, 0],
-                label=labels(nearest, distances[:, 0], training.thresholds[setting].limits),
-            )
-        )
-    labelled = pd.concat(parts, ignore_index=True)
-    labelled["outcome"] = np.select(
-        [labelled["label"] == labelled["cca"], labelled["label"] == UNKNOWN],
+    every = judged(table, lambda _cca: training)
+    every["outcome"] = np.select(
+        [every["label"] == every["cca"], every["label"] == UNKNOWN],
         ["right", UNKNOWN],
         "wrong",
     )
-    return Findings(table=labelled, figure=_figure(labelled), comparisons=_comparisons(labelled))
+    is_vote = every["setting"] == VOTED
+    labelled, votes = every[~is_vote], every[is_vote]
+    return Findings(
+        table=every, figure=_figure(labelled), comparisons=_comparisons(labelled, votes)
+    )
 
 
-def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
+def _comparisons(labelled: pd.DataFrame, votes: pd.DataFrame) -> tuple[Comparison, ...]:
     wrong = labelled[labelled["outcome"] == "wrong"]
     is_published = (wrong["cca"] == "illinois") & (wrong["label"] == "yeah")
-    every = votes(labelled)
-    lost = every[every["label"] != every["cca"]]
+    lost = votes[votes["label"] != votes["cca"]]
     return (
         Comparison(
             quantity="traces with a wrong label, but for Illinois as YeAH",
@@ -73,7 +63,7 @@ def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
         ),
         Comparison(
             quantity="votes that are right",
-            measured=100 * (1 - len(lost) / len(every)),
+            measured=100 * (1 - len(lost) / len(votes)),
             published=unbounded("100: compared in ware-2.7", "section 2.4"),
             unit="%",
             note=_named(lost, "label"),

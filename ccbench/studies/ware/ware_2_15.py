@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.classify.implementation import CCAS
 from ccbench.classify.setting import SETTINGS
-from ccbench.classify.training import CCAS, VARIATIONS, scenario
+from ccbench.classify.training import VARIATIONS, scenario
 from ccbench.classify.web.download import ASKED_S, UTILISATION, utilisation
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, quantity, similar, unbounded

@@ -3,8 +3,9 @@
 
 The accuracy is given by setting, by length of the traces, and under conditions that the thesis does
 not have: millisecond clocks, cross traffic, and loss. A trace's label is that of the nearest
-training trace. For 20 s, the length that ``ccbench classify`` uses, labels with the packaged limits
-are included; beyond the limits a trace is unknown.
+training trace. For 20 s, the length that ``ccbench classify`` uses, labels of the packaged training
+set are included. A trace beyond its limits is unknown; the label of a server is the answer
+of the second stage.
 
 The thesis states an accuracy over nine settings, with traces of 60 s, and names the four settings
 with the highest accuracy, which it then uses. This study has these four, and traces of up to 50 s.
@@ -30,23 +31,19 @@ from ccbench.studies.ware.traces import (
     CLEAN,
     KNOWN,
     SERVER,
-    labels,
+    VOTED,
+    judged,
     measure,
     test_scenarios,
     training_scenarios,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy.typing as npt
 
     from ccbench.studies.published import Published
 
 _LENGTHS_S = (10.0, 20.0, 30.0, 40.0, 50.0)
-#: The setting of rows that contain a server's vote.
-_VOTED = "voted"
-
 #: Used instead of a statement for conditions that the thesis does not have.
 _NOT_THERE = unbounded("not in the thesis", "nowhere")
 #: Maximum number of kinds of errors named in a note.
@@ -56,16 +53,16 @@ _NAMED = 6
 def _conclude(table: pd.DataFrame) -> Findings:
     is_known = table["condition"] == KNOWN
     trained, others = table[is_known], table[~is_known]
-    limits = {
-        setting.name: threshold.limits
-        for setting, threshold in TrainingSet.load(PACKAGED).thresholds.items()
-    }
     points = len(table["trace"].iloc[0])
     lengths_s = [length for length in _LENGTHS_S if _points(length) <= points]
-    labelled = pd.concat(
-        [_with_votes(_labelled(trained, others, length_s, limits)) for length_s in lengths_s],
+    nearest = pd.concat(
+        [_with_votes(_nearest(trained, others, length_s)) for length_s in lengths_s],
         ignore_index=True,
     )
+    training = TrainingSet.load(PACKAGED)
+    labels = judged(others, lambda _cca: training).assign(length_s=DURATION_S)
+    keys = [*SERVER, "setting", "length_s"]
+    labelled = nearest.merge(labels[[*keys, "label"]], on=keys, how="left")
     return Findings(table=labelled, figure=_figure(labelled), comparisons=_comparisons(labelled))
 
 
@@ -73,27 +70,19 @@ def _points(length_s: float) -> int:
     return round(length_s / STEP_S)
 
 
-def _labelled(
-    trained: pd.DataFrame,
-    others: pd.DataFrame,
-    length_s: float,
-    limits: Mapping[str, Mapping[str, float]],
-) -> pd.DataFrame:
-    """Return a row per test trace with the nearest label and the label with limits."""
+def _nearest(trained: pd.DataFrame, others: pd.DataFrame, length_s: float) -> pd.DataFrame:
+    """Return a row per test trace with the CCA of its nearest training trace."""
     parts = []
     for setting, own in others.groupby("setting", sort=False):
         examples = trained[trained["setting"] == setting]
         classifier = CCAClassifier().fit(_cut(examples, length_s), examples["cca"].tolist())
         distances, indices = classifier.kneighbors(_cut(own, length_s))
-        nearest = classifier.labels_[indices[:, 0]]
-        label = labels(nearest, distances[:, 0], limits[str(setting)])
         parts.append(
             own[SERVER].assign(
                 setting=setting,
                 length_s=length_s,
-                nearest=nearest,
+                nearest=classifier.labels_[indices[:, 0]],
                 distance_packets=distances[:, 0],
-                label=label if length_s == DURATION_S else None,
             )
         )
     return pd.concat(parts)
@@ -108,15 +97,13 @@ def _with_votes(labelled: pd.DataFrame) -> pd.DataFrame:
     votes = []
     for server, own in labelled.groupby(SERVER, sort=False):
         distances = own["distance_packets"].tolist()
-        has_labels = own["label"].notna().all()
         votes.append(
             {
                 **dict(zip(SERVER, server, strict=True)),
-                "setting": _VOTED,
+                "setting": VOTED,
                 "length_s": own["length_s"].iloc[0],
                 "nearest": vote(own["nearest"].tolist(), distances),
                 "distance_packets": math.nan,
-                "label": vote(own["label"].tolist(), distances) if has_labels else None,
             }
         )
     return pd.concat([labelled, pd.DataFrame(votes)])
@@ -125,7 +112,7 @@ def _with_votes(labelled: pd.DataFrame) -> pd.DataFrame:
 def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
     usual = labelled[labelled["length_s"] == DURATION_S]
     clean = labelled[labelled["condition"] == CLEAN]
-    traces = clean[clean["setting"] != _VOTED]
+    traces = clean[clean["setting"] != VOTED]
     lengths_s = [length_s for length_s in _LENGTHS_S if length_s in set(traces["length_s"])]
     right = [_right(traces[traces["length_s"] == length_s], "nearest") for length_s in lengths_s]
     usual_at = lengths_s.index(DURATION_S)
@@ -155,11 +142,11 @@ def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
         ),
         _votes(
             clean[clean["length_s"] == DURATION_S],
-            f"clean, {DURATION_S:g} s: voted with limits",
+            f"clean, {DURATION_S:g} s: answers",
             percentage(100, "section 2.4"),
         ),
         *(
-            _votes(rows, f"{condition}, {DURATION_S:g} s: voted with limits", _NOT_THERE)
+            _votes(rows, f"{condition}, {DURATION_S:g} s: answers", _NOT_THERE)
             for condition, rows in usual.groupby("condition", sort=False)
             if condition != CLEAN
         ),
@@ -182,7 +169,7 @@ def _accuracy(rows: pd.DataFrame, quantity: str, published: Published) -> Compar
 
 
 def _votes(rows: pd.DataFrame, quantity: str, published: Published) -> Comparison:
-    own = rows[rows["setting"] == _VOTED]
+    own = rows[rows["setting"] == VOTED]
     return Comparison(
         quantity=quantity,
         measured=_right(own, "label"),

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from ccbench.base.errors import InputError
 from ccbench.classify import dtw
-from ccbench.classify.filters import Filters, bridged, pauses, smoothed, smoothed_set
+from ccbench.classify.filters import Filters, bridged, pauses, smoothed
 from ccbench.classify.occupancy import STEP_S, occupancy
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
@@ -113,19 +113,18 @@ def packaged_set() -> TrainingSet:
 class TestSmoothedSet:
     def test_alike(self, packaged_set: TrainingSet) -> None:
         """The set's traces are smoothed like a server's: each is at distance 0 from itself."""
-        smooth = smoothed_set(packaged_set, 0.2)
+        smooth = Filters(smooth_s=0.2).applied_to(packaged_set, SETTINGS[:1])
         for i in (0, -1):
-            (one,) = judge(
-                [(SETTINGS[0], smoothed(packaged_set.samples[i].trace, 0.2))], smooth
-            ).traces
+            sample = packaged_set.samples[i]
+            (one,) = judge([replace(sample, points=smoothed(sample.points, 0.2))], smooth).traces
             assert (packaged_set.samples[i].cca, 0.0) == (one.label, one.distance)
 
     def test_threshold(self, packaged_set: TrainingSet) -> None:
         """The threshold is the same quantile of distances within a CCA, of smoothed traces."""
-        smooth = smoothed_set(packaged_set, 0.2)
+        smooth = Filters(smooth_s=0.2).applied_to(packaged_set, SETTINGS[:1])
         distances = []
         for cca in smooth.ccas:
-            traces = [sample.trace for sample in smooth.samples if sample.cca == cca]
+            traces = [sample.points for sample in smooth.samples if sample.cca == cca]
             pairs = np.triu_indices(len(traces), 1)
             distances.append(dtw.pairwise(traces)[pairs] / 1000)
         threshold = smooth.thresholds[SETTINGS[0]]
@@ -135,10 +134,29 @@ class TestSmoothedSet:
         )
         assert math.isnan(threshold.false_known)
 
+    def test_shorter(self, packaged_set: TrainingSet) -> None:
+        """Shorter traces are those of the set, cut, and have no second stage."""
+        shorter = Filters(duration_s=10).applied_to(packaged_set, SETTINGS[:1])
+        assert shorter.limits is None is not packaged_set.limits
+        np.testing.assert_array_equal(
+            packaged_set.samples[0].points[:500], shorter.samples[0].points
+        )
+
+    def test_longer(self, packaged_set: TrainingSet) -> None:
+        """Traces longer than those of the set are an input error that names its length."""
+        with pytest.raises(InputError, match=r"duration_s is 60; it must be at most 20"):
+            Filters(duration_s=60).applied_to(packaged_set, SETTINGS[:1])
+
+    def test_own_length(self, packaged_set: TrainingSet) -> None:
+        """Without a length, filters take that of the training set."""
+        short = Filters(duration_s=5).applied_to(packaged_set, SETTINGS[:1])
+        assert Filters(duration_s=5) == Filters().of_length_of(short)
+        assert Filters(duration_s=4) == Filters(duration_s=4).of_length_of(short)
+
     def test_setting(self, packaged_set: TrainingSet) -> None:
         """A setting without samples is an input error."""
         with pytest.raises(InputError, match="setting is '10bw"):
-            smoothed_set(packaged_set, 0.2, [SETTINGS[2]])
+            Filters(smooth_s=0.2).applied_to(packaged_set, [SETTINGS[2]])
 
 
 class TestPauses:
@@ -217,10 +235,10 @@ class TestBridged:
                 if (sample.cca, sample.setting, sample.variation.name) == (cca, setting, "plain")
             )
             others = tuple(item for item in packaged_set.samples if item is not own)
-            events = quiet(paused(own.trace, at=400))
+            events = quiet(paused(own.points, at=400))
             (raw,), (straight,) = (
                 judge(
-                    [(setting, filters.trace(events))], replace(packaged_set, samples=others)
+                    [filters.trace(events, setting)], replace(packaged_set, samples=others)
                 ).traces
                 for filters in (Filters(), Filters(bridge_s=0.5))
             )
@@ -237,7 +255,7 @@ class TestCommand:
             for sample in packaged_set.samples
             if sample.cca == "cubic" and sample.setting in SETTINGS
         )
-        trace = np.nan_to_num(paused(own.trace, at=400))
+        trace = np.nan_to_num(paused(own.points, at=400))
         rows = [f"{i * STEP_S:.2f},{packets}" for i, packets in enumerate(trace)]
         path = tmp_path / "queue.csv"
         path.write_text("\n".join(["time_s,occupancy_packets", *rows]), encoding="utf-8")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ccbench.base.errors import InputError
 from ccbench.classify.files import judge_files
 from ccbench.classify.recording import read, read_all
 from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.classify.trace import QueueTrace
 from ccbench.classify.training import Sample, Variation
 from ccbench.classify.training_set import PACKAGED, TrainingSet, train
 from ccbench.classify.verdict import judge
@@ -39,7 +40,7 @@ def sample(cca: str, setting: Setting, seed: int) -> Sample:
         setting=setting,
         variation=Variation(name="plain"),
         seed=seed,
-        trace=trace.astype(np.float32),
+        points=trace.astype(np.float32),
     )
 
 
@@ -119,9 +120,31 @@ class TestRead:
     def test_elsewhere(
         self, tmp_path: Path, make_run: Callable[..., Any], changes: dict[str, Any]
     ) -> None:
-        """A run unlike all settings is an input error that lists them."""
-        with pytest.raises(InputError, match="about one of 5bw-85rtt-64q"):
-            read(run_folder(tmp_path / "run", make_run, **changes))
+        """A run unlike all settings has its own."""
+        setting = read(run_folder(tmp_path / "run", make_run, **changes)).setting
+        assert setting not in SETTINGS
+        assert set(changes.items()) <= set(asdict(setting).items())
+
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("run-5bw-85rtt-64q.csv", SETTINGS[0]),
+            ("10bw-135rtt-120q-cubic.csv", SETTINGS[3]),
+            ("2.5bw-40rtt-10q.csv", Setting(bandwidth_mbps=2.5, rtt_ms=40, queue_packets=10)),
+        ],
+    )
+    def test_in_name(self, tmp_path: Path, name: str, expected: Setting) -> None:
+        """The name of a file may contain its setting, or one that is close to it."""
+        assert expected == read(csv(tmp_path / name, 7)).setting
+        assert SETTINGS[1] == read(tmp_path / name, SETTINGS[1]).setting
+
+    def test_of_each(self, tmp_path: Path) -> None:
+        """Each file may have its own setting."""
+        one, two = (csv(tmp_path / name, 7) for name in ("a.csv", "5bw-130rtt-64q.csv"))
+        read_settings = [item.setting for item in read_all([one, two], {one: SETTINGS[2]})]
+        assert [SETTINGS[2], SETTINGS[1]] == read_settings
+        with pytest.raises(InputError, match=r"file of a setting is .*b.csv'; it must be one of"):
+            read_all([one], {tmp_path / "b.csv": SETTINGS[0]})
 
     def test_shell(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
         """A recording of `ccbench shell` states its link too."""
@@ -230,7 +253,11 @@ class TestJudge:
     def test_evidence(self, training: Path) -> None:
         """A verdict has the nearest CCA and the second nearest, with their distances."""
         reference_set = TrainingSet.load(training)
-        verdict = judge([(SETTINGS[0], [11.0] * 1000), (SETTINGS[1], [41.0] * 1000)], reference_set)
+        traces = [
+            QueueTrace(setting=setting, points=np.full(1000, packets, dtype=np.float32))
+            for setting, packets in zip(SETTINGS, (11, 41), strict=False)
+        ]
+        verdict = judge(traces, reference_set)
         assert ["reno", "cubic"] == [trace.nearest for trace in verdict.traces]
         assert ["cubic", "reno"] == [item.second for item in verdict.traces]
         assert verdict.traces[0].second_distance == pytest.approx(29, abs=1)
@@ -257,6 +284,23 @@ class TestCommand:
         document = json.loads(self.classify(file, *options, "--json").stdout)
         assert "cubic" == document["label"] == document["traces"][0]["nearest"]
 
+    def test_settings(self, tmp_path: Path, training: Path) -> None:
+        """Files of different settings vote together, each with its own setting."""
+        one, two = csv(tmp_path / "a.csv", 41), csv(tmp_path / "run-5bw-130rtt-64q.csv", 41)
+        options = ("--setting", f"{one}=5bw-85rtt-64q", "--training", training, "--json")
+        document = json.loads(self.classify(one, two, *options).stdout)
+        assert ["5bw-85rtt-64q", "5bw-130rtt-64q"] == [
+            trace["setting"] for trace in document["traces"]
+        ]
+        assert "cubic" == document["label"]
+
+    def test_untrained(self, tmp_path: Path, training: Path) -> None:
+        """A training set of the user's is not extended by other settings."""
+        options = ("--setting", "9bw-9rtt-9q", "--training", training)
+        done = self.classify(csv(tmp_path / "a.csv", 41), *options)
+        assert 2 == done.exit_code
+        assert "setting is '9bw-9rtt-9q'; it must be one of" in done.stderr
+
     def test_unknown(self, tmp_path: Path, training: Path) -> None:
         """A queue unlike all others is unknown, and the nearest CCA is shown nevertheless."""
         options = ("--setting", "5bw-85rtt-64q", "--training", training)
@@ -268,7 +312,11 @@ class TestCommand:
         ("words", "message"),
         [
             (("--setting", "fast"), "setting is 'fast'; it must be Mbit/s, ms and packets"),
-            (("--setting", "9bw-9rtt-9q"), "setting is '9bw-9rtt-9q'; it must be one of"),
+            (("--setting", "b.csv=5bw-85rtt-64q"), "--setting is 'b.csv=5bw-85rtt-64q'; it must"),
+            (("--setting", "5bw-85rtt-64q", "--setting", "5bw-130rtt-64q"), "one setting for all"),
+            (("--setting", "5bw-85rtt-64q", "--skip", "-1"), "for '--skip'"),
+            (("--setting", "5bw-85rtt-64q", "--length", "0.1"), "duration_s is 0.1"),
+            (("--setting", "5bw-85rtt-64q", "--length", "21"), "duration_s is 21.0; it must be at"),
             (("--training", "nowhere"), "training set is 'nowhere'"),
         ],
     )

@@ -16,7 +16,7 @@ from ccbench import Bottleneck
 from ccbench.base.errors import InputError
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training import Sample, Variation
-from ccbench.classify.training_set import PACKAGED, TrainingSet, train
+from ccbench.classify.training_set import PACKAGED, TrainingSet, train, train_on_recordings
 from ccbench.classify.verdict import judge
 from ccbench.cli.main import program
 from ccbench.emulate.recording import Recording
@@ -40,7 +40,7 @@ def sample(cca: str, setting: Setting, seed: int) -> Sample:
         setting=setting,
         variation=variation,
         seed=seed,
-        trace=trace.astype(np.float32),
+        points=trace.astype(np.float32),
     )
 
 
@@ -65,7 +65,7 @@ class TestTrain:
     def test_classifies(self, small_set: TrainingSet) -> None:
         """The set distinguishes its CCAs, and a trace unlike all of them is unknown."""
         classifier = small_set.classifier(SETTINGS[0])
-        traces = [sample(cca, SETTINGS[0], 9).trace for cca in LEVELS]
+        traces = [sample(cca, SETTINGS[0], 9).points for cca in LEVELS]
         assert [*LEVELS, "unknown"] == classifier.predict([*traces, [300.0] * 50]).tolist()
 
     def test_contents(self, small_set: TrainingSet) -> None:
@@ -97,7 +97,7 @@ class TestFile:
             assert (one.cca, one.setting, one.variation, one.seed) == (
                 *(two.cca, two.setting, two.variation, two.seed),
             )
-            np.testing.assert_array_equal(one.trace, two.trace)
+            np.testing.assert_array_equal(one.points, two.points)
 
     def test_same_bytes(self, small_set: TrainingSet, tmp_path: Path) -> None:
         """The same training set is the same file."""
@@ -197,11 +197,50 @@ class TestExtended:
         assert small_set.provenance["added"] == ["zigzag"]
         assert small_set.digest != packaged.digest == small_set.provenance["extends"]
         one = packaged.samples[0]
-        assert judge([(one.setting, one.trace)], small_set).label == one.cca
+        assert judge([one], small_set).label == one.cca
+
+    def test_only_recorded(self, tmp_path: Path, server: Path) -> None:
+        """A training set of recordings alone has their CCAs, and needs two of one of them."""
+        file = tmp_path / "mine.parquet"
+        words = ("--recorded", f"zigzag={server}")
+        alone = self.train("-o", file, "--only-recorded", *words)
+        assert 2 == alone.exit_code
+        assert "must be two or more of a CCA" in alone.stderr
+        shown = self.train("-o", file, "--only-recorded", *words, *words)
+        assert not shown.exit_code, shown.stderr
+        small_set = TrainingSet.load(file)
+        assert ("zigzag",) == small_set.ccas
+        assert 2 * len(SETTINGS) == len(small_set.samples)
+        after = CliRunner().invoke(program, ["classify", str(server), "--training", str(file)])
+        assert "congestion control: zigzag" in after.stdout
+
+    def test_length(self, tmp_path: Path, server: Path) -> None:
+        """Traces of a training set may have another length, which those of a server then have."""
+        file = tmp_path / "mine.parquet"
+        words = ("--recorded", f"zigzag={server}") * 2
+        shown = self.train("-o", file, "--only-recorded", "--length", "12", *words)
+        assert not shown.exit_code, shown.stderr
+        assert 12 == TrainingSet.load(file).duration_s
+        after = CliRunner().invoke(program, ["classify", str(server), "--training", str(file)])
+        assert "congestion control: zigzag" in after.stdout
+
+    def test_fractions(self, tmp_path: Path) -> None:
+        """Stored traces keep fractions of packets."""
+        points = np.linspace(0, 60, 1000, dtype=np.float32)
+        some = [
+            replace(sample(next(iter(LEVELS)), SETTINGS[0], seed), points=points) for seed in (1, 2)
+        ]
+        train_on_recordings(some).save(tmp_path / "set.parquet")
+        loaded = TrainingSet.load(tmp_path / "set.parquet")
+        np.testing.assert_array_equal(points, loaded.samples[0].points)
 
     @pytest.mark.parametrize(
         ("words", "message"),
         [
+            (("--cca", "=x"), "cca is '=x'"),
+            (("--only-recorded",), "recordings is []"),
+            (("--only-recorded", "--cca", "reno"), "--cca is"),
+            (("--recorded", "x=y", "--length", "30"), "--length is 30.0"),
             (("--recorded", "x"), "--recorded is 'x'"),
             (("--recorded", "=x"), "--recorded is '=x'"),
             (("--recorded", "unknown=x"), "cca is 'unknown'; it must be the name of a"),

@@ -195,7 +195,8 @@ class TestSurvey:
         with serving() as (url, _):
             (row,) = self.run(tmp_path, [url], record)
         assert [trace["kind"] for trace in row["traces"]] == ["link", None]
-        assert row["label"] == row["traces"][1]["label"]
+        assert row["label"] is not None
+        assert row["votes"].endswith("of 1")
         assert "too busy" in row["traces"][0]["error"]
         with serving() as (url, _):
             self.run(tmp_path / "again", [url], record)
@@ -256,6 +257,12 @@ class TestSurvey:
         (folder / "result.json").write_text("[]", encoding="utf-8")
         with pytest.raises(InputError, match="remove it"):
             self.run(tmp_path, ["nobody.invalid"], lambda: None)  # type: ignore[arg-type,return-value] # nobody is asked
+
+    @pytest.mark.parametrize("filters", [{"duration_s": 21}, {"duration_s": 19, "skip_s": 2}])
+    def test_length(self, filters: dict[str, float]) -> None:
+        """Filters that need more than the 20 s of a download are refused before any request."""
+        with pytest.raises(InputError, match=r"duration_s is .* must be at most 20"):
+            Survey(targets=[Target.named("example.com")], filters=Filters(**filters))
 
     def test_no_links(self, tmp_path: Path) -> None:
         """An engine without links to servers is refused with the list of those with links."""

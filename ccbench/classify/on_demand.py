@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training for settings that a training set lacks; the result is kept for the next time."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ccbench.base.cache import cache_dir
+from ccbench.classify import samples, training
+from ccbench.classify.implementation import IMPLEMENTATIONS
+from ccbench.classify.training_set import TrainingSet
+from ccbench.emulate import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from ccbench.classify.setting import Setting
+    from ccbench.emulate import Engine
+
+__all__ = ["with_settings"]
+
+
+def with_settings(
+    training_set: TrainingSet,
+    settings: Iterable[Setting],
+    *,
+    engine: str | Engine = "kernel",
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> TrainingSet:
+    """Return a training set that has all of these settings.
+
+    Missing settings are trained with the CCAs of the packaged training set, which takes minutes,
+    and stored in the user's cache folder. The second stage's limits do not change.
+
+    Parameters
+    ----------
+    training_set : TrainingSet
+    settings : iterable of Setting
+    engine : str or Engine
+        The engine of the runs.
+    on_progress : callable, optional
+        Called with the number of finished runs of a setting and their total number.
+
+    Raises
+    ------
+    MissingRequirement
+        If a setting is missing, and the engine is not ready.
+    EngineError
+        If a run fails.
+    """
+    result = training_set
+    for setting in sorted(set(settings), key=lambda each: each.name):
+        if setting not in result.settings:
+            own = _trained(setting, engine, on_progress)
+            result = replace(
+                result,
+                samples=(*result.samples, *own.samples),
+                noisy=(*result.noisy, *own.noisy),
+                thresholds={**result.thresholds, **own.thresholds},
+            )
+    return result
+
+
+def _trained(
+    setting: Setting, engine: str | Engine, on_progress: Callable[[int, int], None]
+) -> TrainingSet:
+    resolved = resolve(engine)
+    path = _path(setting, resolved)
+    if path.is_file():
+        return TrainingSet.load(path)
+    own = samples.train_on_runs(
+        IMPLEMENTATIONS, [setting], engine=resolved, on_progress=on_progress
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own.save(path)
+    return own
+
+
+def _path(setting: Setting, engine: Engine) -> Path:
+    """Return the file of a setting, whose name has a digest of everything that it depends on."""
+    noisy = [training.noisy_variation(number) for number in range(samples.N_NOISY)]
+    parts = (training.VARIATIONS, training.TESTED_VARIATIONS, noisy, IMPLEMENTATIONS)
+    digest = hashlib.sha256(repr((parts, engine.provenance())).encode()).hexdigest()[:16]
+    return cache_dir() / "training" / f"{setting.name}-{digest}.parquet"

@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Second stage of classification: a server's CCA by its reactions, on paths with loss and noise.
+
+Loss and cross traffic shift a trace against all others, so that it is far from every training trace
+(:mod:`.threshold`). Here randomised trees (extremely randomised trees of scikit-learn) compare the
+:mod:`.measurements` of its reactions. They are trained on random paths with loss, cross traffic,
+and neither (:func:`ccbench.classify.training.noisy_variation`).
+
+The probabilities of a server's traces are combined. The most probable CCA is the label. Some CCAs
+are alike under noise, so the confidence in a label depends on the CCA, the noise, and the ratio to
+the next probability. An unknown CCA has an unusually small confidence, or an unusual distance to
+the nearest measurements of the label. Each level of noise has its own limits of both. The noise of
+a path is estimated as that of the nearest measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from ccbench.classify.training import Sample, Variation
+
+__all__ = ["Limit", "Limits", "Opinion", "Reactions", "choose_limits", "noise_level", "opinion"]
+
+_TREES, _FEATURES = 24, 20
+#: Added to each probability, so that one trace alone cannot exclude a CCA.
+_FLOOR = 0.02
+_FOLDS = 5
+_BINS = 6
+#: Largest number of traces with limits of their own.
+_MOST_TRACES = 4
+#: Traces of a CCA, and of any, whose measurements are the nearest; the range of a distance in one
+#: measurement, in standard deviations, to which a step of the stored values is added.
+_NEAREST, _NEAREST_OF_ALL, _FARTHEST, _STEPS = 3, 5, 3.0, 1.0
+#: Greatest share of wrong labels, and the level of confidence in it.
+_WRONG, _SURE = 0.01, 0.95
+#: Inverse strength of regularisation of the confidence's weights.
+_REGULARISATION = 1.0
+#: Share of right labels given up to find unknown CCAs.
+_GIVEN_UP = 0.02
+#: Loss with the least and the greatest level of noise, and cross traffic with the greatest.
+_LEAST_LOSS, _MOST_LOSS, _MOST_CROSS_SHARE = 10**-4.5, 1e-2, 0.15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """The limits of one level of noise.
+
+    Parameters
+    ----------
+    confidence : float
+        The least confidence: above it, at most 1 % of the labels are wrong (at a level of 95 %),
+        and 98 % of the right labels are.
+    distance : float
+        The greatest distance; 98 % of the right labels are below it.
+    """
+
+    confidence: float
+    distance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Confidence in labels, and its limits by noise, for each number of traces.
+
+    Parameters
+    ----------
+    ccas : tuple of str
+        The CCAs for which the limits were chosen.
+    weights : tuple of tuple of tuple of float
+        For each number of traces, from 1, and each CCA: a constant, the weight of the logarithm of
+        the ratio of the two largest probabilities, and that of the level of noise. Their sum is the
+        logarithm of the odds that the label is right.
+    levels : tuple of float
+        The levels of noise between the bins, in ascending order.
+    limits : tuple of tuple of Limit
+        For each number of traces, from 1, the limit of each bin.
+
+    Notes
+    -----
+    For more traces than these, those of the largest number apply.
+    """
+
+    ccas: tuple[str, ...]
+    weights: tuple[tuple[tuple[float, float, float], ...], ...]
+    levels: tuple[float, ...]
+    limits: tuple[tuple[Limit, ...], ...]
+
+    def of(self, level: float, n_traces: int) -> Limit:
+        """Return the limit for a level of noise and a number of traces.
+
+        Examples
+        --------
+        >>> low, high = (Limit(confidence=c, distance=0.2) for c in (0.5, 0.9))
+        >>> limits = Limits(
+        ...     ccas=("a",), weights=(((0, 1, 0),),), levels=(0.5,), limits=((low, high),)
+        ... )
+        >>> limits.of(0.1, 1).confidence, limits.of(0.9, 4).confidence
+        (0.5, 0.9)
+        """
+        traces = min(n_traces, len(self.limits)) - 1
+        return self.limits[traces][int(np.searchsorted(self.levels, level, side="right"))]
+
+    def confidence(self, label: str, log_ratio: float, level: float, n_traces: int) -> float:
+        """Return the probability that a label is right; 0 if the CCA was added later.
+
+        Parameters
+        ----------
+        label : str
+            The most probable CCA.
+        log_ratio : float
+            Logarithm of its probability divided by the next one.
+        level : float
+            The level of noise.
+        n_traces : int
+
+        Examples
+        --------
+        >>> limits = Limits(ccas=("a",), weights=(((0, 1, 0),),), levels=(), limits=())
+        >>> round(limits.confidence("a", np.log(3), 0.5, 1), 6)
+        0.75
+        """
+        if label not in self.ccas:
+            return 0.0
+        own = self.weights[min(n_traces, len(self.weights)) - 1][self.ccas.index(label)]
+        return float(special.expit(own[0] + own[1] * log_ratio + own[2] * level))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opinion:
+    """The second stage's opinion of a server.
+
+    Parameters
+    ----------
+    label, second : str
+        The two most probable CCAs.
+    confidence : float
+        The probability that the label is right, if the CCA is a known one.
+    distance : float
+        The distance to its nearest measurements, in standard deviations.
+    noise : float
+        The estimated level of noise, from 0 (none) to 1 (1 % of loss, or 15 % of cross traffic).
+    limit : Limit
+        The limits of this level.
+    """
+
+    label: str
+    second: str
+    confidence: float
+    distance: float
+    noise: float
+    limit: Limit
+
+    @property
+    def is_confident(self) -> bool:
+        """Whether the confidence excludes other known CCAs."""
+        return self.confidence > self.limit.confidence
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the confidence and the distance are within their limits."""
+        return self.is_confident and self.distance <= self.limit.distance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able values."""
+        return asdict(self)
+
+
+class Reactions:
+    """The trees of a setting.
+
+    Parameters
+    ----------
+    rows : sequence of Sample
+        Measurements of the setting.
+    ccas : sequence of str
+        The columns of probabilities, in alphabetical order; a CCA without rows has zeros.
+
+    Attributes
+    ----------
+    ccas : tuple of str
+    """
+
+    def __init__(self, rows: Sequence[Sample], ccas: Sequence[str]) -> None:
+        from sklearn.ensemble import ExtraTreesClassifier  # noqa: PLC0415 - a third of a second
+
+        self.ccas = tuple(ccas)
+        values = np.stack([row.measured for row in rows])
+        names = np.array([row.cca for row in rows])
+        trees = ExtraTreesClassifier(
+            _TREES, max_features=_FEATURES, class_weight="balanced", random_state=0, n_jobs=-1
+        )
+        self._trees = trees.fit(values, names)
+        # Threads would add the trees' results in any order, which changes the last digits.
+        self._trees.set_params(n_jobs=1)
+        self._columns = np.searchsorted(self.ccas, trees.classes_)
+        self._scale = (values.std(axis=0) + _STEPS).astype(np.float32)
+        self._scaled, self._names = values / self._scale, names
+        self._levels = np.array([noise_level(row.variation) for row in rows])
+
+    def probabilities(self, values: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+        """Return the probability of each CCA.
+
+        Parameters
+        ----------
+        values : ndarray of uint8, shape (n_traces, n_measurements)
+
+        Returns
+        -------
+        ndarray, shape (n_traces, n_ccas)
+        """
+        result = np.zeros((len(values), len(self.ccas)))
+        result[:, self._columns] = self._trees.predict_proba(values)
+        return result
+
+    def compare(
+        self, values: npt.NDArray[np.uint8], ccas: Sequence[str]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Compare traces with their nearest measurements.
+
+        Parameters
+        ----------
+        values : ndarray of uint8, shape (n_traces, n_measurements)
+        ccas : sequence of str
+            The CCA of each trace.
+
+        Returns
+        -------
+        distances : ndarray, shape (n_traces,)
+            The mean distance to the nearest measurements of this CCA, in standard deviations of a
+            measurement, of which none counts more than three; infinite without measurements.
+        noise : ndarray, shape (n_traces,)
+            The mean level of noise of the nearest measurements of any CCA.
+        """
+        distances, noise = np.full(len(values), np.inf), np.zeros(len(values))
+        for i, (value, cca) in enumerate(zip(values / self._scale, ccas, strict=True)):
+            apart = np.minimum(np.abs(self._scaled - value), _FARTHEST).mean(axis=1)
+            noise[i] = self._levels[np.argsort(apart, kind="stable")[:_NEAREST_OF_ALL]].mean()
+            own = apart[self._names == cca]
+            if len(own):
+                distances[i] = np.sort(own)[:_NEAREST].mean()
+        return distances, noise
+
+
+def noise_level(variation: Variation) -> float:
+    """Return the level of noise of a path, from 0 to 1: by its loss or its cross traffic.
+
+    Examples
+    --------
+    >>> from ccbench.classify.training import Variation
+    >>> noise_level(Variation(name="loss", loss=1e-2)), noise_level(Variation(name="calm"))
+    (1.0, 0.0)
+    >>> noise_level(Variation(name="shared", cross_share=0.06))
+    0.4
+    """
+    by_loss = 0.0
+    if variation.loss > _LEAST_LOSS:
+        by_loss = np.log10(variation.loss / _LEAST_LOSS) / np.log10(_MOST_LOSS / _LEAST_LOSS)
+    return float(min(1.0, max(by_loss, variation.cross_share / _MOST_CROSS_SHARE)))
+
+
+def _combined(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the probabilities of servers: the geometric mean of those of its traces.
+
+    Parameters
+    ----------
+    probabilities : ndarray, shape (n_servers, n_traces, n_ccas)
+
+    Returns
+    -------
+    ndarray, shape (n_servers, n_ccas)
+    """
+    product = np.exp(np.log(probabilities + _FLOOR).mean(axis=1))
+    result: npt.NDArray[np.float64] = product / product.sum(axis=1, keepdims=True)
+    return result
+
+
+def _log_ratios(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the logarithm of the largest probability of each server divided by the next one."""
+    ordered = np.sort(probabilities, axis=1)
+    ratios: npt.NDArray[np.float64] = np.log(ordered[:, -1] / ordered[:, -2])
+    return ratios
+
+
+def choose_limits(rows: Sequence[Sample]) -> Limits:
+    """Choose the limits by cross-validation.
+
+    Each path is judged by trees that have not seen it. A logistic regression on the results gives
+    the confidence. The limits are quantiles in each bin of the level of noise. An unknown CCA has
+    a smaller confidence and a larger distance; the 2 % of right labels beyond the limits are the
+    price of finding it.
+
+    Parameters
+    ----------
+    rows : sequence of Sample
+        Measurements of at least two CCAs, on at least five paths.
+    """
+    ccas = sorted({row.cca for row in rows})
+    paths = {name: i for i, name in enumerate(dict.fromkeys(row.variation.name for row in rows))}
+    fold = np.array([paths[row.variation.name] % _FOLDS for row in rows])
+    settings = list(dict.fromkeys(row.setting for row in rows))
+    probabilities = np.zeros((len(rows), len(ccas)))
+    noise, distances = np.zeros(len(rows)), np.zeros(len(rows))
+    for setting in settings:
+        own = np.array([row.setting == setting for row in rows])
+        for held_out in range(_FOLDS):
+            trained = [rows[i] for i in np.flatnonzero(own & (fold != held_out)).tolist()]
+            tested = np.flatnonzero(own & (fold == held_out))
+            if trained and len(tested):
+                reactions = Reactions(trained, ccas)
+                values = np.stack([rows[i].measured for i in tested.tolist()])
+                probabilities[tested] = reactions.probabilities(values)
+                own_ccas = [rows[i].cca for i in tested.tolist()]
+                distances[tested], noise[tested] = reactions.compare(values, own_ccas)
+    levels = np.quantile(noise, np.linspace(0, 1, _BINS + 1)[1:-1])
+    servers: dict[tuple[str, ...], list[int]] = {}
+    for i, row in enumerate(rows):
+        servers.setdefault((row.cca, row.variant, row.variation.name, str(row.seed)), []).append(i)
+    weights, limits = [], []
+    for n_traces in range(1, min(_MOST_TRACES, len(settings)) + 1):
+        groups = [some for own in servers.values() for some in combinations(own, n_traces)]
+        indices = np.array(groups, dtype=np.int64).reshape(-1, n_traces)
+        joint = _combined(probabilities[indices])
+        labels = joint.argmax(axis=1)
+        is_right = np.array(ccas)[labels] == [rows[i].cca for i in indices[:, 0].tolist()]
+        apart, noises = distances[indices].mean(axis=1), noise[indices].mean(axis=1)
+        ratios = _log_ratios(joint)
+        own_weights = _confidence_weights(labels, ratios, noises, is_right, len(ccas))
+        constant, of_ratio, of_noise = own_weights[labels].T
+        confidences = special.expit(constant + of_ratio * ratios + of_noise * noises)
+        of_bin = np.digitize(noises, levels)
+        bins = [of_bin == k for k in range(_BINS)]
+        n_repeated = len(indices) / len(servers)
+        weights.append(tuple((float(a), float(b), float(c)) for a, b, c in own_weights))
+        limits.append(
+            tuple(_limit(confidences[own], apart[own], is_right[own], n_repeated) for own in bins)
+        )
+    return Limits(
+        ccas=tuple(ccas),
+        weights=tuple(weights),
+        levels=tuple(levels.tolist()),
+        limits=tuple(limits),
+    )
+
+
+def opinion(
+    reactions: Sequence[Reactions], values: Sequence[npt.NDArray[np.uint8]], limits: Limits
+) -> Opinion:
+    """Judge a server by the measurements of its traces.
+
+    Parameters
+    ----------
+    reactions : sequence of Reactions
+        The trees of the setting of each trace.
+    values : sequence of ndarray of uint8, shape (n_measurements,)
+        The measurements of each trace.
+    limits : Limits
+    """
+    pairs = [(trees, value[None]) for trees, value in zip(reactions, values, strict=True)]
+    joint = _combined(np.stack([trees.probabilities(value) for trees, value in pairs], axis=1))
+    second, label = (reactions[0].ccas[i] for i in joint[0].argsort(kind="stable")[-2:].tolist())
+    distances, noise = zip(*(trees.compare(value, [label]) for trees, value in pairs), strict=True)
+    level = float(np.mean(noise))
+    return Opinion(
+        label=label,
+        second=second,
+        confidence=limits.confidence(label, float(_log_ratios(joint)[0]), level, len(pairs)),
+        distance=float(np.mean(distances)),
+        noise=level,
+        limit=limits.of(level, len(pairs)),
+    )
+
+
+def _confidence_weights(
+    labels: npt.NDArray[np.int64],
+    ratios: npt.NDArray[np.float64],
+    noises: npt.NDArray[np.float64],
+    is_right: npt.NDArray[np.bool_],
+    n_ccas: int,
+) -> npt.NDArray[np.float64]:
+    """Return the constant and the weights of ratio and noise for each label; shape (n_ccas, 3).
+
+    Each is the sum of a common one and of one of the label, which regularisation keeps small where
+    there are few examples.
+    """
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - a third of a second
+
+    if is_right.all() or not is_right.any():
+        return np.tile([0.0, 1.0, 0.0], (n_ccas, 1))
+    of_label = np.eye(n_ccas)[labels]
+    parts = [column[:, None] for column in (np.ones(len(labels)), ratios, noises)]
+    columns = np.hstack([*parts, *(part * of_label for part in parts)])
+    model = LogisticRegression(C=_REGULARISATION, fit_intercept=False, max_iter=10_000)
+    fitted = model.fit(columns, is_right).coef_[0]
+    common, own = fitted[:3], fitted[3:].reshape(3, n_ccas).T
+    weights: npt.NDArray[np.float64] = common + own
+    return weights
+
+
+def _limit(
+    confidences: npt.NDArray[np.float64],
+    distances: npt.NDArray[np.float64],
+    is_right: npt.NDArray[np.bool_],
+    n_repeated: float,
+) -> Limit:
+    """Return the limits of the servers in one bin, each of which occurs repeatedly."""
+    wrong = np.sort(confidences[~is_right])[::-1]
+    n_servers = len(confidences) / n_repeated
+    allowed = int(_allowed(_WRONG * n_servers) * n_repeated)
+    if not is_right.any():
+        return Limit(confidence=1.0, distance=0.0)
+    clear = float(wrong[allowed]) if len(wrong) > allowed else 0.0
+    usual = float(np.quantile(confidences[is_right], _GIVEN_UP))
+    far = float(np.quantile(distances[is_right], 1 - _GIVEN_UP))
+    return Limit(confidence=max(clear, usual), distance=far)
+
+
+def _allowed(limit: float) -> int:
+    """Return the largest Poisson count whose upper confidence limit is at most this limit.
+
+    Examples
+    --------
+    >>> _allowed(2.9), _allowed(3.0), _allowed(10.6)
+    (0, 0, 5)
+    """
+    count = 0
+    while special.gammaincinv(count + 2, _SURE) <= limit:
+        count += 1
+    return count

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classification on paths with loss and cross traffic: the effect of each part of the method.
+
+The runs are of 20 s under the conditions of ``ware-2.7``, with paths, round-trip times and seeds
+that no training has seen, and three times as many seeds. They are judged by the packaged training
+set, and by parts of it: by the nearest trace only, with its limits, by trees without noisy paths in
+training, with them, with the limits of confidence, and with those of distance, as in ``ccbench
+classify``. For each CCA, its traces are also judged without it in the training set;
+they should be unknown.
+
+The bounds are the goals of the project for this method, set before it was built.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.base.estimate import Estimate
+from ccbench.classify.reactions import opinion
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.verdict import judge
+from ccbench.classify.vote import UNKNOWN, vote
+from ccbench.studies.catalogue import info
+from ccbench.studies.published import Published, at_least, at_most
+from ccbench.studies.study import Comparison, Findings, Study
+from ccbench.studies.ware.traces import CLEAN, measure, noisy_test_scenarios, servers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ccbench.classify.trace import QueueTrace
+
+#: Least percentage of right votes, by condition.
+_GOALS = {
+    CLEAN: 100,
+    "others 2%": 100,
+    "others 5%": 97,
+    "others 10%": 95,
+    "loss 0.02%": 97,
+    "loss 0.10%": 90,
+    "loss 0.50%": 70,
+}
+_MOST_WRONG = 1
+_WHERE = "goal"
+
+#: The parts of the method, each with those above it.
+_NEAREST, _WITHIN = "nearest trace", "with its limits"
+_CLEAN_TREES, _TREES = "trees, clean paths", "trees, noisy paths"
+_CONFIDENT, _FINAL = "with confidence", "and distance"
+_METHODS = (_NEAREST, _WITHIN, _CLEAN_TREES, _TREES, _CONFIDENT, _FINAL)
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    training = TrainingSet.load(PACKAGED)
+    without = {cca: training.without(cca) for cca in training.ccas}
+    clean, clean_without = (
+        replace(training, noisy=()),
+        {cca: replace(part, noisy=()) for cca, part in without.items()},
+    )
+    rows = [
+        {**server, "method": method, "label": label, "left_out": left_out}
+        for server, traces in servers(table)
+        for (method, label), (_, left_out) in zip(
+            _labels(traces, training, clean),
+            _labels(traces, without[server["cca"]], clean_without[server["cca"]]),
+            strict=True,
+        )
+    ]
+    labelled = pd.DataFrame(rows)
+    labelled["right"] = 100.0 * (labelled["label"] == labelled["cca"])
+    is_wrong = (labelled["label"] != labelled["cca"]) & (labelled["label"] != UNKNOWN)
+    labelled["wrong"] = 100.0 * is_wrong
+    labelled["left_out_known"] = 100.0 * (labelled["left_out"] != UNKNOWN)
+    return Findings(table=labelled, figure=_figure(labelled), comparisons=_comparisons(labelled))
+
+
+def _labels(
+    traces: Sequence[QueueTrace], training: TrainingSet, clean: TrainingSet
+) -> Iterator[tuple[str, str]]:
+    """Yield the label of each method."""
+    verdict = judge(traces, training)
+    distances = [trace.distance for trace in verdict.traces]
+    yield _NEAREST, vote([trace.nearest for trace in verdict.traces], distances)
+    yield _WITHIN, vote([trace.label for trace in verdict.traces], distances)
+    second = verdict.reactions
+    assert second is not None
+    yield _CLEAN_TREES, _of_trees(traces, clean)
+    yield _TREES, second.label
+    yield _CONFIDENT, second.label if second.is_confident else UNKNOWN
+    yield _FINAL, verdict.label
+
+
+def _of_trees(traces: Sequence[QueueTrace], training: TrainingSet) -> str:
+    """Return the label of the second stage alone."""
+    trees = [training.reactions(trace.setting) for trace in traces]
+    known = [each for each in trees if each is not None]
+    assert training.limits is not None
+    return opinion(known, [trace.measured for trace in traces], training.limits).label
+
+
+def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
+    final = labelled[labelled["method"] == _FINAL]
+    conditions = [name for name in _GOALS if name in set(final["condition"])]
+    right = [_compared(final, name, "right", at_least(_GOALS[name], _WHERE)) for name in conditions]
+    wrong = [_compared(final, name, "wrong", at_most(_MOST_WRONG, _WHERE)) for name in conditions]
+    return (*right, *wrong)
+
+
+def _compared(final: pd.DataFrame, condition: str, column: str, goal: Published) -> Comparison:
+    own = final[final["condition"] == condition]
+    return Comparison(
+        quantity=f"{condition}: votes that are {column}",
+        measured=Estimate(own.groupby("seed")[column].mean().to_numpy()),
+        published=goal,
+        unit="%",
+        note=_confusions(own) if column == "wrong" else "",
+    )
+
+
+def _confusions(rows: pd.DataFrame) -> str:
+    """Return a list of the wrong labels."""
+    wrong = rows[rows["wrong"] > 0]
+    counts = (wrong["cca"] + " as " + wrong["label"]).value_counts()
+    return ", ".join(f"{error} {n}" for error, n in counts.items())
+
+
+def _figure(labelled: pd.DataFrame) -> Figure:
+    """Draw the percentages of each method and condition."""
+    conditions = list(dict.fromkeys(labelled["condition"]))
+    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    titles = {
+        "right": "right (%)",
+        "wrong": "wrong (%)",
+        "left_out_known": "left-out CCAs with a label (%)",
+    }
+    for i, (axes, (column, title)) in enumerate(
+        zip(figure.subplots(1, len(titles)), titles.items(), strict=True)
+    ):
+        shares = labelled.pivot_table(column, "method", "condition").loc[list(_METHODS), conditions]
+        colours = "RdYlGn" if column == "right" else "RdYlGn_r"
+        axes.imshow(shares, vmin=0, vmax=100 if column == "right" else 50, cmap=colours)
+        for (row, at), share in np.ndenumerate(shares.to_numpy()):
+            axes.text(at, row, f"{share:.0f}", ha="center", va="center", fontsize=7)
+        axes.set_xticks(range(len(conditions)), conditions, rotation=90, fontsize=7)
+        axes.set_yticks(range(len(_METHODS)), _METHODS if i == 0 else [], fontsize=8)
+        axes.set_title(title, fontsize="medium")
+    return figure
+
+
+STUDY = Study(
+    info=info("noisy-paths"),
+    scenarios=noisy_test_scenarios,
+    measure=measure,
+    conclude=_conclude,
+)
