@@ -111,7 +111,7 @@ class TrainingSet:
         )
         return replace(self, samples=samples, noisy=noisy)
 
-    def samples_of(self, setting: Setting) -> list[Sample]:
+    def samples_of(self, setting: Setting) -> tuple[Sample, ...]:
         """Return the samples of a setting.
 
         Raises
@@ -119,12 +119,11 @@ class TrainingSet:
         InputError
             If there are no samples of the setting.
         """
-        own = [sample for sample in self.samples if sample.setting == setting]
-        if not own:
+        if setting not in self._samples_of:
             names = ", ".join(available.name for available in self.settings)
             step = "choose one of these, or run `ccbench classify-train --setting`"
             raise validation.bad("setting", setting.name, f"one of {names}", step)
-        return own
+        return self._samples_of[setting]
 
     def classifier(self, setting: Setting) -> CCAClassifier:
         """Return the classifier of a setting.
@@ -143,17 +142,24 @@ class TrainingSet:
 
     def reactions(self, setting: Setting) -> Reactions | None:
         """Return the second stage of a setting; None if the training set has none."""
-        own = [sample for sample in self._measured if sample.setting == setting]
-        if self.limits is None or not own:
+        if self.limits is None or setting not in self._measured_of:
             return None
         if setting not in self._reactions:
-            self._reactions[setting] = Reactions(own, self.ccas)
+            self._reactions[setting] = Reactions(self._measured_of[setting], self.ccas)
         return self._reactions[setting]
 
     @cached_property
     def _measured(self) -> tuple[Sample, ...]:
         """Samples with measurements."""
         return tuple(sample for sample in (*self.samples, *self.noisy) if len(sample.measured))
+
+    @cached_property
+    def _samples_of(self) -> dict[Setting, tuple[Sample, ...]]:
+        return _by_setting(self.samples)
+
+    @cached_property
+    def _measured_of(self) -> dict[Setting, tuple[Sample, ...]]:
+        return _by_setting(self._measured)
 
     @cached_property
     def _classifiers(self) -> dict[Setting, CCAClassifier]:
@@ -347,6 +353,14 @@ def train_on_recordings(samples: Iterable[Sample]) -> TrainingSet:
     if not every:
         raise validation.bad("recordings", [], "one or more", "name them with --recorded CCA=FILE")
     return TrainingSet(samples=every, thresholds=thresholds, provenance={"recorded": len(every)})
+
+
+def _by_setting(samples: Iterable[Sample]) -> dict[Setting, tuple[Sample, ...]]:
+    """Return the samples of each setting."""
+    groups: dict[Setting, list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault(sample.setting, []).append(sample)
+    return {setting: tuple(own) for setting, own in groups.items()}
 
 
 def _order(sample: Sample) -> tuple[Any, ...]:

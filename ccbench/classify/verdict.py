@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ccbench.classify.trace import QueueTrace
     from ccbench.classify.training_set import TrainingSet
 
-__all__ = ["TraceVerdict", "Verdict", "judge"]
+__all__ = ["TraceVerdict", "Verdict", "decided", "judge"]
 
 #: Least ratio of the distances of two implementations that are told apart.
 _CLEAR_RATIO = 1.25
@@ -47,6 +47,24 @@ class TraceVerdict:
     label: str
     distances: Mapping[str, float]
     threshold: float
+
+    @classmethod
+    def of(
+        cls, setting: Setting, distances: Mapping[str, float], limits: Mapping[str, float]
+    ) -> TraceVerdict:
+        """Return the vote of a trace with these distances to CCAs with these limits.
+
+        Examples
+        --------
+        >>> from ccbench.classify.setting import SETTINGS
+        >>> limits = {"reno": 0.5, "cubic": 0.5}
+        >>> TraceVerdict.of(SETTINGS[0], {"reno": 0.7, "cubic": 0.4}, limits).label
+        'cubic'
+        """
+        ordered = dict(sorted(distances.items(), key=itemgetter(1)))
+        nearest, distance = next(iter(ordered.items()))
+        label = nearest if distance <= limits[nearest] else UNKNOWN
+        return cls(setting=setting, label=label, distances=ordered, threshold=limits[nearest])
 
     @property
     def nearest(self) -> str:
@@ -141,13 +159,29 @@ def judge(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict:
     if not traces:
         raise validation.bad("traces", [], "one or more", "observe the server first")
     verdicts = tuple(_judge_trace(trace, training_set) for trace in traces)
-    label = vote([each.label for each in verdicts], [each.distance for each in verdicts])
+    return decided(verdicts, traces, training_set)
+
+
+def decided(
+    votes: tuple[TraceVerdict, ...], traces: Sequence[QueueTrace], training_set: TrainingSet
+) -> Verdict:
+    """Decide on the CCA of a server whose traces have voted, as in :func:`judge`.
+
+    Parameters
+    ----------
+    votes : tuple of TraceVerdict
+        The votes of the first stage.
+    traces : sequence of QueueTrace
+        Their traces.
+    training_set : TrainingSet
+    """
+    label = vote([each.label for each in votes], [each.distance for each in votes])
     second = _opinion(traces, training_set)
     limits = training_set.limits
     if second is not None and limits is not None and label in {UNKNOWN, *limits.ccas}:
         label = second.label if second.is_sure else UNKNOWN
     variant = _variant(label, traces, training_set)
-    return Verdict(label=label, variant=variant, traces=verdicts, reactions=second)
+    return Verdict(label=label, variant=variant, traces=votes, reactions=second)
 
 
 def _variant(label: str, traces: Sequence[QueueTrace], training_set: TrainingSet) -> str:
@@ -179,9 +213,5 @@ def _opinion(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Opinion
 def _judge_trace(trace: QueueTrace, training_set: TrainingSet) -> TraceVerdict:
     classifier = training_set.classifier(trace.setting)
     ((distances,), _) = classifier.nearest_of_classes([trace.points])
-    pairs = zip(classifier.classes_.tolist(), distances.tolist(), strict=True)
-    ordered = dict(sorted(pairs, key=itemgetter(1)))
-    nearest, distance = next(iter(ordered.items()))
-    threshold = training_set.thresholds[trace.setting].limits[nearest]
-    label = nearest if distance <= threshold else UNKNOWN
-    return TraceVerdict(setting=trace.setting, label=label, distances=ordered, threshold=threshold)
+    named = dict(zip(classifier.classes_.tolist(), distances.tolist(), strict=True))
+    return TraceVerdict.of(trace.setting, named, training_set.thresholds[trace.setting].limits)

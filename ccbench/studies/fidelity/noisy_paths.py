@@ -5,7 +5,7 @@ The runs are of 20 s under the conditions of ``ware-2.7``, with paths, round-tri
 that no training has seen, and three times as many seeds. They are judged by the packaged training
 set, and by parts of it: by the nearest trace only, with its limits, by trees without noisy paths in
 training, with them, with the limits of confidence, and with those of distance, as in ``ccbench
-classify``. For each CCA, its traces are also judged without it in the training set;
+classify``. The parts with limits also judge the traces of each CCA without it in the training set;
 they should be unknown.
 
 The bounds are the goals of the project for this method, set before it was built.
@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from ccbench.base.estimate import Estimate
 from ccbench.classify.reactions import opinion
 from ccbench.classify.training_set import PACKAGED, TrainingSet
-from ccbench.classify.verdict import judge
+from ccbench.classify.verdict import TraceVerdict, decided, judge
 from ccbench.classify.vote import UNKNOWN, vote
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import Published, at_least, at_most
@@ -31,9 +31,10 @@ from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware.traces import CLEAN, measure, noisy_test_scenarios, servers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ccbench.classify.trace import QueueTrace
+    from ccbench.classify.verdict import Verdict
 
 #: Least percentage of right votes, by condition.
 _GOALS = {
@@ -57,45 +58,66 @@ _METHODS = (_NEAREST, _WITHIN, _CLEAN_TREES, _TREES, _CONFIDENT, _FINAL)
 
 def _conclude(table: pd.DataFrame) -> Findings:
     training = TrainingSet.load(PACKAGED)
+    clean = replace(training, noisy=())
     without = {cca: training.without(cca) for cca in training.ccas}
-    clean, clean_without = (
-        replace(training, noisy=()),
-        {cca: replace(part, noisy=()) for cca, part in without.items()},
-    )
-    rows = [
-        {**server, "method": method, "label": label, "left_out": left_out}
-        for server, traces in servers(table)
-        for (method, label), (_, left_out) in zip(
-            _labels(traces, training, clean),
-            _labels(traces, without[server["cca"]], clean_without[server["cca"]]),
-            strict=True,
-        )
-    ]
+    rows = []
+    for server, traces in servers(table):
+        verdict = judge(traces, training)
+        cca = server["cca"]
+        left_out = _limited(_left_out(verdict, traces, without[cca], cca))
+        rows += [
+            {**server, "method": method, "label": label, "left_out": left_out.get(method)}
+            for method, label in _labels(verdict, traces, clean).items()
+        ]
     labelled = pd.DataFrame(rows)
     labelled["right"] = 100.0 * (labelled["label"] == labelled["cca"])
     is_wrong = (labelled["label"] != labelled["cca"]) & (labelled["label"] != UNKNOWN)
     labelled["wrong"] = 100.0 * is_wrong
-    labelled["left_out_known"] = 100.0 * (labelled["left_out"] != UNKNOWN)
+    is_named = (labelled["left_out"] != UNKNOWN).astype(float)
+    labelled["left_out_named"] = 100.0 * is_named.where(labelled["left_out"].notna())
     return Findings(table=labelled, figure=_figure(labelled), comparisons=_comparisons(labelled))
 
 
-def _labels(
-    traces: Sequence[QueueTrace], training: TrainingSet, clean: TrainingSet
-) -> Iterator[tuple[str, str]]:
-    """Yield the label of each method."""
-    verdict = judge(traces, training)
+def _labels(verdict: Verdict, traces: Sequence[QueueTrace], clean: TrainingSet) -> dict[str, str]:
+    """Return the label of each method."""
     distances = [trace.distance for trace in verdict.traces]
-    yield _NEAREST, vote([trace.nearest for trace in verdict.traces], distances)
-    yield _WITHIN, vote([trace.label for trace in verdict.traces], distances)
+    assert verdict.reactions is not None
+    return {
+        _NEAREST: vote([trace.nearest for trace in verdict.traces], distances),
+        _CLEAN_TREES: _by_trees(traces, clean),
+        _TREES: verdict.reactions.label,
+        **_limited(verdict),
+    }
+
+
+def _limited(verdict: Verdict) -> dict[str, str]:
+    """Return the label of each method with limits."""
     second = verdict.reactions
     assert second is not None
-    yield _CLEAN_TREES, _of_trees(traces, clean)
-    yield _TREES, second.label
-    yield _CONFIDENT, second.label if second.is_confident else UNKNOWN
-    yield _FINAL, verdict.label
+    distances = [trace.distance for trace in verdict.traces]
+    return {
+        _WITHIN: vote([trace.label for trace in verdict.traces], distances),
+        _CONFIDENT: second.label if second.is_confident else UNKNOWN,
+        _FINAL: verdict.label,
+    }
 
 
-def _of_trees(traces: Sequence[QueueTrace], training: TrainingSet) -> str:
+def _left_out(
+    verdict: Verdict, traces: Sequence[QueueTrace], without: TrainingSet, cca: str
+) -> Verdict:
+    """Return the verdict by a training set without a CCA."""
+    votes = tuple(
+        TraceVerdict.of(
+            trace.setting,
+            {name: distance for name, distance in trace.distances.items() if name != cca},
+            without.thresholds[trace.setting].limits,
+        )
+        for trace in verdict.traces
+    )
+    return decided(votes, traces, without)
+
+
+def _by_trees(traces: Sequence[QueueTrace], training: TrainingSet) -> str:
     """Return the label of the second stage alone."""
     trees = [training.reactions(trace.setting) for trace in traces]
     known = [each for each in trees if each is not None]
@@ -136,16 +158,18 @@ def _figure(labelled: pd.DataFrame) -> Figure:
     titles = {
         "right": "right (%)",
         "wrong": "wrong (%)",
-        "left_out_known": "left-out CCAs with a label (%)",
+        "left_out_named": "left-out CCAs with a label (%)",
     }
     for i, (axes, (column, title)) in enumerate(
         zip(figure.subplots(1, len(titles)), titles.items(), strict=True)
     ):
-        shares = labelled.pivot_table(column, "method", "condition").loc[list(_METHODS), conditions]
+        shares = labelled.pivot_table(column, "method", "condition", dropna=False)
+        shares = shares.loc[list(_METHODS), conditions]
         colours = "RdYlGn" if column == "right" else "RdYlGn_r"
         axes.imshow(shares, vmin=0, vmax=100 if column == "right" else 50, cmap=colours)
         for (row, at), share in np.ndenumerate(shares.to_numpy()):
-            axes.text(at, row, f"{share:.0f}", ha="center", va="center", fontsize=7)
+            text = "" if np.isnan(share) else f"{share:.0f}"
+            axes.text(at, row, text, ha="center", va="center", fontsize=7)
         axes.set_xticks(range(len(conditions)), conditions, rotation=90, fontsize=7)
         axes.set_yticks(range(len(_METHODS)), _METHODS if i == 0 else [], fontsize=8)
         axes.set_title(title, fontsize="medium")
