@@ -9,8 +9,8 @@ and neither (:func:`ccbench.classify.training.noisy_variation`).
 The probabilities of a server's traces are combined. The most probable CCA is the label. Some CCAs
 are alike under noise, so the confidence in a label depends on the CCA, the noise, and the ratio to
 the next probability. An unknown CCA has an unusually small confidence, or an unusual distance to
-the nearest measurements of the label. Each level of noise has its own limits of both. The noise of
-a path is estimated as that of the nearest measurements.
+the nearest measurements of the label. The limits of both depend on the level of noise, which is
+estimated as that of the nearest measurements; that of the distance depends on the label too.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LEAST_LOSS, _MOST_LOSS, _MOST_CROSS_SHARE = 10**-4.5, 1e-2, 0.15
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """The limits of one level of noise.
+    """The limits of a label at a level of noise.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Confidence in labels, and its limits by noise, for each number of traces.
+    """Confidence in labels, and limits by noise, for each number of traces.
 
     Parameters
     ----------
@@ -80,35 +80,55 @@ class Limits:
         For each number of traces, from 1, and each CCA: a constant, the weight of the logarithm of
         the ratio of the two largest probabilities, and that of the level of noise. Their sum is the
         logarithm of the odds that the label is right.
+    distances : tuple of tuple of tuple of float
+        For each number of traces and each CCA: a constant, and the weight of the level of noise.
+        Their sum is the greatest distance.
     levels : tuple of float
         The levels of noise between the bins, in ascending order.
-    limits : tuple of tuple of Limit
-        For each number of traces, from 1, the limit of each bin.
+    confidences : tuple of tuple of float
+        For each number of traces, the least confidence in each bin.
 
     Notes
     -----
-    For more traces than these, those of the largest number apply.
+    For more traces than these, the values of the largest number apply.
     """
 
     ccas: tuple[str, ...]
     weights: tuple[tuple[tuple[float, float, float], ...], ...]
+    distances: tuple[tuple[tuple[float, float], ...], ...]
     levels: tuple[float, ...]
-    limits: tuple[tuple[Limit, ...], ...]
+    confidences: tuple[tuple[float, ...], ...]
 
-    def of(self, level: float, n_traces: int) -> Limit:
-        """Return the limit for a level of noise and a number of traces.
+    def of(self, label: str, level: float, n_traces: int) -> Limit:
+        """Return the limit of a label; of a CCA that was added later, one that excludes all.
+
+        Parameters
+        ----------
+        label : str
+        level : float
+            The level of noise.
+        n_traces : int
 
         Examples
         --------
-        >>> low, high = (Limit(confidence=c, distance=0.2) for c in (0.5, 0.9))
         >>> limits = Limits(
-        ...     ccas=("a",), weights=(((0, 1, 0),),), levels=(0.5,), limits=((low, high),)
+        ...     ccas=("a",),
+        ...     weights=(((0, 1, 0),),),
+        ...     distances=(((0.1, 0.5),),),
+        ...     levels=(0.5,),
+        ...     confidences=((0.6, 0.9),),
         ... )
-        >>> limits.of(0.1, 1).confidence, limits.of(0.9, 4).confidence
-        (0.5, 0.9)
+        >>> limits.of("a", 0.2, 1), limits.of("a", 0.8, 4).confidence
+        (Limit(confidence=0.6, distance=0.2), 0.9)
         """
-        traces = min(n_traces, len(self.limits)) - 1
-        return self.limits[traces][int(np.searchsorted(self.levels, level, side="right"))]
+        if label not in self.ccas:
+            return Limit(confidence=1.0, distance=0.0)
+        traces = min(n_traces, len(self.confidences)) - 1
+        constant, of_noise = self.distances[traces][self.ccas.index(label)]
+        of_bin = int(np.searchsorted(self.levels, level, side="right"))
+        return Limit(
+            confidence=self.confidences[traces][of_bin], distance=constant + of_noise * level
+        )
 
     def confidence(self, label: str, log_ratio: float, level: float, n_traces: int) -> float:
         """Return the probability that a label is right; 0 if the CCA was added later.
@@ -125,7 +145,9 @@ class Limits:
 
         Examples
         --------
-        >>> limits = Limits(ccas=("a",), weights=(((0, 1, 0),),), levels=(), limits=())
+        >>> limits = Limits(
+        ...     ccas=("a",), weights=(((0, 1, 0),),), distances=(), levels=(), confidences=()
+        ... )
         >>> round(limits.confidence("a", np.log(3), 0.5, 1), 6)
         0.75
         """
@@ -150,7 +172,7 @@ class Opinion:
     noise : float
         The estimated level of noise, from 0 (none) to 1 (1 % of loss, or 15 % of cross traffic).
     limit : Limit
-        The limits of this level.
+        The limits of the label at this level.
     """
 
     label: str
@@ -166,9 +188,9 @@ class Opinion:
         return self.confidence > self.limit.confidence
 
     @property
-    def is_sure(self) -> bool:
-        """Whether the confidence and the distance are within their limits."""
-        return self.is_confident and self.distance <= self.limit.distance
+    def is_near(self) -> bool:
+        """Whether the distance is usual for this CCA."""
+        return self.distance <= self.limit.distance
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values."""
@@ -295,8 +317,9 @@ def choose_limits(rows: Sequence[Sample]) -> Limits:
     """Choose the limits by cross-validation.
 
     Each path is judged by trees that have not seen it. A logistic regression on the results gives
-    the confidence. The limits are quantiles in each bin of the level of noise. An unknown CCA has
-    a smaller confidence and a larger distance; the 2 % of right labels beyond the limits are the
+    the confidence. Its limits are quantiles in each bin of the level of noise. A quantile
+    regression of the distances on the noise gives the limit of each label. An unknown CCA has a
+    smaller confidence and a larger distance; the 2 % of right labels beyond the limits are the
     price of finding it.
 
     Parameters
@@ -325,7 +348,7 @@ def choose_limits(rows: Sequence[Sample]) -> Limits:
     servers: dict[tuple[str, ...], list[int]] = {}
     for i, row in enumerate(rows):
         servers.setdefault((row.cca, row.variant, row.variation.name, str(row.seed)), []).append(i)
-    weights, limits = [], []
+    weights, farthest, least = [], [], []
     for n_traces in range(1, min(_MOST_TRACES, len(settings)) + 1):
         groups = [some for own in servers.values() for some in combinations(own, n_traces)]
         indices = np.array(groups, dtype=np.int64).reshape(-1, n_traces)
@@ -341,14 +364,14 @@ def choose_limits(rows: Sequence[Sample]) -> Limits:
         bins = [of_bin == k for k in range(_BINS)]
         n_repeated = len(indices) / len(servers)
         weights.append(tuple((float(a), float(b), float(c)) for a, b, c in own_weights))
-        limits.append(
-            tuple(_limit(confidences[own], apart[own], is_right[own], n_repeated) for own in bins)
-        )
+        farthest.append(_farthest(labels[is_right], apart[is_right], noises[is_right], len(ccas)))
+        least.append(tuple(_least(confidences[own], is_right[own], n_repeated) for own in bins))
     return Limits(
         ccas=tuple(ccas),
         weights=tuple(weights),
+        distances=tuple(farthest),
         levels=tuple(levels.tolist()),
-        limits=tuple(limits),
+        confidences=tuple(least),
     )
 
 
@@ -376,7 +399,7 @@ def opinion(
         confidence=limits.confidence(label, float(_log_ratios(joint)[0]), level, len(pairs)),
         distance=float(np.mean(distances)),
         noise=level,
-        limit=limits.of(level, len(pairs)),
+        limit=limits.of(label, level, len(pairs)),
     )
 
 
@@ -406,22 +429,37 @@ def _confidence_weights(
     return weights
 
 
-def _limit(
-    confidences: npt.NDArray[np.float64],
+def _farthest(
+    labels: npt.NDArray[np.int64],
     distances: npt.NDArray[np.float64],
-    is_right: npt.NDArray[np.bool_],
-    n_repeated: float,
-) -> Limit:
-    """Return the limits of the servers in one bin, each of which occurs repeatedly."""
-    wrong = np.sort(confidences[~is_right])[::-1]
-    n_servers = len(confidences) / n_repeated
-    allowed = int(_allowed(_WRONG * n_servers) * n_repeated)
+    noises: npt.NDArray[np.float64],
+    n_ccas: int,
+) -> tuple[tuple[float, float], ...]:
+    """Return the constant and the weight of noise of the greatest distance of each label."""
+    from sklearn.linear_model import QuantileRegressor  # noqa: PLC0415 - a third of a second
+
+    model = QuantileRegressor(quantile=1 - _GIVEN_UP, alpha=0)
+    result = []
+    for cca in range(n_ccas):
+        own = labels == cca
+        line = (0.0, 0.0)
+        if own.any():
+            fitted = model.fit(noises[own][:, None], distances[own])
+            line = float(fitted.intercept_), float(fitted.coef_[0])
+        result.append(line)
+    return tuple(result)
+
+
+def _least(
+    confidences: npt.NDArray[np.float64], is_right: npt.NDArray[np.bool_], n_repeated: float
+) -> float:
+    """Return the least confidence of the servers in one bin, each of which occurs repeatedly."""
     if not is_right.any():
-        return Limit(confidence=1.0, distance=0.0)
+        return 1.0
+    wrong = np.sort(confidences[~is_right])[::-1]
+    allowed = int(_allowed(_WRONG * len(confidences) / n_repeated) * n_repeated)
     clear = float(wrong[allowed]) if len(wrong) > allowed else 0.0
-    usual = float(np.quantile(confidences[is_right], _GIVEN_UP))
-    far = float(np.quantile(distances[is_right], 1 - _GIVEN_UP))
-    return Limit(confidence=max(clear, usual), distance=far)
+    return max(clear, float(np.quantile(confidences[is_right], _GIVEN_UP)))
 
 
 def _allowed(limit: float) -> int:

@@ -20,7 +20,7 @@ from ccbench.base.errors import InputError
 from ccbench.base.sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.occupancy import STEP_S
-from ccbench.classify.reactions import Limit, Limits, Reactions, choose_limits
+from ccbench.classify.reactions import Limits, Reactions, choose_limits
 from ccbench.classify.setting import Setting
 from ccbench.classify.threshold import Threshold, choose_threshold, refit_threshold
 from ccbench.classify.training import Sample, Variation
@@ -382,10 +382,12 @@ def _digest(table: pa.Table) -> str:
 def _limits(stored: Mapping[str, Any] | None) -> Limits | None:
     if stored is None:
         return None
-    limits = tuple(tuple(Limit(**limit) for limit in own) for own in stored["limits"])
-    weights = tuple(tuple((a, b, c) for a, b, c in own) for own in stored["weights"])
-    levels = tuple(stored["levels"])
-    return Limits(ccas=tuple(stored["ccas"]), weights=weights, levels=levels, limits=limits)
+    return Limits(**{name: _tuples(value) for name, value in stored.items()})
+
+
+def _tuples(value: Any) -> Any:
+    """Return a value of JSON with tuples instead of lists."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _samples(table: pa.Table) -> tuple[Sample, ...]:

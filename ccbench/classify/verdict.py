@@ -135,8 +135,9 @@ def judge(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict:
     """Identify the CCA of a server.
 
     The first stage compares each trace with those of the training set, and the traces vote. The
-    second stage (:mod:`.reactions`) judges their measurements together, and decides. The vote
-    decides without measurements of all traces, and if its label is a CCA that was added to the
+    second stage (:mod:`.reactions`) judges their measurements together, and decides: its label
+    must be confident, and either usual in its distance or that of the vote. The vote alone decides
+    without measurements of all traces, and if its label is a CCA that was added to the
     training set after the limits of the second stage were chosen.
 
     Parameters
@@ -179,7 +180,8 @@ def decided(
     second = _opinion(traces, training_set)
     limits = training_set.limits
     if second is not None and limits is not None and label in {UNKNOWN, *limits.ccas}:
-        label = second.label if second.is_sure else UNKNOWN
+        is_known = second.is_confident and (second.is_near or second.label == label)
+        label = second.label if is_known else UNKNOWN
     variant = _variant(label, traces, training_set)
     return Verdict(label=label, variant=variant, traces=votes, reactions=second)
 

@@ -66,7 +66,7 @@ def describe(reactions: Opinion) -> str:
     like = f"like {reactions.label}"
     if not reactions.is_confident:
         like += f" or {reactions.second}"
-    elif not reactions.is_sure:
+    elif not reactions.is_near:
         like += ", but far from it"
     return (
         f"{like} (confidence {reactions.confidence:.3f}, at least {limit.confidence:.3f}; "

@@ -130,18 +130,18 @@ class TestReactions:
 class TestLimits:
     def test_shares(self, trees: list[Reactions], limits: Limits) -> None:
         """Of traces on unseen paths, 98 % have a usual distance."""
-        one, two = limits.limits
+        one, two = limits.confidences
         assert len(one) == len(two) == len(limits.levels) + 1
         usual = []
         for cca in CENTRES:
             for number in range(N_PATHS, 2 * N_PATHS):
                 own = opinion(trees[:1], [sample(cca, number).measured], limits)
-                usual.append(own.distance <= own.limit.distance)
+                usual.append(own.is_near)
         assert np.mean(usual) > 0.9
 
     def test_more_traces(self, limits: Limits) -> None:
         """The limits of the largest number of traces are those of more traces too."""
-        assert limits.of(0.1, 2) == limits.of(0.1, 7)
+        assert limits.of("aimd", 0.1, 2) == limits.of("aimd", 0.1, 7)
 
     def test_wrong(self) -> None:
         """Labels of two CCAs that cannot be told apart are hardly ever confident."""
@@ -159,16 +159,16 @@ class TestLimits:
 
 class TestOpinion:
     def test_known(self, trees: list[Reactions], limits: Limits) -> None:
-        """A server like a known CCA is labelled, and sure."""
+        """A server like a known CCA is labelled with confidence, and near."""
         for cca, centre in CENTRES.items():
             own = [asked(trees, limits, centre, seed) for seed in range(10)]
             assert {cca} == {each.label for each in own}
-            assert sum(each.is_sure for each in own) >= 9
+            assert sum(each.is_confident and each.is_near for each in own) >= 9
 
     def test_unknown(self, trees: list[Reactions], limits: Limits) -> None:
-        """A server unlike all known CCAs is not sure."""
+        """A server unlike all known CCAs is not confident or not near."""
         own = [asked(trees, limits, 20, seed) for seed in range(10)]
-        assert not any(each.is_sure for each in own)
+        assert not any(each.is_confident and each.is_near for each in own)
 
     def test_deterministic(self, rows: list[Sample], limits: Limits) -> None:
         """Trees of the same rows have the same opinion."""
@@ -228,6 +228,15 @@ class TestJudge:
         ]
         verdict = judge(self.server(20, 20), sets.extended(training_set, added))
         assert "late" == verdict.label
+
+    def test_agreement_on_a_far_one(self, training_set: sets.TrainingSet) -> None:
+        """A label at an unusual distance is the answer only if the vote agrees."""
+        assert training_set.limits is not None
+        nothing = tuple(tuple((0.0, 0.0) for _ in own) for own in training_set.limits.distances)
+        limits = replace(training_set.limits, distances=nothing)
+        strict = replace(training_set, limits=limits)
+        labels = [judge(self.server(points, 14), strict).label for points in (14, 50)]
+        assert ["delay", "unknown"] == labels
 
     def test_unusual_reactions(self, training_set: sets.TrainingSet) -> None:
         """Unusual reactions are unknown, whatever the vote."""
@@ -297,18 +306,35 @@ class TestNoisyVariation:
                 assert share > 0.15
 
 
-def test_confidence() -> None:
+@pytest.fixture
+def two() -> Limits:
+    """Give limits of two CCAs, of which the second is less certain and farther with noise."""
+    return Limits(
+        ccas=("a", "b"),
+        weights=(((0, 1, -1), (1, 2, -3)),),
+        distances=(((0.1, 0.0), (0.1, 0.4)),),
+        levels=(),
+        confidences=((0.6,),),
+    )
+
+
+def test_confidence(two: Limits) -> None:
     """Confidence rises with the ratio of probabilities, and falls with noise."""
-    limits = Limits(ccas=("a", "b"), weights=(((0, 1, -1), (1, 2, -3)),), levels=(), limits=())
-    by_ratio = [limits.confidence("b", ratio, 0.2, 3) for ratio in (0, 1, 2)]
-    by_noise = [limits.confidence("b", 1, noise, 3) for noise in (0.9, 0.5, 0)]
+    by_ratio = [two.confidence("b", ratio, 0.2, 3) for ratio in (0, 1, 2)]
+    by_noise = [two.confidence("b", 1, noise, 3) for noise in (0.9, 0.5, 0)]
     assert sorted(by_ratio) == by_ratio
     assert sorted(by_noise) == by_noise
-    assert limits.confidence("a", 0, 0, 1) == 0.5
-    assert limits.confidence("c", 9, 0, 1) == 0
+    assert two.confidence("a", 0, 0, 1) == 0.5
 
 
-def test_limit_of_one_level() -> None:
-    """Limits without levels have one limit for any noise."""
-    limit = Limit(confidence=0.1, distance=0.3)
-    assert limit == Limits(ccas=(), weights=(), levels=(), limits=((limit,),)).of(0.7, 3)
+def test_limits_of_a_label(two: Limits) -> None:
+    """The greatest distance depends on the label and the noise; without levels, confidence not."""
+    assert Limit(confidence=0.6, distance=0.1) == two.of("a", 0.5, 3)
+    assert two.of("b", 0.0, 1).distance == 0.1
+    assert two.of("b", 0.5, 1).distance == pytest.approx(0.3)
+
+
+def test_added_later(two: Limits) -> None:
+    """The label of a CCA that was added later has no confidence, and its limits exclude all."""
+    assert two.confidence("c", 9, 0, 1) == 0
+    assert Limit(confidence=1.0, distance=0.0) == two.of("c", 0.5, 1)
