@@ -10,13 +10,14 @@ names 11 by leaving out four (section 2.4.1); here it is over those 11.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
 from ccbench.classify.implementation import CCAS
-from ccbench.classify.setting import SETTINGS
+from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training import VARIATIONS, scenario
 from ccbench.classify.web.download import ASKED_S, UTILISATION, utilisation
 from ccbench.studies.catalogue import info
@@ -33,30 +34,30 @@ if TYPE_CHECKING:
 _NOT_GORDONS = ("cdg", "hybla", "nv", "westwood")
 
 
-def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    return tuple(
-        scenario(setting, cca, VARIATIONS[0], seed=seed, duration_s=ASKED_S)
+@cache
+def _plan(*, quick: bool) -> dict[Scenario, tuple[Setting, int]]:
+    """Return the setting and the seed of each scenario; a server has the same seed in all."""
+    return {
+        scenario(setting, cca, VARIATIONS[0], seed=seed, duration_s=ASKED_S): (setting, seed)
         for setting in SETTINGS
         for cca in (CCAS[:3] if quick else CCAS)
         for seed in ((101,) if quick else (101, 102, 103))
-    )
+    }
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    return tuple(_plan(quick=quick))
 
 
 def _measure(run: Run) -> Rows:
-    (link,) = run.scenario.bottlenecks
-    (setting,) = (
-        candidate
-        for candidate in SETTINGS
-        if (candidate.bandwidth_mbps, candidate.rtt_ms)
-        == (link.bandwidth_mbps, run.scenario.rtt_ms)
-    )
+    setting, seed = _plan(quick=False)[run.scenario]
     queue = run.queue_events()
     asked = queue[queue["time_ns"] <= queue["time_ns"].iloc[0] + ASKED_S * 1e9]
     return [
         {
             "cca": run.scenario.flows[0].cca,
             "setting": setting.name,
-            "seed": run.scenario.seed,
+            "seed": seed,
             "megabytes": asked.loc[asked["event"] == "dequeue", "bytes"].sum() / 1e6,
             "utilisation_percent": 100 * utilisation(queue, setting),
         }
