@@ -12,6 +12,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include "compat.h"
 #include "flows.h"
 
 #define FIRST_PORT	8000	/* and, for more flows, the following ones; as in web.py */
@@ -22,8 +23,7 @@ static void (*usual_state_change)(struct sock *sk);
 static struct sock *find_socket(struct net *net, __be32 from, __be16 from_port,
 				__be32 to, __be16 to_port)
 {
-	return inet_lookup(net, net->ipv4.tcp_death_row.hashinfo, NULL, 0,
-			   from, from_port, to, to_port, 0);
+	return inet_lookup(net, CCBENCH_SOCKETS(net) NULL, 0, from, from_port, to, to_port, 0);
 }
 
 static struct sock *find_client(const struct sock *server)

@@ -174,7 +174,7 @@ int tcp_listen_for(const char *cca)
 		pr_err("ccbench: congestion control '%s' cannot be used: error %d\n", cca, err);
 		return err;
 	}
-	err = kernel_bind(sock, (struct sockaddr *)&address, sizeof(address));
+	err = kernel_bind(sock, ccbench_address(&address), sizeof(address));
 	/* No limit of simultaneous connections, which represent different hosts. */
 	if (!err)
 		err = kernel_listen(sock, INT_MAX);
@@ -231,7 +231,7 @@ static void tx_open(struct flow *flow)
 	if (err)
 		goto fail;
 	address.sin_port = htons(port_of(spec->cca));
-	err = kernel_connect(sock, (struct sockaddr *)&address, sizeof(address), O_NONBLOCK);
+	err = kernel_connect(sock, ccbench_address(&address), sizeof(address), O_NONBLOCK);
 	if (err && err != -EINPROGRESS)
 		goto fail;
 

@@ -7,6 +7,7 @@
 #include <net/sock.h>
 #include <net/udp.h>
 
+#include "compat.h"
 #include "flows.h"
 
 #define PORT		5000
@@ -43,7 +44,7 @@ int udp_listen(void)
 	udp_sk(sock->sk)->encap_type = 1;
 	udp_sk(sock->sk)->encap_rcv = rx_packet;
 	udp_encap_enable();
-	return kernel_bind(sock, (struct sockaddr *)&address, sizeof(address));
+	return kernel_bind(sock, ccbench_address(&address), sizeof(address));
 }
 
 /* ---- the sender ------------------------------------------------------- */
@@ -61,8 +62,7 @@ static void tx_open(struct flow *flow)
 			       IPPROTO_UDP, &flow->tx);
 	if (!err) {
 		flow->tx->sk->sk_mark = ccbench_mark(flow->id);
-		err = kernel_connect(flow->tx, (struct sockaddr *)&address,
-				     sizeof(address), 0);
+		err = kernel_connect(flow->tx, ccbench_address(&address), sizeof(address), 0);
 	}
 	if (err) {
 		flow_fail(flow, err);

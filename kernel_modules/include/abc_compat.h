@@ -14,6 +14,14 @@
 #include <net/gso.h>
 #endif
 
+/* Kernels with accurate ECN have a flag for each of both modes. */
+#ifndef TCP_ECN_OK
+#define TCP_ECN_OK	TCP_ECN_MODE_RFC3168
+#define ABC_ECN_MODES	TCP_ECN_MODE_ANY
+#else
+#define ABC_ECN_MODES	TCP_ECN_OK
+#endif
+
 /* Accurate ECN added flags, also in stable kernels, so the type is tested, not the version. */
 #define ABC_SEND_ACK_IS(...) \
 	__builtin_types_compatible_p(typeof(__tcp_send_ack), void(__VA_ARGS__))

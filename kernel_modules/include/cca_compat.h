@@ -37,4 +37,19 @@ cca_register_sysctl(struct net *net, struct ctl_table *table, size_t length)
 #endif
 }
 
+/*
+ * Linux 7 reports the start of transmission after a pause by a callback of its own.
+ * CCA_TX_START defines it for an event function, and CCA_EVENTS sets both.
+ */
+#define CCA_TX_START(event) \
+	static void __maybe_unused event##_tx_start(struct sock *sk) \
+	{ \
+		event(sk, CA_EVENT_TX_START); \
+	}
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define CCA_EVENTS(event)	.cwnd_event = event
+#else
+#define CCA_EVENTS(event)	.cwnd_event = event, .cwnd_event_tx_start = event##_tx_start
+#endif
+
 #endif /* _CCA_COMPAT_H */

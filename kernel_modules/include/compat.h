@@ -5,6 +5,7 @@
 
 #include <linux/bvec.h>
 #include <linux/hrtimer.h>
+#include <linux/in.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
 #include <linux/uio.h>
@@ -65,5 +66,18 @@ static inline int ccbench_send_zeroes(struct socket *sock, struct page *zeroes, 
 	return sock_sendmsg(sock, &msg);
 #endif
 }
+
+/* Linux 6.19 gives addresses a type of their own. */
+static inline void *ccbench_address(struct sockaddr_in *address)
+{
+	return address;
+}
+
+/* Until Linux 6.17, the first arguments of a lookup of a socket are the network and its table. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define CCBENCH_SOCKETS(net)	(net)->ipv4.tcp_death_row.hashinfo,
+#else
+#define CCBENCH_SOCKETS(net)
+#endif
 
 #endif /* _CCBENCH_COMPAT_H */

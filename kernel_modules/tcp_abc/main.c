@@ -118,7 +118,7 @@ void abc_init(struct sock *sk)
 		.echo_rcv_nxt = tp->rcv_nxt,
 		.reduced_until = tp->snd_una,
 		.increase = settings->increase,
-		.ecn = tp->ecn_flags & TCP_ECN_OK,
+		.ecn = (tp->ecn_flags & ABC_ECN_MODES) == TCP_ECN_OK,
 	};
 	cubic_init(&abc->cubic, tcp_snd_cwnd(tp));
 }

@@ -30,6 +30,7 @@
 
 #include "abc_compat.h"
 #include "ccbench_describe.h"
+#include "compat.h"
 #include "tcp_abc.h"
 
 /* For connections over IPv6, or without ECN at the other end (main.c). */
@@ -52,7 +53,7 @@ static void abc_ns_init(struct sock *sk)
 	abc = abc_of(sk);
 	if (inet_csk(sk)->icsk_af_ops->net_header_len != sizeof(struct iphdr)) {
 		abc->ecn = false;
-		tcp_sk(sk)->ecn_flags &= ~TCP_ECN_OK;
+		tcp_sk(sk)->ecn_flags &= ~ABC_ECN_MODES;
 	}
 	if (!abc->ecn)
 		inet_csk(sk)->icsk_ca_ops = &abc_ns_without_ecn;
@@ -199,8 +200,8 @@ static struct sock *find_socket(struct net *net, struct sk_buff *skb)
 
 	if (!th)
 		return NULL;
-	return inet_lookup_established(net, net->ipv4.tcp_death_row.hashinfo, iph->saddr,
-				       th->source, iph->daddr, th->dest, skb->dev->ifindex);
+	return inet_lookup_established(net, CCBENCH_SOCKETS(net) iph->saddr, th->source,
+				       iph->daddr, th->dest, skb->dev->ifindex);
 }
 
 static unsigned int local_in(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)

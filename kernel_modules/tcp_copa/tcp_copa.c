@@ -354,6 +354,7 @@ static void copa_event(struct sock *sk, enum tcp_ca_event event)
 	copa->empty_us = tcp_sk(sk)->tcp_mstamp;
 	copa_reset_velocity(copa);
 }
+CCA_TX_START(copa_event)
 
 /* Single packets, unless the rate is above one packet per ms. */
 static u32 copa_min_tso_segs(struct sock *sk)
@@ -411,7 +412,7 @@ static struct tcp_congestion_ops copa __read_mostly = {
 	.ssthresh	= copa_ssthresh,
 	.set_state	= copa_set_state,
 	.undo_cwnd	= copa_undo_cwnd,
-	.cwnd_event	= copa_event,
+	CCA_EVENTS(copa_event),
 	.min_tso_segs	= copa_min_tso_segs,
 	.get_info	= copa_get_info,
 };
@@ -424,7 +425,7 @@ static struct tcp_congestion_ops copa_default __read_mostly = {
 	.ssthresh	= copa_ssthresh,
 	.set_state	= copa_set_state,
 	.undo_cwnd	= copa_undo_cwnd,
-	.cwnd_event	= copa_event,
+	CCA_EVENTS(copa_event),
 	.min_tso_segs	= copa_min_tso_segs,
 	.get_info	= copa_get_info,
 };

@@ -29,6 +29,7 @@
 #include <linux/module.h>
 #include <net/tcp.h>
 
+#include "cca_compat.h"
 #include "linux_5_6.h"
 
 #define YEAH_FAST_PACKETS	100U	/* a packet more per this number */
@@ -198,6 +199,7 @@ static void yeah_event(struct sock *sk, enum tcp_ca_event event)
 	if (event == CA_EVENT_CWND_RESTART || event == CA_EVENT_TX_START)
 		yeah_restart(sk);
 }
+CCA_TX_START(yeah_event)
 
 /* YeAH reports its state in the structure of Vegas. */
 static size_t yeah_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
@@ -224,7 +226,7 @@ struct tcp_congestion_ops yeah_5_6 __read_mostly = {
 	.cong_avoid	= yeah_cong_avoid,
 	.pkts_acked	= yeah_pkts_acked,
 	.set_state	= yeah_set_state,
-	.cwnd_event	= yeah_event,
+	CCA_EVENTS(yeah_event),
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.get_info	= yeah_get_info,
 };

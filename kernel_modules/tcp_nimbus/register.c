@@ -62,6 +62,7 @@ static void nimbus_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	if (nimbus && event == CA_EVENT_TX_START)
 		nimbus_after_pause(sk, nimbus);
 }
+CCA_TX_START(nimbus_cwnd_event)
 
 static u32 nimbus_undo_cwnd(struct sock *sk)
 {
@@ -133,7 +134,7 @@ static const struct tcp_congestion_ops nimbus_ops __initconst = {
 	.min_tso_segs	= nimbus_min_tso_segs,
 	.ssthresh	= nimbus_ssthresh,
 	.set_state	= nimbus_set_state,
-	.cwnd_event	= nimbus_cwnd_event,
+	CCA_EVENTS(nimbus_cwnd_event),
 	.undo_cwnd	= nimbus_undo_cwnd,
 	.get_info	= nimbus_get_info,
 };

@@ -36,12 +36,16 @@ class Edit:
         The replacement, with the groups of `find` as ``\1`` and HZ as ``@HZ@``.
     reason : str
         The reason, for errors.
+    otherwise : tuple of (str, str)
+        Patterns and replacements for kernels in which this place differs. One of all patterns must
+        match, exactly once. The replacement of a kernel that needs no edit is ``\\g<0>``.
     """
 
     file: str
     find: str
     replace: str
     reason: str
+    otherwise: tuple[tuple[str, str], ...] = ()
 
     def applied(self, text: str, *, hz: int) -> str:
         r"""Return the file's text with the edit applied.
@@ -49,7 +53,7 @@ class Edit:
         Raises
         ------
         InputError
-            If the pattern does not match exactly once.
+            If not one of the patterns matches exactly once.
 
         Examples
         --------
@@ -57,16 +61,25 @@ class Edit:
         >>> edit.applied("config HZ default 100", hz=1000)
         'config HZ default 1000'
         """
-        changed, count = re.subn(
-            self.find, self.replace.replace("@HZ@", str(hz)), text, flags=re.MULTILINE
-        )
+        changes = [
+            re.subn(find, replace.replace("@HZ@", str(hz)), text, flags=re.MULTILINE)
+            for find, replace in ((self.find, self.replace), *self.otherwise)
+        ]
+        count = sum(matches for _, matches in changes)
         if count != 1:
             raise InputError(
                 f"source: {self.file} has {count} matches, not 1, for a required edit "
-                f"({self.reason}): this kernel is not supported; use Linux 6.12 or 6.1"
+                f"({self.reason}): this kernel is not supported; use Linux 6.1, 6.12 or 7.3"
             )
+        (changed,) = (changed for changed, matches in changes if matches)
         return changed
 
+
+#: Linux 7.2 itself preserves all registers over page faults.
+_REGISTERS_KEPT = (
+    r"^static void get_skas_faultinfo\(int pid, struct faultinfo \*fi\)$",
+    r"\g<0>",
+)
 
 EDITS = (
     Edit(
@@ -108,7 +121,7 @@ EDITS = (
     Edit(
         file="arch/um/kernel/mem.c",
         find=r"\bbrk_end = .*\bsbrk\(0\)\);",
-        replace="brk_end = (unsigned long) UML_ROUND_UP(brk_start);",
+        replace="brk_end = (brk_start + PAGE_SIZE - 1) & PAGE_MASK;",
         reason="the guest's memory must not depend on where the host has put the heap",
     ),
     Edit(
@@ -147,6 +160,13 @@ EDITS = (
         file="arch/um/os-Linux/skas/process.c",
         find=r"\bptrace\(PTRACE_TRACEME, 0, 0, 0\)",
         replace="ccbench_trace_me()",
+        # In 7.2, the process is another program, which keeps the signal at its parent's end.
+        otherwise=(
+            (
+                r"^static int userspace_tramp\(.*\n\{\n(?:.*\n){1,8}?\tint ret;\n",
+                r"\g<0>\n\tccbench_end_with(ccbench_kernel_process);\n",
+            ),
+        ),
         reason="the processes that the guest's kernel makes must end with it",
     ),
     # Debuggers, job control and freezers send these signals. The guest's kernel would treat the
@@ -171,6 +191,7 @@ EDITS = (
         file="arch/x86/um/os-Linux/registers.c",
         find=r"\bhave_xstate_support = 1;",
         replace="have_xstate_support = 0;",
+        otherwise=((r"\bptrace_regset = NT_X86_XSTATE;", r"\g<0>"),),  # a buffer of the host's size
         reason="the guest must start on hosts whose processors have more registers than it knows",
     ),
     Edit(
@@ -183,12 +204,14 @@ EDITS = (
         file="arch/um/os-Linux/skas/process.c",
         find=r"\bget_fp_registers\(pid, aux_fp_regs\)",
         replace="ccbench_save_registers(pid, aux_fp_regs)",
+        otherwise=(_REGISTERS_KEPT,),
         reason="programs must find their vector registers as they were before a page fault",
     ),
     Edit(
         file="arch/um/os-Linux/skas/process.c",
         find=r"\bput_fp_registers\(pid, aux_fp_regs\)",
         replace="ccbench_restore_registers(pid, aux_fp_regs)",
+        otherwise=(_REGISTERS_KEPT,),
         reason="programs must find their vector registers as they were before a page fault",
     ),
     # With a coarser clock, most timers fire early by that clock, and then again.
@@ -268,6 +291,31 @@ EDITS = (
         r'\t\tpanic("Kernel stack overflow");\n'
         r"\t}\n\t\1",
         reason="a stack that overflows must be called so",
+    ),
+    # Linux 7.2 has a table of interrupts of its own.
+    Edit(
+        file="arch/um/kernel/irq.c",
+        find=r"^DEFINE_PER_CPU_SHARED_ALIGNED\(irq_cpustat_t, irq_stat\);$",
+        replace=r"\g<0>\nEXPORT_PER_CPU_SYMBOL(irq_stat);",
+        otherwise=((r"\A(?!(?:.*\n)*DEFINE_PER_CPU\w+\(irq_cpustat_t)", ""),),
+        reason="the emulated path asks whether softirqs are pending",
+    ),
+    # The size of a task is that of the registers of the host's processor, and with it the number of
+    # tasks in a page.
+    Edit(
+        file="arch/um/kernel/um_arch.c",
+        find=r"^\tarch_task_struct_size = sizeof\(struct task_struct\) \+ host_fp_size;$",
+        replace="\tarch_task_struct_size = sizeof(struct task_struct) + "
+        "max(host_fp_size, CCBENCH_REGISTERS);",
+        otherwise=((r"\A(?!(?:.*\n)*\tarch_task_struct_size = )", ""),),
+        reason="the guest's memory must not depend on the host's processor",
+    ),
+    Edit(
+        file="arch/um/kernel/um_arch.c",
+        find=r"^#include <kern_util\.h>$",
+        replace=r"\g<0>\n\n/* More than the registers of any processor take. */\n"
+        "#define CCBENCH_REGISTERS\t12288UL",
+        reason="the guest's memory must not depend on the host's processor",
     ),
     # The kernel itself is below 2 GB; its modules are not.
     Edit(

@@ -12,6 +12,7 @@ OPTIONAL = frozenset(
     {
         "CONFIG_BASE_FULL",  # 6.1; replaced in 6.12 by BASE_SMALL, which is off
         "CONFIG_NET_SCH_DUALPI2",  # since 6.17
+        "CONFIG_PROC_SYSCTL",  # part of SYSCTL in 7.2
         "CONFIG_RANDOM_TRUST_BOOTLOADER",  # 6.1; 6.12 always does
         "CONFIG_RANDOM_TRUST_CPU",  # the same
     }
