@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``ccbench kernel build``, ``info``, ``list`` and ``prune``."""
+"""``ccbench kernel build``, ``use``, ``info``, ``list`` and ``prune``."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def kernel() -> None:
 
 
 @kernel.command(short_help="Compile the virtual kernel and its modules.")
+@click.argument("release", required=False, metavar="[RELEASE]")
 @click.option(
     "--source",
     metavar="DIR|TARBALL",
     type=click.Path(path_type=Path),
-    help="Linux 6.1 or newer to build.  [default: the distribution's linux-source package]",
+    help="Linux 6.1 or newer to build, instead of a package of the distribution.",
 )
 @click.option(
     "--hz", type=int, default=1000, show_default=True, help="Timer ticks of the kernel per second."
@@ -42,13 +43,17 @@ def kernel() -> None:
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Parallel compilers.  [default: one per core]"
 )
-def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
+def build(*, release: str | None, source: Path | None, hz: int, jobs: int | None) -> None:
     """Compile the changed parts of the virtual kernel, its modules and its init.
 
-    It needs no root, and writes only to the user's cache folder.
+    RELEASE is that of a package linux-source of Debian or Ubuntu, such as 7.3; by default 6.12 if
+    there is one. The next runs use this kernel. It needs no root, and writes only to the user's
+    cache folder.
     """
     from ccbench.emulate.kernel.source import build as library
 
+    if release is not None and source is not None:
+        raise click.UsageError(f"{release} and --source are given; give one of them")
     with progress() as bar:
         task = bar.add_task("", total=1.0)
 
@@ -58,8 +63,20 @@ def build(*, source: Path | None, hz: int, jobs: int | None) -> None:
                 click.echo(phase, err=True)
             bar.update(task, description=phase, completed=done)
 
-        built = library.build(source, hz=hz, jobs=jobs, on_progress=show)
+        built = library.build(source, release=release, hz=hz, jobs=jobs, on_progress=show)
     _print(built)
+
+
+@kernel.command(short_help="Select a built kernel for the next runs.")
+@click.argument("release")
+def use(*, release: str) -> None:
+    """Select the newest build of a Linux RELEASE, such as 6.12, for the next runs.
+
+    `--kernel RELEASE` selects it for one command.
+    """
+    from ccbench.emulate.kernel.source import build as library
+
+    _print(library.use(release))
 
 
 @kernel.command(short_help="Show the current build.")

@@ -32,14 +32,15 @@ def _http_engine() -> type[Engine]:
     return HttpKernelEngine
 
 
-def _built(version: str) -> KernelBuild:
-    """Return the built kernel of a version."""
+def _built(name: str) -> KernelBuild:
+    """Return the built kernel of a version or a release."""
     from ccbench.emulate.kernel.source import build  # noqa: PLC0415 - compilers
 
-    kernel = build.find(version)
+    kernel = build.find(name) or build.of_release(name)
     if kernel is None:
-        step = "list them with `ccbench kernel list`, or run `ccbench kernel build --source`"
-        raise validation.bad(_VERSION.flag, version, "the version of a built kernel", step)
+        allowed = "the version or the Linux release of a built kernel"
+        step = "list them with `ccbench kernel list`, or run `ccbench kernel build 6.12`"
+        raise validation.bad(_VERSION.flag, name, allowed, step)
     return kernel
 
 
@@ -47,8 +48,8 @@ _VERSION = EngineOption(
     flag="--kernel",
     parameter="kernel",
     kind=str,
-    metavar="VERSION",
-    help="Version of the virtual kernel to run, as in `ccbench kernel list`",
+    metavar="RELEASE",
+    help="Virtual kernel to run: a Linux release such as 6.1, or a build of `ccbench kernel list`",
     default="the most recent build",
     read=_built,
 )

@@ -45,6 +45,8 @@ _ALIGNMENT = 64
 _BEGIN = re.compile(
     r"RIP: \d+:|BUG: |bad: scheduling|softirq: huh|Kernel panic|Received SIGSEGV in SIGSEGV"
 )
+#: The functions of a panic. Linux 7.2 enters vpanic() through panic().
+_PANIC = frozenset({"panic", "vpanic"})
 #: Line that states the reason of a crash, rather than the state of the processor.
 _REASON = re.compile(r"BUG: |bad: scheduling|softirq: huh|Kernel panic")
 #: A code address: the instruction that crashed, or a return address in the call trace.
@@ -144,8 +146,8 @@ class Crash:
             if match["at"].startswith("RIP") or int(match["offset"], 16)
         )
         if places and places[0].returns:  # entries above panic() are remnants of earlier calls
-            panics = (i for i, place in enumerate(places, start=1) if place.function == "panic")
-            places = places[next(panics, 0) :]
+            panics = [i for i, place in enumerate(places, start=1) if place.function in _PANIC]
+            places = places[max(panics, default=0) :]
         return cls(cause=_cause(lines), report=report.strip(), places=places)
 
     def excerpt(self, build: KernelBuild) -> list[str]:

@@ -38,6 +38,7 @@ from ccbench.emulate.kernel.source import descriptions, guest_sources, names, to
 from ccbench.emulate.kernel.source import linux as kernel_sources
 from ccbench.emulate.kernel.source.descriptions import LINUX_CCAS, Cca, Descriptions
 from ccbench.emulate.kernel.source.guest import compile_guest
+from ccbench.emulate.kernel.source.packages import fetch
 from ccbench.emulate.kernel.source.tree import (
     CFLAGS,
     KernelTree,
@@ -62,14 +63,16 @@ __all__ = [
     "installed",
     "kernels_dir",
     "load_build",
+    "of_release",
     "only_one",
     "ready",
+    "use",
 ]
 
 _HZ_RANGE = validation.Range(100, 1000)
 
 #: Number of kernel trees in the cache; the least recently used are removed.
-_MAX_TREES = 3
+_MAX_TREES = 6
 
 #: Share of a build's time spent on the kernel tree.
 _TREE_SHARE = 0.95
@@ -183,6 +186,7 @@ class KernelBuild:
 def build(
     source: Path | None = None,
     *,
+    release: str | None = None,
     hz: int = 1000,
     jobs: int | None = None,
     on_progress: Callable[[str, float], None] | None = None,
@@ -192,8 +196,10 @@ def build(
     Parameters
     ----------
     source : Path, optional
-        A kernel tree or tarball, 6.1 or newer; it is not modified. By default the source of
-        Debian's ``linux-source-6.12``, or else the newest ``linux-source-*`` available from apt.
+        A kernel tree or tarball, 6.1 or newer; it is not modified. By default a package of the
+        distribution (:func:`ccbench.emulate.kernel.source.packages.fetch`).
+    release : str, optional
+        The release of that package, such as ``"7.3"``; by default 6.12 if there is one.
     hz : int, optional
         Timer ticks per second, 100 to 1000.
     jobs : int, optional
@@ -219,9 +225,10 @@ def build(
     sources = guest_sources.find_sources()
     cache = kernels_dir()
     with only_one(cache, report):
-        kernel_source = kernel_sources.find(
-            source, cache / "sources", lambda step: report(step, 0.0)
-        )
+        if source is None:
+            kernel_source = fetch(cache / "sources", lambda step: report(step, 0.0), release)
+        else:
+            kernel_source = kernel_sources.find(source)
         recipe = Recipe.of(kernel_sources.digest(kernel_source), sources.home, hz)
         path = cache / "trees" / recipe.key
         if not path.exists():
@@ -252,7 +259,11 @@ def installed() -> KernelBuild:
         If the modules or the init do not compile.
     """
     cache, sources = kernels_dir(), guest_sources.find_sources()
-    tree = _tree_in_use(cache, sources)
+    return _current(_tree_in_use(cache, sources), cache, sources)
+
+
+def _current(tree: KernelTree, cache: Path, sources: Sources) -> KernelBuild:
+    """Return the build of a tree with the current sources of modules and init."""
     path = _build_path(tree, cache, sources)
     if path.exists():
         return load_build(path)
@@ -283,6 +294,63 @@ def find(version: str) -> KernelBuild | None:
     path = kernels_dir() / "builds" / version
     is_version = re.fullmatch(r"[0-9a-f]{16}", version)  # rejects other paths, such as ".."
     return load_build(path) if is_version and path.is_dir() else None
+
+
+def of_release(release: str) -> KernelBuild | None:
+    """Return the newest virtual kernel of a Linux release from the cache, or None.
+
+    Parameters
+    ----------
+    release : str
+        Such as ``"7.3"`` or ``"7.3.4"``. Modules and init are rebuilt as in :func:`installed`.
+
+    Examples
+    --------
+    >>> of_release("5.4") is None
+    True
+    """
+    cache, sources = kernels_dir(), guest_sources.find_sources()
+    tree = _tree_of_release(release, cache, sources)
+    return None if tree is None else _current(tree, cache, sources)
+
+
+def use(release: str) -> KernelBuild:
+    """Select the newest virtual kernel of a Linux release for the next runs.
+
+    Raises
+    ------
+    InputError
+        If there is none in the cache.
+    """
+    cache, sources = kernels_dir(), guest_sources.find_sources()
+    tree = _tree_of_release(release, cache, sources)
+    if tree is None:
+        built = ", ".join(sorted({tree.release for tree in _trees(cache, sources)})) or "none"
+        step = f"build it: ccbench kernel build {release}"
+        raise validation.bad("release", release, f"one that is built ({built})", step)
+    with only_one(cache, _nothing):
+        _use(tree.path, cache)
+    return _current(tree, cache, sources)
+
+
+def _trees(cache: Path, sources: Sources) -> list[KernelTree]:
+    """Return the trees that this version of ccbench has built, the most recently used first."""
+    trees = []
+    for path in (cache / "trees").glob("[!.]*"):
+        with suppress(CcbenchError, FileNotFoundError):
+            tree = load_tree(path)
+            if Recipe.of(tree.source_digest, sources.home, tree.hz).key == tree.key:
+                trees.append((path.stat().st_mtime, tree.key, tree))
+    return [tree for _, _, tree in sorted(trees, reverse=True)]
+
+
+def _tree_of_release(release: str, cache: Path, sources: Sources) -> KernelTree | None:
+    own = (
+        tree
+        for tree in _trees(cache, sources)
+        if tree.release == release or tree.release.startswith(f"{release}.")
+    )
+    return next(own, None)
 
 
 def _tree_in_use(cache: Path, sources: Sources) -> KernelTree:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linux's source: download, version check and unpacking.
+"""Linux's source: version check and unpacking.
 
 A source is a tarball or the user's tree. Neither is modified: a build works on a copy.
 """
@@ -22,20 +22,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from ccbench.base.errors import InputError, MissingRequirement
+from ccbench.base.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["OLDEST", "check_version", "digest", "fetch", "find", "unpack", "version"]
+__all__ = ["NAME_A_SOURCE", "OLDEST", "check_version", "digest", "find", "unpack", "version"]
 
 #: The oldest supported kernel as (VERSION, PATCHLEVEL).
 OLDEST = (6, 1)
 
-_PREFERRED_PACKAGE = "linux-source-6.12"
-_PACKAGE = re.compile(r"linux-source-(\d+)\.(\d+)(?:\.\d+)?")
-
-_NAME_A_SOURCE = (
+#: The next step of errors.
+NAME_A_SOURCE = (
     "name a kernel tree or tarball, 6.1 or newer: ccbench kernel build --source DIR|TARBALL"
 )
 
@@ -98,79 +96,22 @@ _LONGEST_MAGIC = max(map(len, _OPENERS))
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
-def find(source: Path | None, directory: Path, report: Callable[[str], None]) -> Path:
-    """Return the tarball or the tree to build from.
-
-    Parameters
-    ----------
-    source : Path or None
-        The user's choice, if any.
-    directory : Path
-        Folder of downloaded tarballs.
-    report : callable
-        Called with the current step if it takes long.
+def find(source: Path) -> Path:
+    """Return the tarball or the tree that a user names, as an absolute path.
 
     Raises
     ------
     InputError
-        If `source` is neither the folder of a kernel nor a tarball.
-    MissingRequirement
-        If `source` is None and nothing can be downloaded.
+        If it is neither the folder of a kernel nor a tarball.
     """
-    if source is None:
-        return fetch(directory, report)
     if source.is_dir():
         if any(source.iterdir()):
             check_version(source, source)  # before the entire tree is read
         return source.resolve()
     if not source.is_file():
-        raise InputError(f"source: there is no {source}; {_NAME_A_SOURCE}")
+        raise InputError(f"source: there is no {source}; {NAME_A_SOURCE}")
     _top(source)
     return source.resolve()
-
-
-def fetch(directory: Path, report: Callable[[str], None]) -> Path:
-    """Return a tarball of the kernel's source, downloaded as a package if there is none yet.
-
-    The package is Debian's ``linux-source-6.12`` if it is in the machine's package lists, else the
-    newest ``linux-source-*`` from 6.1 on. It is not installed, and root is not required.
-
-    Parameters
-    ----------
-    directory : Path
-        Folder of downloaded tarballs, which are named after package and version.
-    report : callable
-        Called with the current step if it takes long.
-
-    Raises
-    ------
-    MissingRequirement
-        If the machine has no apt, or apt has no such package or cannot download it.
-    """
-    downloaded = {path.name.split("_")[0]: path for path in directory.glob("linux-source-*.tar.*")}
-    if downloaded:
-        return downloaded[_choose(downloaded)]
-    absent = [
-        program for program in ("apt-cache", "apt-get", "dpkg") if shutil.which(program) is None
-    ]
-    if absent:
-        raise MissingRequirement(
-            f"the kernel's source cannot be downloaded, as this machine has no {absent[0]}; "
-            f"{_NAME_A_SOURCE}"
-        )
-    listed = _output(["apt-cache", "--names-only", "search", "^linux-source-[0-9.]+$"], directory)
-    package = _choose(line.split()[0] for line in listed.splitlines() if line)
-    report(f"downloading {package}")
-    with tempfile.TemporaryDirectory(dir=directory, prefix=".download-") as name:
-        work = Path(name)
-        _output(["apt-get", "download", package], work)
-        (deb,) = work.glob("*.deb")
-        _output(["dpkg", "-x", deb.name, "."], work)
-        tarballs = [path for path in work.rglob("linux-source-*.tar.*") if not path.is_symlink()]
-        if len(tarballs) != 1:
-            raise MissingRequirement(f"there is no tarball in package {package}; {_NAME_A_SOURCE}")
-        compression = tarballs[0].suffix
-        return tarballs[0].rename(directory / f"{deb.stem}.tar{compression}")
 
 
 def digest(source: Path) -> str:
@@ -254,12 +195,12 @@ def check_version(tree: Path, source: Path) -> None:
         release = version((tree / "Makefile").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise InputError(
-            f"source: {source} is not the source of a Linux kernel; {_NAME_A_SOURCE}"
+            f"source: {source} is not the source of a Linux kernel; {NAME_A_SOURCE}"
         ) from None
     if release[:2] < OLDEST:
         raise InputError(
             f"source: {source} is Linux {'.'.join(map(str, release))}, which is too old; "
-            f"{_NAME_A_SOURCE}"
+            f"{NAME_A_SOURCE}"
         )
 
 
@@ -312,36 +253,6 @@ def _blocks(archive: IO[bytes], tarball: Path) -> Iterator[bytes]:
         yield block
 
 
-def _choose(packages: Iterator[str] | dict[str, Path]) -> str:
-    """Return the preferred package if available, else the newest supported one."""
-    versions = {}
-    for package in packages:
-        match = _PACKAGE.fullmatch(package)
-        if match and (number := (int(match[1]), int(match[2]))) >= OLDEST:
-            versions[package] = number
-    if not versions:
-        raise MissingRequirement(
-            "apt has no package with the source of Linux 6.1 or newer: "
-            f"sudo apt-get update, then try again, or {_NAME_A_SOURCE}"
-        )
-    if _PREFERRED_PACKAGE in versions:
-        return _PREFERRED_PACKAGE
-    return max(versions, key=versions.__getitem__)
-
-
-def _output(arguments: list[str], directory: Path) -> str:
-    """Run one of apt's programs in a folder and return its output."""
-    try:
-        return subprocess.run(
-            arguments, cwd=directory, check=True, capture_output=True, text=True
-        ).stdout
-    except subprocess.CalledProcessError as error:
-        raise MissingRequirement(
-            f"the kernel's source cannot be downloaded: {' '.join(arguments)} failed: "
-            f"{_line(error.stderr, -1)}; try again, or {_NAME_A_SOURCE}"
-        ) from None
-
-
 def _line(text: str, index: int) -> str:
     """Return the first (0) or last (-1) line of a program's output."""
     lines = text.strip().splitlines()
@@ -354,9 +265,9 @@ def _top(tarball: Path) -> str:
         with _opened(tarball) as file, tarfile.open(fileobj=file, mode="r:") as archive:
             first = archive.next()
     except (*_DAMAGE, tarfile.TarError):
-        raise InputError(f"source: {tarball} is not a tarball; {_NAME_A_SOURCE}") from None
+        raise InputError(f"source: {tarball} is not a tarball; {NAME_A_SOURCE}") from None
     if first is None:
-        raise InputError(f"source: {tarball} is empty; {_NAME_A_SOURCE}")
+        raise InputError(f"source: {tarball} is empty; {NAME_A_SOURCE}")
     return first.name.split("/")[0]
 
 

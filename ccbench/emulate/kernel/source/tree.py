@@ -218,7 +218,7 @@ def _check_config(tree: Path, recipe: Recipe) -> None:
     if ignored:
         raise InputError(
             f"source: this kernel does not support the options {', '.join(ignored)} of um.config; "
-            "use Linux 6.12 or 6.1"
+            "use Linux 6.1, 6.12 or 7.3"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -138,6 +139,33 @@ class TestBuild:
         assert (slow, fast) == (building.find(slow.version), building.find(fast.version))
         for other in ("0" * 16, "", ".", "..", f"../builds/{slow.version}", slow.version[:8]):
             assert building.find(other) is None
+
+    @pytest.mark.usefixtures("sources")
+    def test_releases(self, kernel: Path, tmp_path: Path) -> None:
+        """Kernels of two releases are found by two or three numbers, and selected by either."""
+        makefile = (kernel / "Makefile").read_text()
+        newer = shutil.copytree(kernel, tmp_path / "newer")
+        write(newer, {"Makefile": makefile.replace("6.12.3", "6.1.12")})
+        first, second = building.build(kernel), building.build(newer)
+        assert (first, second) == (building.of_release("6.12"), building.of_release("6.1"))
+        assert first == building.of_release("6.12.3")
+        assert [None, None] == [building.of_release(name) for name in ("6.2", "6.12.30")]
+        assert second == building.installed()
+        assert first == building.use("6.12") == building.installed()
+
+    @pytest.mark.usefixtures("sources")
+    def test_no_such_release(self, kernel: Path) -> None:
+        """The error for a release that is not built lists those that are, and how to build it."""
+        building.build(kernel)
+        with pytest.raises(InputError, match=r"'7\.3'.*\(6\.12\.3\): .*ccbench kernel build 7\.3$"):
+            building.use("7.3")
+
+    def test_release_after_a_change(self, kernel: Path, sources: Path) -> None:
+        """The modules of a kernel found by its release are those of the current sources."""
+        before = building.build(kernel)
+        write(sources, {"link/ours.c": f"/* changed */\n{MODULE}"})
+        after = building.of_release("6.12")
+        assert after == building.installed() != before
 
     @pytest.mark.usefixtures("sources")
     def test_nothing_built(self) -> None:

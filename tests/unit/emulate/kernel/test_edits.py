@@ -27,6 +27,20 @@ class TestEdit:
         with pytest.raises(InputError, match=r"^source: a\.c has [02] matches.*randomness from"):
             edit.applied(text, hz=100)
 
+    def test_alternatives(self) -> None:
+        """The pattern that the kernel has is applied, whichever it is."""
+        edit = Edit(
+            file="a.c", find="old", replace="o@HZ@", otherwise=(("new", "n@HZ@"),), reason="to test"
+        )
+        assert ["o9", "n9"] == [edit.applied(text, hz=9) for text in ("old", "new")]
+
+    @pytest.mark.parametrize("text", ["", "old new", "new new"])
+    def test_several_alternatives(self, text: str) -> None:
+        """All alternatives together must match exactly once."""
+        edit = Edit(file="a.c", find="old", replace="", otherwise=(("new", ""),), reason="to test")
+        with pytest.raises(InputError, match=r"a\.c has [02] matches"):
+            edit.applied(text, hz=100)
+
 
 class TestApplyEdits:
     def test_changes_and_additions(self, kernel: Path) -> None:

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from ccbench.base.errors import InputError, MissingRequirement
+from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.source import linux
 from tests.unit.emulate.kernel.conftest import CCA, KERNEL, pack, write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -106,64 +105,10 @@ class TestFind:
     def test_missing(self, tmp_path: Path) -> None:
         """A missing source is refused."""
         with pytest.raises(InputError, match=r"source: there is no \S+nowhere;"):
-            linux.find(tmp_path / "nowhere", tmp_path, print)
+            linux.find(tmp_path / "nowhere")
 
     def test_other_file(self, tmp_path: Path) -> None:
         """A file that is not a tarball is refused in one line."""
         write(tmp_path, {"notes.txt": "hello\n"})
         with pytest.raises(InputError, match=r"^source: \S+notes\.txt is not a tarball; .*$"):
-            linux.find(tmp_path / "notes.txt", tmp_path, print)
-
-
-class TestFetch:
-    #: An apt-cache that lists these packages; apt-get and dpkg that create files of these names.
-    CACHE = "printf '%s - Linux kernel source\\n' {packages}"
-    GET = ": >$2_6.x-1_all.deb"
-    DPKG = 'p=${2%%_*}; mkdir -p usr/src 2>/dev/null && : >"usr/src/$p.tar.xz"'
-
-    def fetch(
-        self, on_path: Callable[[str, str], None], tmp_path: Path, *packages: str, get: str = GET
-    ) -> Path:
-        """Fetch a kernel while apt offers these packages."""
-        mkdir = "PATH=/bin:/usr/bin\n"
-        on_path("apt-cache", self.CACHE.format(packages=" ".join(packages) or "''"))
-        on_path("apt-get", get)
-        on_path("dpkg", mkdir + self.DPKG)
-        return linux.fetch(tmp_path, print)
-
-    def test_preferred(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
-        """Linux 6.12 is preferred."""
-        packages = ("linux-source-6.1", "linux-source-6.12", "linux-source-6.18")
-        fetched = self.fetch(on_path, tmp_path, *packages)
-        assert fetched == tmp_path / "linux-source-6.12_6.x-1_all.tar.xz"
-        assert fetched.exists()
-
-    def test_newest(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
-        """Without 6.12 the newest kernel is chosen, in numerical order."""
-        packages = ("linux-source-6.8.0", "linux-source-6.11.0", "linux-source-5.15.0")
-        fetched = self.fetch(on_path, tmp_path, *packages)
-        assert fetched.name.startswith("linux-source-6.11.0_")
-
-    def test_kept(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
-        """A downloaded kernel is not downloaded again."""
-        first = self.fetch(on_path, tmp_path, "linux-source-6.12")
-        assert first == self.fetch(on_path, tmp_path, "linux-source-6.12", get="exit 1")
-
-    def test_none(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
-        """If apt has no such package, the error says how to update its lists."""
-        with pytest.raises(MissingRequirement, match=r"sudo apt-get update.*--source DIR\|TARBALL"):
-            self.fetch(on_path, tmp_path, "linux-source-5.10")
-
-    def test_failure(self, on_path: Callable[[str, str], None], tmp_path: Path) -> None:
-        """If the download fails, the error repeats apt's message, and no files remain."""
-        with pytest.raises(MissingRequirement, match="failed: E: no network;"):
-            self.fetch(
-                on_path, tmp_path, "linux-source-6.12", get="echo 'E: no network' >&2; exit 100"
-            )
-        assert [] == list(tmp_path.glob(".download-*"))
-
-    @pytest.mark.usefixtures("on_path")
-    def test_no_apt(self, tmp_path: Path) -> None:
-        """On a machine without apt, the error asks for a source."""
-        with pytest.raises(MissingRequirement, match=r"no apt-cache;.*--source DIR\|TARBALL"):
-            linux.fetch(tmp_path, print)
+            linux.find(tmp_path / "notes.txt")

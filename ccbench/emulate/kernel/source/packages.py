@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linux's source from the packages of Debian and Ubuntu.
+
+The packages ``linux-source-*`` are downloaded, not installed. apt verifies their signatures. If the
+machine's package lists lack a release, other suites of the same archive are read with settings and
+lists of their own, in a temporary folder. The machine's settings do not change, and root is not
+required.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ccbench.base import validation
+from ccbench.base.errors import MissingRequirement
+from ccbench.emulate.kernel.source.linux import NAME_A_SOURCE, OLDEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["fetch"]
+
+_PREFERRED_RELEASE = "6.12"
+_PACKAGE = re.compile(r"linux-source-(\d+\.\d+)(?:\.\d+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Archive:
+    """An archive of packages: the file of its keys, and suites with other kernels."""
+
+    keys: str
+    suites: tuple[str, ...]
+
+
+#: By the label of the archive. The small suites come first.
+_ARCHIVES = {
+    "Debian": _Archive(
+        keys="/usr/share/keyrings/debian-archive-keyring.gpg",
+        suites=("trixie-backports", "bookworm", "trixie", "forky", "sid"),
+    ),
+    "Ubuntu": _Archive(keys="/usr/share/keyrings/ubuntu-archive-keyring.gpg", suites=("devel",)),
+}
+
+
+def fetch(directory: Path, report: Callable[[str], None], release: str | None = None) -> Path:
+    """Return a tarball of the kernel's source, downloaded as a package if there is none yet.
+
+    Parameters
+    ----------
+    directory : Path
+        Folder of downloaded tarballs, which are named after package and version.
+    report : callable
+        Called with the current step if it takes long.
+    release : str, optional
+        Such as ``"7.3"``. By default 6.12 if the machine's package lists have it, else their newest
+        from 6.1 on.
+
+    Raises
+    ------
+    InputError
+        If `release` is not the name of a release, or too old.
+    MissingRequirement
+        If the machine has no apt, or apt has no such package or cannot download it.
+    """
+    if release is not None:
+        _check(release)
+    downloaded = {path.name.split("_")[0]: path for path in directory.glob("linux-source-*.tar.*")}
+    if package := _choose(downloaded, release):
+        return downloaded[package]
+    absent = [
+        program for program in ("apt-cache", "apt-get", "dpkg") if shutil.which(program) is None
+    ]
+    if absent:
+        raise MissingRequirement(
+            f"the kernel's source cannot be downloaded, as this machine has no {absent[0]}; "
+            f"{NAME_A_SOURCE}"
+        )
+    listed = _listed(directory, {})
+    if package := _choose(listed, release):
+        return _downloaded(package, directory, {}, report)
+    if release is None:
+        raise MissingRequirement(
+            "apt has no package with the source of Linux 6.1 or newer: "
+            f"sudo apt-get update, then try again, or {NAME_A_SOURCE}"
+        )
+    return _from_other_suites(release, listed, directory, report)
+
+
+def _check(release: str) -> None:
+    match = re.fullmatch(r"(\d+)\.(\d+)", release)
+    if match is None or (int(match[1]), int(match[2])) < OLDEST:
+        allowed = "the first two numbers of a kernel from 6.1 on"
+        raise validation.bad("release", release, allowed, "write for example 6.12")
+
+
+def _from_other_suites(
+    release: str, listed: Iterable[str], directory: Path, report: Callable[[str], None]
+) -> Path:
+    """Download a package from a suite that the machine does not use."""
+    known, message = set(listed), ""
+    label, address = _archive(release, directory)
+    for suite in _ARCHIVES[label].suites:
+        report(f"looking for linux-source-{release} in {label} {suite}")
+        with tempfile.TemporaryDirectory(dir=directory, prefix=".download-") as name:
+            settings = _settings(Path(name), label, address, suite)
+            try:
+                _output(["apt-get", "update"], directory, settings)
+            except MissingRequirement as error:  # for example no such suite in a partial copy
+                message = f"; {error}"
+                continue
+            found = _listed(directory, settings)
+            if package := _choose(found, release):
+                return _downloaded(package, directory, settings, report)
+            known.update(found)
+    releases = {match[1] for match in map(_PACKAGE.fullmatch, known) if match}
+    names = ", ".join(sorted(releases, key=_numbers)) or "none"
+    raise MissingRequirement(
+        f"there is no package with the source of Linux {release}; {label} has {names}: name one "
+        f"of these, or {NAME_A_SOURCE}{message}"
+    )
+
+
+def _archive(release: str, directory: Path) -> tuple[str, str]:
+    """Return the label and the address of the machine's archive."""
+    fields = ["--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages"]
+    for target in _output(["apt-get", "indextargets", *fields], directory).splitlines():
+        label, _, address = target.partition(" ")
+        if label in _ARCHIVES:
+            return label, address
+    raise MissingRequirement(
+        f"apt has no package with the source of Linux {release}, and lists of neither Debian nor "
+        f"Ubuntu: sudo apt-get update, then try again, or {NAME_A_SOURCE}"
+    )
+
+
+def _settings(folder: Path, label: str, address: str, suite: str) -> dict[str, str]:
+    """Return the environment in which apt uses one suite of an archive, and keeps its files."""
+    for name in ("lists/partial", "archives/partial"):
+        (folder / name).mkdir(parents=True)
+    sources = folder / "ccbench.sources"
+    sources.write_text(
+        f"Types: deb\nURIs: {address}\nSuites: {suite}\nComponents: main\n"
+        f"Signed-By: {_ARCHIVES[label].keys}\n",
+        encoding="utf-8",
+    )
+    options = {
+        "Dir::State::lists": folder / "lists",
+        "Dir::Cache": folder,
+        "Dir::Etc::SourceList": sources,
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Acquire::Languages": "none",
+        # As root, apt otherwise downloads as a user that cannot write to this folder.
+        "APT::Sandbox::User": "root",
+    }
+    config = folder / "apt.conf"
+    lines = (f'{name} "{value}";\n' for name, value in options.items())
+    config.write_text("".join(lines), encoding="utf-8")
+    return {"APT_CONFIG": str(config)}
+
+
+def _listed(directory: Path, settings: dict[str, str]) -> list[str]:
+    """Return the packages of kernel sources that apt knows."""
+    search = ["apt-cache", "--names-only", "search", "^linux-source-[0-9.]+$"]
+    lines = _output(search, directory, settings).splitlines()
+    return [line.split()[0] for line in lines if line]
+
+
+def _downloaded(
+    package: str, directory: Path, settings: dict[str, str], report: Callable[[str], None]
+) -> Path:
+    """Download a package and return its tarball."""
+    report(f"downloading {package}")
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".download-") as name:
+        work = Path(name)
+        _output(["apt-get", "download", package], work, settings)
+        (deb,) = work.glob("*.deb")
+        _output(["dpkg", "-x", deb.name, "."], work)
+        tarballs = [path for path in work.rglob("linux-source-*.tar.*") if not path.is_symlink()]
+        if len(tarballs) != 1:
+            raise MissingRequirement(f"there is no tarball in package {package}; {NAME_A_SOURCE}")
+        compression = tarballs[0].suffix
+        return tarballs[0].rename(directory / f"{deb.stem}.tar{compression}")
+
+
+def _choose(packages: Iterable[str], release: str | None) -> str | None:
+    """Return the package of a release, or the preferred or newest supported one; None if none."""
+    releases = {
+        package: match[1]
+        for package in packages
+        if (match := _PACKAGE.fullmatch(package)) and _numbers(match[1]) >= OLDEST
+    }
+    by_release = {release: package for package, release in releases.items()}
+    if release is not None:
+        return by_release.get(release)
+    newest = max(by_release, key=_numbers, default="")
+    return by_release.get(_PREFERRED_RELEASE, by_release.get(newest))
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
+
+
+def _output(arguments: list[str], directory: Path, settings: dict[str, str] | None = None) -> str:
+    """Run one of apt's programs in a folder and return its output."""
+    try:
+        return subprocess.run(
+            arguments,
+            cwd=directory,
+            env={**os.environ, **(settings or {})},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.strip().splitlines()
+        raise MissingRequirement(
+            f"the kernel's source cannot be downloaded: {' '.join(arguments)} failed: "
+            f"{lines[-1].strip() if lines else 'no message'}; try again, or {NAME_A_SOURCE}"
+        ) from None
