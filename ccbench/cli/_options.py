@@ -21,7 +21,7 @@ from ccbench.experiment.noise import NO_NOISE, Noise
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ccbench.emulate.engine import Engine, EngineInfo
+    from ccbench.emulate.engine import Engine, EngineInfo, EngineOption
 
 __all__ = [
     "EngineChoice",
@@ -37,6 +37,7 @@ __all__ = [
     "engine_options",
     "jobs_option",
     "json_option",
+    "kernel_option",
     "link_engine_options",
     "noise_options",
     "plain_value",
@@ -84,17 +85,19 @@ def cca(text: str) -> str:
     return text
 
 
-def check_ccas(*given: tuple[str, str]) -> None:
+def check_ccas(*given: tuple[str, str], engine: Engine | None = None) -> None:
     """Check that the virtual kernel has the CCAs of these options.
 
     Parameters
     ----------
     *given : tuple of (str, str)
         Options and the CCAs that they name.
+    engine : Engine, optional
+        The engine with this kernel; by default that with the kernel in use.
     """
-    engine = get_engine("kernel")
+    chosen = engine or get_engine("kernel")
     for option, name in given:
-        engine.check_cca(name, option)
+        chosen.check_cca(name, option)
 
 
 def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
@@ -218,6 +221,21 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_engines(command, tuple(ENGINES), default="kernel", purpose="runs the scenarios")
 
 
+def kernel_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--kernel`` to a command, as an argument ``engine``: an EngineChoice."""
+    info = ENGINES["kernel"]
+
+    @wraps(command)
+    def with_kernel(*positional: Any, **others: Any) -> Any:
+        given = {option.flag: others.pop(_argument(option.flag)) for option in info.options}
+        values = {flag: value for flag, value in given.items() if value is not None}
+        return command(*positional, engine=EngineChoice(info.name, values), **others)
+
+    for option in reversed(info.options):
+        with_kernel = _engine_option(option, "")(with_kernel)
+    return with_kernel
+
+
 def link_engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of engines with links to servers, as one argument ``engine``."""
     names = tuple(info.name for info in ENGINES.values() if info.has_links)
@@ -239,14 +257,7 @@ def _with_engines(
 
     for flag, option in reversed(options.items()):
         owners = " or ".join(info.name for info in infos if flag in _flags(info))
-        with_engine = click.option(
-            flag,
-            type=click.Path(path_type=Path, file_okay=False)
-            if option.kind is Path
-            else option.kind,
-            metavar=option.metavar,
-            help=f"{option.help}, for --engine {owners}.  [default: {option.default}]",
-        )(with_engine)
+        with_engine = _engine_option(option, f", for --engine {owners}")(with_engine)
     return click.option(
         "--engine",
         shell_complete=completes(lambda: names),
@@ -255,6 +266,16 @@ def _with_engines(
         help="Engine that "
         f"{purpose}: {'; '.join(f'{info.name} ({info.summary})' for info in infos)}.",
     )(with_engine)
+
+
+def _engine_option(option: EngineOption, condition: str) -> Callable[..., Any]:
+    """Return click's decorator for an option of an engine."""
+    return click.option(
+        option.flag,
+        type=click.Path(path_type=Path, file_okay=False) if option.kind is Path else option.kind,
+        metavar=option.metavar,
+        help=f"{option.help}{condition}.  [default: {option.default}]",
+    )
 
 
 def _flags(info: EngineInfo) -> list[str]:

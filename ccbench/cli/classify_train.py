@@ -5,20 +5,21 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ccbench.base import validation
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_pairs, print_table
-from ccbench.cli._options import check_ccas, check_folder_of, quantity
+from ccbench.cli._options import check_ccas, check_folder_of, kernel_option, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
+    from ccbench.cli._options import EngineChoice
 
 __all__ = ["classify_train"]
 
@@ -87,6 +88,7 @@ __all__ = ["classify_train"]
     metavar="SECONDS",
     help="Length of the traces; that of a training set cannot be changed.  [default: 20]",
 )
+@kernel_option
 def classify_train(
     *,
     output: Path,
@@ -98,6 +100,7 @@ def classify_train(
     samples: int,
     noisy: int,
     length: float | None,
+    engine: EngineChoice,
 ) -> None:
     """Create a training set for `ccbench classify`.
 
@@ -129,9 +132,15 @@ def classify_train(
         _print(result, output)
         return
     if is_new:
-        check_ccas(*(("--cca", Implementation.named(text).module) for text in more_ccas))
-        ccas = (*IMPLEMENTATIONS, *more_ccas)
-        result = _simulated(ccas, settings or (*SETTINGS, LOW_RATE), samples, noisy, duration_s)
+        runner = engine.make()
+        named = (("--cca", Implementation.named(text).module) for text in more_ccas)
+        check_ccas(*named, engine=runner)
+        result = _simulated(
+            (*IMPLEMENTATIONS, *more_ccas),
+            settings or (*SETTINGS, LOW_RATE),
+            samples,
+            {"n_noisy": noisy, "duration_s": duration_s, "engine": runner},
+        )
     else:
         result = TrainingSet.load(training or PACKAGED)
     if recorded:
@@ -172,8 +181,7 @@ def _simulated(
     ccas: Sequence[str],
     settings: Sequence[Setting],
     samples: int,
-    noisy: int,
-    duration_s: float,
+    options: dict[str, Any],
 ) -> TrainingSet:
     """Create a training set from runs on the virtual kernel."""
     from ccbench.classify.samples import train_on_runs
@@ -184,9 +192,7 @@ def _simulated(
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        return train_on_runs(
-            ccas, settings, samples, n_noisy=noisy, duration_s=duration_s, on_progress=show
-        )
+        return train_on_runs(ccas, settings, samples, on_progress=show, **options)
 
 
 def _files(recorded: Sequence[str]) -> dict[str, list[Path]]:

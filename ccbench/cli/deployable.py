@@ -20,6 +20,7 @@ from ccbench.cli._options import (
     check_ccas,
     jobs_option,
     json_option,
+    kernel_option,
     noise_options,
     quantity,
     seed_option,
@@ -28,6 +29,7 @@ from ccbench.cli._options import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ccbench.cli._options import EngineChoice
     from ccbench.harm.deployability import Assessment, Deployability
 
 __all__ = ["deployable"]
@@ -85,6 +87,7 @@ _SHOWN = 3
 @seed_option
 @noise_options
 @jobs_option
+@kernel_option
 @click.option(
     "-o",
     "--output",
@@ -105,6 +108,7 @@ def deployable(
     seed: int,
     noise: NoiseChoice,
     jobs: int | None,
+    engine: EngineChoice,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -135,13 +139,15 @@ def deployable(
         leeway=leeway,
         seed=seed,
     )
-    check_ccas(("--alpha", alpha), ("--beta", beta))
+    runner = engine.make()
+    check_ccas(("--alpha", alpha), ("--beta", beta), engine=runner)
     if output is not None:
         result_folders.prepare(output, "verdict on deployment")
     with progress("{task.completed} of {task.total} runs") as bar:
         task = bar.add_task(f"{alpha} beside {beta}", total=len(assessment.scenarios()))
         result = assess(
             assessment,
+            engine=runner,
             jobs=jobs,
             on_progress=lambda done, _all: bar.update(task, completed=done),
         )

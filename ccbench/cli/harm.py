@@ -22,6 +22,7 @@ from ccbench.cli._options import (
     check_ccas,
     duration_option,
     json_option,
+    kernel_option,
     noise_options,
     qdisc_options,
     quantity,
@@ -33,6 +34,7 @@ from ccbench.cli._options import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ccbench.cli._options import EngineChoice
     from ccbench.harm import Experiment, Metric
 
 __all__ = ["harm"]
@@ -105,6 +107,7 @@ __all__ = ["harm"]
     metavar="FILE",
     help="With --sensitivity: draw harm over the level of noise as .png, .pdf or .svg.",
 )
+@kernel_option
 @json_option
 def harm(
     *,
@@ -118,6 +121,7 @@ def harm(
     max_repeat: int | None,
     sensitivity: bool,
     plot: Path | None,
+    engine: EngineChoice,
     as_json: bool,
     **network: Any,
 ) -> None:
@@ -139,11 +143,13 @@ def harm(
         _check_plot(plot, sensitivity=sensitivity)
     experiment, by = _experiment(alpha, beta, workload, metrics, network)
     experiment = replace(experiment, noise=noise.over(experiment.noise))
-    check_ccas(("--alpha", alpha), ("--beta", beta))
+    runner = engine.make()
+    check_ccas(("--alpha", alpha), ("--beta", beta), engine=runner)
+    settings = {"metrics": by, "engine": runner, **repetitions}
     if sensitivity:
-        _over_noise(experiment, {"metrics": by, **repetitions}, plot, as_json=as_json)
+        _over_noise(experiment, settings, plot, as_json=as_json)
     else:
-        _at_one_level(experiment, {"metrics": by, **repetitions}, as_json=as_json)
+        _at_one_level(experiment, settings, as_json=as_json)
 
 
 def _at_one_level(experiment: Experiment, settings: dict[str, Any], *, as_json: bool) -> None:

@@ -21,6 +21,7 @@ from ccbench.cli._options import (
     duration_option,
     jobs_option,
     json_option,
+    kernel_option,
     noise_options,
     scheduler_option,
     seed_option,
@@ -30,7 +31,7 @@ from ccbench.cli._options import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ccbench.cli._options import NoiseChoice
+    from ccbench.cli._options import EngineChoice, NoiseChoice
     from ccbench.raygen import Plan, SearchResult
 
 __all__ = ["raygen"]
@@ -118,6 +119,7 @@ def _strategies() -> Iterable[str]:
 @noise_options
 @jobs_option
 @scheduler_option
+@kernel_option
 @click.option("--dry-run", is_flag=True, help="Only print the number of runs and expected time.")
 @click.option(
     "-o",
@@ -133,6 +135,7 @@ def raygen(
     noise: NoiseChoice,
     jobs: int | None,
     scheduler: str | None,
+    engine: EngineChoice,
     dry_run: bool,
     output: Path | None,
     as_json: bool,
@@ -162,15 +165,18 @@ def raygen(
         noise=tuple(levels.items()),
         **settings,
     )
+    runner = engine.make()
     rivals = (("--alpha", config.alpha), ("--beta", config.beta))
     if dry_run:
-        check_ccas(*rivals)
-        _print_plan(library.plan(config), jobs, as_json=as_json)
+        check_ccas(*rivals, engine=runner)
+        _print_plan(library.plan(config, engine=runner), jobs, as_json=as_json)
         return
     folder = output or Path(f"raygen-{config.alpha}-{config.beta}-{config.strategy}")
     with nullcontext() if scheduler is None else emulate.cluster(scheduler) as executor:
-        check_ccas(*rivals)
-        result = library.search(config, executor=executor, jobs=jobs, output_dir=folder)
+        check_ccas(*rivals, engine=runner)
+        result = library.search(
+            config, engine=runner, executor=executor, jobs=jobs, output_dir=folder
+        )
     if as_json:
         print_json({**result.to_dict(), "output": folder})
         return

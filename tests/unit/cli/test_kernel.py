@@ -39,3 +39,33 @@ class TestKernel:
         """Without a virtual kernel, info names the command that builds one, with status 1."""
         result = ccbench("kernel", "info", *options)
         assert_refused(result, "run: ccbench kernel build", status=ExitStatus.FAILED)
+
+    @pytest.mark.parametrize("release", ["5.15", "7", "newest"])
+    def test_no_release(self, release: str) -> None:
+        """Another text than a supported release is refused."""
+        assert_refused(ccbench("kernel", "build", release), "release", release, "6.1")
+
+    def test_release_and_source(self, tmp_path: Path) -> None:
+        """A release and a source together are refused."""
+        assert_refused(ccbench("kernel", "build", "6.12", "--source", tmp_path), "give one of them")
+
+    def test_use_of_none(self) -> None:
+        """A release that is not built cannot be used; the error has the command that builds it."""
+        assert_refused(ccbench("kernel", "use", "7.3"), "(none)", "ccbench kernel build 7.3")
+
+
+class TestOfOneCommand:
+    COMMANDS = (
+        ("run", "examples/bbr-vs-cubic.toml"),
+        ("harm", "--alpha=bbr", "--beta=cubic", "--bandwidth=10", "--rtt=40", "--queue=1bdp"),
+        ("deployable", "--alpha=bbr", "--beta=cubic"),
+        ("raygen", "--alpha=bbr", "--beta=cubic"),
+        ("sweep", "examples/bbr-vs-cubic.toml", "--vary=rtt_ms=20,40"),
+        ("classify-train", "-o", "new.parquet"),
+        ("study", "run", "ware-3.2", "--quick"),
+    )
+
+    @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+    def test_not_built(self, command: tuple[str, ...]) -> None:
+        """A kernel that is not built is refused by each command that runs one."""
+        assert_refused(ccbench(*command, "--kernel=5.4"), "--kernel", "5.4", "ccbench kernel list")

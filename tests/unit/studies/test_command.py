@@ -52,7 +52,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (("--kernel", "0" * 16), "--kernel is '0000000000000000'; it must be the version of"),
+            (("--kernel", "0" * 16), "--kernel is '0000000000000000'; it must be the version or"),
             (("--kernel", "1", "--engine", "bess"), "left out with --engine bess"),
             (("--engine", "kernels"), "it must be one of kernel"),
         ],
