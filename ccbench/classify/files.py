@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
 from ccbench.classify.filters import NO_FILTERS
@@ -21,6 +21,7 @@ from ccbench.classify.verdict import judge
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from ccbench.classify.filters import Filters
@@ -47,12 +48,15 @@ class RecordedQueues:
         The training set with the same filters.
     verdict : Verdict
         The CCA, with a vote of each trace.
+    filters : Filters
+        The filters of the traces.
     """
 
     recordings: tuple[Recording, ...]
     traces: tuple[QueueTrace, ...]
     training_set: TrainingSet
     verdict: Verdict
+    filters: Filters
 
     @classmethod
     def read(  # noqa: PLR0913 - the options of the command
@@ -79,11 +83,14 @@ class RecordedQueues:
         )
         training_set = training_filters.applied_to(loaded, settings)
         traces = tuple(filters.trace(each.events, each.setting) for each in recordings)
+        if filters.duration_s != loaded.duration_s:  # their measurements cannot be compared
+            traces = tuple(replace(trace, measured=trace.measured[:0]) for trace in traces)
         return cls(
             recordings=tuple(recordings),
             traces=traces,
             training_set=training_set,
             verdict=judge(traces, training_set),
+            filters=filters,
         )
 
     @property
@@ -92,11 +99,16 @@ class RecordedQueues:
         return tuple(recording.name for recording in self.recordings)
 
     def shapes(self) -> list[Shape]:
-        """Return the shape of the sender's window at each queue."""
-        return [
-            Shape.of(occupancy(events), in_flight(events, setting), setting)
-            for events, setting in ((each.events, each.setting) for each in self.recordings)
-        ]
+        """Return the shape of the sender's window at each queue, in the part that is compared."""
+        return [self._shape(each.events, each.setting) for each in self.recordings]
+
+    def _shape(self, events: pd.DataFrame, setting: Setting) -> Shape:
+        first_s = float(events["time_ns"].iloc[0]) / 1e9
+        part: dict[str, Any] = {
+            "from_s": first_s + self.filters.skip_s,
+            "duration_s": self.filters.duration_s,
+        }
+        return Shape.of(occupancy(events, **part), in_flight(events, setting, **part), setting)
 
     def figure(self, *, every_cca: bool = False) -> Figure:
         """Draw each trace over the nearest of the training set, or over that of each CCA."""

@@ -43,7 +43,10 @@ if TYPE_CHECKING:
     from ccbench.classify.threshold import Threshold
     from ccbench.classify.training_set import TrainingSet
 
-__all__ = ["NO_FILTERS", "Filters", "bridged", "pauses", "smoothed"]
+__all__ = ["LEAST_S", "NO_FILTERS", "Filters", "bridged", "pauses", "smoothed"]
+
+#: Least length of a trace in seconds.
+LEAST_S = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,8 @@ class Filters:
     skip_s : float
         Length of the start that is left out, in seconds.
     duration_s : float, optional
-        Length of the trace in seconds; by default that of the training set, or 20.
+        Length of the rest of the trace in seconds; by default that of the training set's traces
+        without the start, or 20.
     step_s : float
         Time between two points in seconds, a multiple of
         :data:`~ccbench.classify.occupancy.STEP_S`.
@@ -92,13 +96,13 @@ class Filters:
             raise validation.bad("step_s", self.step_s, f"a multiple of {STEP_S} s", step)
         # Stronger smoothing removes all shape; shorter pauses occur within a round trip.
         ranges = {
-            "duration_s": validation.Range(1, 3600),
-            "smooth_s": validation.Range(STEP_S / 2, 5),
-            "bridge_s": validation.Range(0.1, 10),
+            "duration_s": (validation.Range(LEAST_S, 3600), 20),
+            "smooth_s": (validation.Range(STEP_S / 2, 5), 0.5),
+            "bridge_s": (validation.Range(0.1, 10), 0.5),
         }
-        for name, allowed in ranges.items():
+        for name, (allowed, example) in ranges.items():
             if getattr(self, name) is not None:
-                validation.number(name, getattr(self, name), allowed, example=0.5)
+                validation.number(name, getattr(self, name), allowed, example=example)
 
     def trace(self, events: pd.DataFrame, setting: Setting) -> QueueTrace:
         """Return the trace of a queue, bridged and then smoothed.
@@ -140,11 +144,32 @@ class Filters:
             part = smoothed(part, self.smooth_s)
         return part[:: round(self.step_s / STEP_S)]
 
-    def of_length_of(self, training_set: TrainingSet) -> Filters:
-        """Return filters with the length of a training set, unless they have a length."""
-        if self.duration_s is not None:
-            return self
-        return replace(self, duration_s=training_set.duration_s)
+    def of_length_of(self, training_set: TrainingSet, *, observed_s: float = math.inf) -> Filters:
+        """Return filters with the length of a training set, unless they have a length.
+
+        Parameters
+        ----------
+        training_set : TrainingSet
+        observed_s : float
+            The time in seconds for which servers are observed, if it is less.
+
+        Raises
+        ------
+        InputError
+            If start and length together are longer than the training set's traces.
+        """
+        longest_s = min(training_set.duration_s, observed_s)
+        if self.duration_s is None:
+            if self.skip_s > longest_s - LEAST_S:
+                allowed = f"at most {longest_s - LEAST_S:g}: the traces have {longest_s:g} s"
+                raise validation.bad("skip_s", self.skip_s, allowed, "skip less")
+            return replace(self, duration_s=round(longest_s - self.skip_s, 6))
+        if self.skip_s + self.duration_s > longest_s:
+            after = f" after the {self.skip_s:g} that are skipped" if self.skip_s else ""
+            allowed = f"at most {longest_s - self.skip_s:g}{after}: the traces have {longest_s:g} s"
+            step = "leave it out, or train longer traces with `ccbench classify-train --length`"
+            raise validation.bad("duration_s", self.duration_s, allowed, step)
+        return self
 
     def applied_to(self, training_set: TrainingSet, settings: Collection[Setting]) -> TrainingSet:
         """Return the training set for filtered traces of these settings.
@@ -162,7 +187,7 @@ class Filters:
         Raises
         ------
         InputError
-            If the training set has no samples of a setting, or nothing remains of its traces.
+            If the training set has no samples of a setting, or its traces are too short.
 
         Examples
         --------
@@ -174,12 +199,7 @@ class Filters:
         True
         """
         longest_s = training_set.duration_s
-        duration_s = longest_s if self.duration_s is None else self.duration_s
-        own = replace(self, duration_s=duration_s)
-        if duration_s > longest_s:
-            allowed = f"at most {longest_s:g}, the length of the training set's traces"
-            step = "leave it out, or train longer traces with `ccbench classify-train --length`"
-            raise validation.bad("duration_s", duration_s, allowed, step)
+        own = self.of_length_of(training_set)
         if replace(own, bridge_s=None) == Filters(duration_s=longest_s):
             return training_set
         for setting in settings:
@@ -190,9 +210,6 @@ class Filters:
             for sample in training_set.samples
             if sample.setting in settings
         )
-        if not all(len(sample.points) for sample in samples):
-            allowed = "less than the length of the training set's traces"
-            raise validation.bad("skip_s", self.skip_s, allowed, "skip less")
         thresholds: dict[Setting, Threshold] = {}
         for setting, threshold in training_set.thresholds.items():
             of_setting = [sample for sample in samples if sample.setting == setting]
@@ -200,7 +217,7 @@ class Filters:
                 labels = [sample.cca for sample in of_setting]
                 traces = [sample.points for sample in of_setting]
                 thresholds[setting] = refit_threshold(threshold, traces, labels)
-        limits = training_set.limits if duration_s == longest_s else None
+        limits = training_set.limits if own.duration_s == longest_s else None
         return replace(training_set, samples=samples, thresholds=thresholds, limits=limits)
 
     @property

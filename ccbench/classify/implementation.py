@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ccbench.base import validation
+from ccbench.classify.vote import UNKNOWN
 
 __all__ = ["CCAS", "IMPLEMENTATIONS", "Implementation"]
 
@@ -42,7 +43,7 @@ class Implementation:
         Raises
         ------
         InputError
-            If a name is missing.
+            If a name is missing, or is ``unknown``.
 
         Examples
         --------
@@ -56,6 +57,8 @@ class Implementation:
         if not module or (is_labelled and not cca):
             allowed = "NAME or NAME=CCA, VARIANT, such as mybic=bic, with my patch"
             raise validation.bad("cca", text, allowed, "write it in this form")
+        if UNKNOWN in {cca, module}:
+            raise validation.bad("cca", text, "the name of a CCA", "choose another name")
         return cls(module=module, cca=cca or module, variant=variant)
 
 

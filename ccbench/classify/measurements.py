@@ -41,6 +41,8 @@ __all__ = ["NAMES", "UNDEFINED", "measured_events", "measurements", "natural"]
 UNDEFINED = 0
 _LEVELS = 31
 _POINTS = round(DURATION_S / STEP_S)
+#: Least number of rounds of a trace that can be measured.
+_LEAST_ROUNDS = 12
 #: Share of the queue at which it is full, and at which it is empty.
 _FULL, _EMPTY = 0.9, 0.05
 
@@ -327,6 +329,8 @@ def measurements(
     (11, True)
     """
     trace = _by_round(occupancy, in_flight, setting)
+    if len(trace.window) < _LEAST_ROUNDS:
+        return np.zeros(0, dtype=np.uint8)
     parts = [_bytes(group(trace).values(), low, high) for group, low, high in _GROUPS]
     return np.concatenate(parts)
 
@@ -350,6 +354,7 @@ def measured_events(
     Returns
     -------
     ndarray of uint8, shape (n_measurements,)
+        Empty if the trace is shorter than twelve rounds.
     """
     span: dict[str, Any] = {"from_s": from_s, "duration_s": duration_s}
     return measurements(occupancy(events, **span), in_flight(events, setting, **span), setting)

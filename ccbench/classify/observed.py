@@ -182,7 +182,6 @@ def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> Obser
     return ObservedTrace(
         setting=setting,
         points=trace.points,
-        measured=trace.measured,
         label=label,
         distance=math.inf if distance is None else float(distance),
     )

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.base.cache import cache_dir
+from ccbench.base.code_digests import code_digest
+from ccbench.base.errors import InputError
 from ccbench.classify import samples, training
 from ccbench.classify.implementation import IMPLEMENTATIONS
 from ccbench.classify.training_set import TrainingSet
@@ -70,7 +73,8 @@ def _trained(
     resolved = resolve(engine)
     path = _path(setting, resolved)
     if path.is_file():
-        return TrainingSet.load(path)
+        with suppress(InputError):  # a damaged file is replaced
+            return TrainingSet.load(path)
     own = samples.train_on_runs(
         IMPLEMENTATIONS, [setting], engine=resolved, on_progress=on_progress
     )
@@ -82,6 +86,7 @@ def _trained(
 def _path(setting: Setting, engine: Engine) -> Path:
     """Return the file of a setting, whose name has a digest of everything that it depends on."""
     noisy = [training.noisy_variation(number) for number in range(samples.N_NOISY)]
-    parts = (training.VARIATIONS, training.TESTED_VARIATIONS, noisy, IMPLEMENTATIONS)
-    digest = hashlib.sha256(repr((parts, engine.provenance())).encode()).hexdigest()[:16]
+    parts = (setting, training.VARIATIONS, training.TESTED_VARIATIONS, noisy, IMPLEMENTATIONS)
+    software = (code_digest("ccbench.classify.samples"), engine.provenance())
+    digest = hashlib.sha256(repr((parts, software)).encode()).hexdigest()[:16]
     return cache_dir() / "training" / f"{setting.name}-{digest}.parquet"

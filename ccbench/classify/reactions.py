@@ -23,7 +23,7 @@ import numpy as np
 from scipy import special
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -195,6 +195,11 @@ class Opinion:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Opinion:
+        """Return the opinion of these values."""
+        return cls(**{**values, "limit": Limit(**values["limit"])})
 
 
 class Reactions:

@@ -293,7 +293,7 @@ def _label_of(traces: Sequence[ObservedTrace], min_share: float) -> str:
 
 
 def _voted(i: int, server: Server, new_labels: Mapping[tuple[int, int], str]) -> Server:
-    """Return a server with the new labels and their vote."""
+    """Return a server with the new labels and, if it had no label, their vote."""
     traces = tuple(
         replace(trace, label=new_labels[i, j])
         if trace.label in {None, UNKNOWN} and (i, j) in new_labels
@@ -302,6 +302,8 @@ def _voted(i: int, server: Server, new_labels: Mapping[tuple[int, int], str]) ->
     )
     if all(new is old for new, old in zip(traces, server.traces, strict=True)):
         return server
+    if server.label not in {None, UNKNOWN}:  # the second stage has decided
+        return replace(server, traces=traces)
     votes = [(trace.label, trace.distance) for trace in traces if trace.label is not None]
     label = vote([label for label, _ in votes], [distance for _, distance in votes])
     return replace(server, label=label, traces=traces)

@@ -283,12 +283,12 @@ def scenario(
     rate: dict[str, Any] = {"bandwidth_mbps": mbps}
     if variation.in_milliseconds:
         rate = {"trace": constant_rate(mbps)}
-    queue_packets = setting.queue_packets - (variation.framing_bytes > 0)
+    queue_packets = max(1, setting.queue_packets - (variation.framing_bytes > 0))
     link = Bottleneck(**rate, queue_packets=queue_packets, loss=variation.loss)
     return Scenario(
         flows=tuple(flows),
         bottlenecks=(link,),
-        rtt_ms=setting.rtt_ms + variation.extra_rtt_ms,
+        rtt_ms=max(setting.rtt_ms / 2, setting.rtt_ms + variation.extra_rtt_ms),
         duration_s=end_s,
         seed=derived_seed(seed, "observed", setting.name, cca),
         noise=Noise(reverse_jitter_ms=variation.jitter_ms),

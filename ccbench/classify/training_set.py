@@ -141,8 +141,8 @@ class TrainingSet:
         return self._classifiers[setting]
 
     def reactions(self, setting: Setting) -> Reactions | None:
-        """Return the second stage of a setting; None if the training set has none."""
-        if self.limits is None or setting not in self._measured_of:
+        """Return the second stage of a setting; None if the training set has none, or one CCA."""
+        if self.limits is None or len(self.ccas) == 1 or setting not in self._measured_of:
             return None
         if setting not in self._reactions:
             self._reactions[setting] = Reactions(self._measured_of[setting], self.ccas)
@@ -279,11 +279,12 @@ def train(
         replace(sample, points=np.zeros(0, dtype=np.float32))
         for sample in sorted(noisy, key=_order)
     )
+    rows = [sample for sample in (*measured, *samples) if len(sample.measured)]
     return replace(
         training_set,
         thresholds=thresholds,
         noisy=measured,
-        limits=choose_limits((*measured, *samples)) if measured else None,
+        limits=choose_limits(rows) if measured and rows else None,
     )
 
 

@@ -111,7 +111,7 @@ class Verdict:
     traces : tuple of TraceVerdict
     variant : str
         The implementation of the CCA, such as ``"older than Linux 5.7"``; empty if the training set
-        has only one, or they cannot be told apart.
+        names none, or they cannot be told apart.
     reactions : Opinion, optional
         The second stage's opinion of all traces together.
     """
@@ -188,14 +188,18 @@ def decided(
 
 def _variant(label: str, traces: Sequence[QueueTrace], training_set: TrainingSet) -> str:
     """Return the implementation of a CCA that is clearly the nearest; empty if none is."""
-    distances: dict[str, float] = {}
+    distances: dict[str, list[float]] = {}
     for trace in traces:
         own = [sample for sample in training_set.samples_of(trace.setting) if sample.cca == label]
         for variant in sorted({sample.variant for sample in own}):
             examples = [sample.points for sample in own if sample.variant == variant]
             nearest, _ = dtw.nearest([trace.points], examples)
-            distances[variant] = distances.get(variant, 0.0) + float(nearest[0, 0])
-    ordered = [(distance, variant) for variant, distance in sorted(distances.items())]
+            distances.setdefault(variant, []).append(float(nearest[0, 0]))
+    ordered = [
+        (sum(own), variant)
+        for variant, own in sorted(distances.items())
+        if variant and len(own) == len(traces)
+    ]
     (least, first), (second, _) = sorted([*ordered, (math.inf, ""), (math.inf, "")])[:2]
     return first if second > _CLEAR_RATIO * least else ""
 

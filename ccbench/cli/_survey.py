@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ccbench.classify.reactions import Opinion
 from ccbench.cli._console import print_json, print_pairs, print_table
+from ccbench.cli._explanation import describe
 from ccbench.cli._trace_table import print_traces
 
 if TYPE_CHECKING:
@@ -82,8 +84,10 @@ def _print_one(row: dict[str, Any]) -> None:
         click.echo(f"{row['target']}: not classified: {row['error']}")
         return
     variant = f", {row['variant']}" if row.get("variant") else ""
+    seen = row.get("reactions")
     print_pairs(
         {
+            **({} if seen is None else {"reactions": describe(Opinion.from_dict(seen))}),
             "server": f"{row['url']} ({row['address']}, {row['rtt_ms']:.1f} ms away)",
             "congestion control": f"{row['label']}{variant} ({row['votes']} votes)",
             "downloaded": f"{row['megabytes']:.1f} MB in {row['seconds']:.0f} s",

@@ -111,6 +111,7 @@ def classify_train(
     \b
         ccbench classify-train -o mine.parquet --recorded new=servers/example.com
     """  # noqa: D301 - click needs the backslash
+    from ccbench.classify.filters import LEAST_S
     from ccbench.classify.implementation import IMPLEMENTATIONS, Implementation
     from ccbench.classify.occupancy import DURATION_S
     from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
@@ -122,12 +123,17 @@ def classify_train(
         allowed = "left out with --recorded, which extends a training set"
         raise validation.bad("--length", length, allowed, "leave it out, or add --only-recorded")
     duration_s = DURATION_S if length is None else length
+    validation.number("--length", duration_s, validation.Range(LEAST_S, 3600), example=20)
     settings = tuple(map(Setting.named, dict.fromkeys(setting_names)))
+    files = _files(recorded)
+    if recorded and len(settings) > 1:
+        given, step = [setting.name for setting in settings], "add the settings one by one"
+        raise validation.bad("--setting", given, "one setting with --recorded", step)
     if training is not None and (more_ccas or not recorded):
         allowed = "left out, unless there is --recorded and no --cca"
         raise validation.bad("--training", str(training), allowed, "add --recorded CCA=FILE")
     if only_recorded:
-        result = _of_recordings(recorded, settings, more_ccas, training, duration_s)
+        result = _of_recordings(files, settings, more_ccas, training, duration_s)
         result.save(output)
         _print(result, output)
         return
@@ -146,20 +152,15 @@ def classify_train(
     if recorded:
         from ccbench.classify.samples import recorded_samples
 
-        if len(settings) > 1:
-            given, step = [setting.name for setting in settings], "add the settings one by one"
-            raise validation.bad("--setting", given, "one setting with --recorded", step)
         setting = next(iter(settings), None)
-        added = recorded_samples(
-            _files(recorded), setting, result.settings, duration_s=result.duration_s
-        )
+        added = recorded_samples(files, setting, result.settings, duration_s=result.duration_s)
         result = extended(result, added)
     result.save(output)
     _print(result, output)
 
 
 def _of_recordings(
-    recorded: Sequence[str],
+    files: dict[str, list[Path]],
     settings: Sequence[Setting],
     more_ccas: Sequence[str],
     training: Path | None,
@@ -174,7 +175,7 @@ def _of_recordings(
             allowed = "left out with --only-recorded"
             raise validation.bad(option, given, allowed, "leave out one of them")
     setting = next(iter(settings), None)
-    return train_on_recordings(recorded_samples(_files(recorded), setting, duration_s=duration_s))
+    return train_on_recordings(recorded_samples(files, setting, duration_s=duration_s))
 
 
 def _simulated(
@@ -203,6 +204,8 @@ def _files(recorded: Sequence[str]) -> dict[str, list[Path]]:
         if not cca or not path:
             allowed = "CCA=FILE, such as new=queue.csv"
             raise validation.bad("--recorded", text, allowed, "write the name, = and the file")
+        if any(Path(path) in own for own in files.values()):
+            raise validation.bad("--recorded", text, "another file each time", "name it once")
         files.setdefault(cca, []).append(Path(path))
     return files
 

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from ccbench.base import result_folders, validation
 from ccbench.classify.figures import traces_over_nearest
-from ccbench.classify.filters import NO_FILTERS, Filters
+from ccbench.classify.filters import LEAST_S, NO_FILTERS, Filters
 from ccbench.classify.occupancy import DURATION_S
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.web import download
@@ -88,17 +88,11 @@ class Survey:
     def __post_init__(self) -> None:
         self.manners.check(self.settings, ASKED_S)
         check_utilisation(self.min_utilisation)
-        own = self._filters
-        if own.duration_s is None or own.skip_s + own.duration_s > DURATION_S:
-            allowed = f"at most {DURATION_S:g} together with skip_s: servers are observed so long"
-            raise validation.bad("duration_s", own.duration_s, allowed, "observe less")
-
-    @property
-    def _filters(self) -> Filters:
-        """The filters, by default of the length of a server's traces."""
-        if self.filters.duration_s is not None:
-            return self.filters
-        return replace(self.filters, duration_s=DURATION_S - self.filters.skip_s)
+        least_s = self.filters.skip_s + (self.filters.duration_s or LEAST_S)
+        if least_s > DURATION_S:
+            name = "skip_s" if self.filters.duration_s is None else "duration_s"
+            allowed = f"at most {DURATION_S:g} with the other one: servers are observed so long"
+            raise validation.bad(name, getattr(self.filters, name), allowed, "observe less")
 
     def plan(self, folder: Path) -> dict[str, Any]:
         """Return the requests of :meth:`run` as JSON-able values, without sending any.
@@ -114,7 +108,7 @@ class Survey:
         InputError
             If the training set has no samples of a setting.
         """
-        self._load()
+        self.filters.of_length_of(self._load(), observed_s=DURATION_S)
         count = len(self.settings)
         return {
             "servers": [
@@ -176,11 +170,12 @@ class Survey:
         require(download.checks(links))
         loaded = self._load()
         provenance = {**links.provenance(), "training": dict(loaded.provenance)}
-        training_set = self._filters.applied_to(loaded, set(self.settings))
+        filters = self.filters.of_length_of(loaded, observed_s=DURATION_S)
+        training_set = filters.applied_to(loaded, set(self.settings))
         result_folders.prepare(folder, None)
         identity = {
             "settings": [setting.name for setting in self.settings],
-            "filters": asdict(self._filters),
+            "filters": asdict(filters),
             "min_utilisation": self.min_utilisation,
             "training": training_set.digest,
             "engine": links.name,
@@ -196,7 +191,14 @@ class Survey:
             if row is not None and retry:
                 row = _without_failures(row, own)
             if row is None or any(row.get(name) != value for name, value in identity.items()):
-                verdict = self._observe(target, training_set, links, own, on_step)
+                verdict = self._observe(
+                    target,
+                    training_set,
+                    filters=filters,
+                    links=links,
+                    folder=own,
+                    on_step=on_step,
+                )
                 row = {**verdict.to_dict(), **common}
                 if verdict.label is not None:
                     plots.save(_figure(verdict, training_set), own.path / FIGURE)
@@ -213,10 +215,12 @@ class Survey:
             training_set.samples_of(setting)
         return training_set
 
-    def _observe(
+    def _observe(  # noqa: PLR0913 - all that a server shares with the others
         self,
         target: Target,
         training_set: TrainingSet,
+        *,
+        filters: Filters,
         links: LinkEngine,
         folder: ServerFolder,
         on_step: Callable[[Target, str], None],
@@ -234,7 +238,7 @@ class Survey:
             settings=self.settings,
             manners=self.manners,
             verify=self.verify,
-            filters=self._filters,
+            filters=filters,
             min_utilisation=self.min_utilisation,
             on_step=lambda step: on_step(target, step),
         )

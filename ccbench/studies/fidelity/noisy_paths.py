@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classification on paths with loss and cross traffic: the effect of each part of the method.
 
-The runs are of 20 s under the conditions of ``ware-2.7``, with paths, round-trip times and seeds
-that no training has seen, and three times as many seeds. They are judged by the packaged training
-set, and by parts of it: by the nearest trace only, with its limits, by trees without noisy paths in
-training, with them, with the limits of confidence, and with those of distance, as in ``ccbench
-classify``. The parts with limits also judge the traces of each CCA without it in the training set;
-they should be unknown.
+The runs are of 20 s under the conditions of ``ware-2.7``, with seeds that no training has seen, and
+three times as many. They are judged by the packaged training set, and by parts of it: by the
+nearest trace only, with its limits, by trees that have learnt the paths of the first stage only
+(hardly any noise), by trees with noisy paths too, with the limits of confidence, and with those of
+distance, as in ``ccbench classify``. The parts with limits also judge the traces of each CCA
+without it in the training set; they should be unknown.
 
 The bounds are the goals of the project for this method, set before it was built.
 """

@@ -147,6 +147,21 @@ class TestSmoothedSet:
         with pytest.raises(InputError, match=r"duration_s is 60; it must be at most 20"):
             Filters(duration_s=60).applied_to(packaged_set, SETTINGS[:1])
 
+    def test_skipped(self, packaged_set: TrainingSet) -> None:
+        """A start is skipped in the set's traces too, and the rest is as long as the query's."""
+        filters = Filters(skip_s=3).of_length_of(packaged_set)
+        late = filters.applied_to(packaged_set, SETTINGS[:1])
+        events = events_of([5] * 1300)
+        assert {850} == {len(sample.points) for sample in late.samples}
+        assert 850 == len(filters.trace(events, SETTINGS[0]).points)
+        assert late.limits is None
+        with pytest.raises(
+            InputError, match=r"duration_s is 18; it must be at most 17 after the 3"
+        ):
+            Filters(skip_s=3, duration_s=18).applied_to(packaged_set, SETTINGS[:1])
+        with pytest.raises(InputError, match=r"skip_s is 19\.5; it must be at most 19"):
+            Filters(skip_s=19.5).of_length_of(packaged_set)
+
     def test_own_length(self, packaged_set: TrainingSet) -> None:
         """Without a length, filters take that of the training set."""
         short = Filters(duration_s=5).applied_to(packaged_set, SETTINGS[:1])

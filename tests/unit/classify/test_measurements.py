@@ -118,6 +118,15 @@ def test_every_trace_can_be_measured(setting: Setting, kind: str) -> None:
     assert found.dtype == np.dtype(np.uint8)
 
 
+@pytest.mark.parametrize("setting", [*SETTINGS, LOW_RATE], ids=lambda setting: setting.name)
+def test_short(setting: Setting) -> None:
+    """A trace shorter than twelve rounds has no measurements, one of twelve has all."""
+    points = round(setting.rtt_ms / 1e3 / 0.02)
+    for rounds, expected in ((11, 0), (12, len(NAMES))):
+        flat = np.full(rounds * points, 3, dtype="f4")
+        assert expected == len(measurements(flat, flat, setting))
+
+
 def test_undefined() -> None:
     """Measurements of decreases are undefined for a trace without decreases."""
     flat = np.full(1000, 8, dtype="f4")

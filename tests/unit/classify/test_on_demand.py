@@ -75,8 +75,21 @@ def test_kept(packaged: TrainingSet, trained: list[Setting], tmp_path: Path) -> 
 def test_other_variations(
     packaged: TrainingSet, trained: list[Setting], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A setting is trained again when the variations change."""
+    """A setting is trained again when the variations change, or its rate by any amount."""
     on_demand.with_settings(packaged, [ELSEWHERE])
     monkeypatch.setattr(samples, "N_NOISY", 3)
     on_demand.with_settings(packaged, [ELSEWHERE])
+    assert [ELSEWHERE, ELSEWHERE] == trained
+    near = replace(ELSEWHERE, bandwidth_mbps=20.000001)
+    assert near in on_demand.with_settings(packaged, [near]).settings
+    assert near == trained[-1]
+
+
+def test_damaged(packaged: TrainingSet, trained: list[Setting], tmp_path: Path) -> None:
+    """A damaged file in the cache is replaced."""
+    on_demand.with_settings(packaged, [ELSEWHERE])
+    (file,) = (tmp_path / "training").iterdir()
+    file.write_bytes(file.read_bytes()[:1000])
+    on_demand.with_settings(packaged, [ELSEWHERE])
+    assert ELSEWHERE in on_demand.with_settings(packaged, [ELSEWHERE]).settings
     assert [ELSEWHERE, ELSEWHERE] == trained

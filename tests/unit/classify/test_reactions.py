@@ -259,6 +259,20 @@ class TestJudge:
         assert verdict.reactions is not None
         assert "delay" not in {verdict.reactions.label, *verdict.traces[0].distances}
 
+    def test_one_cca(self, training_set: sets.TrainingSet) -> None:
+        """With one CCA there is no second stage, and the vote decides."""
+        verdict = judge(self.server(14, 14), training_set.without("aimd", "model"))
+        assert verdict.reactions is None
+        assert "delay" == verdict.label
+
+    def test_unnamed_implementation(self, training_set: sets.TrainingSet) -> None:
+        """Samples without a variant, or of some settings only, do not hide the others' names."""
+        old = tuple(replace(row, variant="old") for row in training_set.samples)
+        one = next(row for row in training_set.samples if row.cca == "delay")
+        more = (one, replace(one, variant="new"))
+        both = replace(training_set, samples=(*old, *more))
+        assert "old" == judge(self.server(14, 14), both).variant
+
     def test_stored(self, training_set: sets.TrainingSet, tmp_path: Path) -> None:
         """A stored training set gives the same verdict, and has the same digest."""
         training_set.save(tmp_path / "set.parquet")

@@ -112,6 +112,11 @@ class TestRelabelled:
         clustered = list(group_clusters(servers, CUTS))
         assert all(a is b for a, b in zip(servers, relabelled(servers, clustered), strict=True))
 
+    def test_decided(self) -> None:
+        """A server that has a label keeps it, whatever its traces join."""
+        labelled = server("b", trace(30, "unknown"), label="veno")
+        assert ["cubic", "veno"] == labels([simple(30, "cubic"), labelled])
+
     @pytest.mark.parametrize("share", [0.0, 1.5])
     def test_bad_share(self, share: float) -> None:
         """A share outside (0, 1] is an input error."""

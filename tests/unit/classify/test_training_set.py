@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -199,6 +200,12 @@ class TestExtended:
         one = packaged.samples[0]
         assert judge([one], small_set).label == one.cca
 
+    def second(self, server: Path) -> tuple[str, str]:
+        """Return the option of a second recording, a copy of the first."""
+        copy = server.with_name("example.org")
+        shutil.copytree(server, copy)
+        return "--recorded", f"zigzag={copy}"
+
     def test_only_recorded(self, tmp_path: Path, server: Path) -> None:
         """A training set of recordings alone has their CCAs, and needs two of one of them."""
         file = tmp_path / "mine.parquet"
@@ -206,7 +213,10 @@ class TestExtended:
         alone = self.train("-o", file, "--only-recorded", *words)
         assert 2 == alone.exit_code
         assert "must be two or more of a CCA" in alone.stderr
-        shown = self.train("-o", file, "--only-recorded", *words, *words)
+        again = self.train("-o", file, "--only-recorded", *words, *words)
+        assert 2 == again.exit_code
+        assert "must be another file each time" in again.stderr
+        shown = self.train("-o", file, "--only-recorded", *words, *self.second(server))
         assert not shown.exit_code, shown.stderr
         small_set = TrainingSet.load(file)
         assert ("zigzag",) == small_set.ccas
@@ -217,7 +227,7 @@ class TestExtended:
     def test_length(self, tmp_path: Path, server: Path) -> None:
         """Traces of a training set may have another length, which those of a server then have."""
         file = tmp_path / "mine.parquet"
-        words = ("--recorded", f"zigzag={server}") * 2
+        words = ("--recorded", f"zigzag={server}", *self.second(server))
         shown = self.train("-o", file, "--only-recorded", "--length", "12", *words)
         assert not shown.exit_code, shown.stderr
         assert 12 == TrainingSet.load(file).duration_s
