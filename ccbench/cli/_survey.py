@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.classify.reactions import Opinion
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._explanation import describe
 from ccbench.cli._trace_table import print_traces
 
 if TYPE_CHECKING:
@@ -83,6 +81,9 @@ def _print_one(row: dict[str, Any]) -> None:
     if row["label"] is None:
         click.echo(f"{row['target']}: not classified: {row['error']}")
         return
+    from ccbench.classify.reactions import Opinion
+    from ccbench.cli._explanation import describe
+
     variant = f", {row['variant']}" if row.get("variant") else ""
     seen = row.get("reactions")
     print_pairs(
