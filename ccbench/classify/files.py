@@ -103,11 +103,7 @@ class RecordedQueues:
         return [self._shape(each.events, each.setting) for each in self.recordings]
 
     def _shape(self, events: pd.DataFrame, setting: Setting) -> Shape:
-        first_s = float(events["time_ns"].iloc[0]) / 1e9
-        part: dict[str, Any] = {
-            "from_s": first_s + self.filters.skip_s,
-            "duration_s": self.filters.duration_s,
-        }
+        part: dict[str, Any] = self.filters.part(events)
         return Shape.of(occupancy(events, **part), in_flight(events, setting, **part), setting)
 
     def figure(self, *, every_cca: bool = False) -> Figure:

@@ -121,14 +121,29 @@ class Filters:
         InputError
             See :func:`~ccbench.classify.occupancy.occupancy`.
         """
+        points = self.occupancy(events)
+        if self.bridge_s is not None:
+            return QueueTrace(setting=setting, points=points)
+        measured = measured_events(events, setting, **self.part(events))
+        return QueueTrace(setting=setting, points=points, measured=measured)
+
+    def occupancy(self, events: pd.DataFrame) -> npt.NDArray[np.float32]:
+        """Return the points of :meth:`trace`."""
         points = occupancy(events, duration_s=self.skip_s + self._length_s)
         if self.bridge_s is not None:
-            return QueueTrace(
-                setting=setting, points=self.points(bridged(points, events, self.bridge_s))
-            )
-        from_s = self.skip_s + float(events["time_ns"].iloc[0]) / 1e9
-        measured = measured_events(events, setting, from_s=from_s, duration_s=self._length_s)
-        return QueueTrace(setting=setting, points=self.points(points), measured=measured)
+            points = bridged(points, events, self.bridge_s)
+        return self.points(points)
+
+    def part(self, events: pd.DataFrame) -> dict[str, float]:
+        """Return the part of a queue's events that is compared.
+
+        Returns
+        -------
+        dict
+            ``from_s`` and ``duration_s`` of :func:`~ccbench.classify.occupancy.occupancy`.
+        """
+        first_s = float(events["time_ns"].iloc[0]) / 1e9
+        return {"from_s": self.skip_s + first_s, "duration_s": self._length_s}
 
     def points(self, points: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Return the part of a trace with the step, length and smoothing of the filters.

@@ -174,14 +174,14 @@ def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> Obser
             step = "observe the server again"
             raise validation.bad("trace", str(path), "an existing folder", step)
         with validation.within(f"{path}: "):
-            trace = filters.trace(Recording.load(path).queue, setting)
+            points = filters.occupancy(Recording.load(path).queue)
     except InputError:
         if label is None:
             return None
         raise
     return ObservedTrace(
         setting=setting,
-        points=trace.points,
+        points=points,
         label=label,
         distance=math.inf if distance is None else float(distance),
     )

@@ -227,8 +227,7 @@ def kernel_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_kernel(*positional: Any, **others: Any) -> Any:
-        given = {option.flag: others.pop(_argument(option.flag)) for option in info.options}
-        values = {flag: value for flag, value in given.items() if value is not None}
+        values = _taken(_flags(info), others)
         return command(*positional, engine=EngineChoice(info.name, values), **others)
 
     for option in reversed(info.options):
@@ -251,8 +250,7 @@ def _with_engines(
 
     @wraps(command)
     def with_engine(*positional: Any, engine: str, **others: Any) -> Any:
-        given = {flag: others.pop(_argument(flag)) for flag in options}
-        values = {flag: value for flag, value in given.items() if value is not None}
+        values = _taken(options, others)
         return command(*positional, engine=EngineChoice(engine, values), **others)
 
     for flag, option in reversed(options.items()):
@@ -276,6 +274,12 @@ def _engine_option(option: EngineOption, condition: str) -> Callable[..., Any]:
         metavar=option.metavar,
         help=f"{option.help}{condition}.  [default: {option.default}]",
     )
+
+
+def _taken(flags: Iterable[str], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Remove the options of engines from a command's arguments; return the given ones by flag."""
+    taken = {flag: arguments.pop(_argument(flag)) for flag in flags}
+    return {flag: value for flag, value in taken.items() if value is not None}
 
 
 def _flags(info: EngineInfo) -> list[str]:

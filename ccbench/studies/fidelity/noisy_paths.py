@@ -28,7 +28,7 @@ from ccbench.classify.vote import UNKNOWN, vote
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import Published, at_least, at_most
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import CLEAN, measure, noisy_test_scenarios, servers
+from ccbench.studies.ware.traces import CLEAN, confusions, measure, noisy_test_scenarios, servers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,15 +140,8 @@ def _compared(final: pd.DataFrame, condition: str, column: str, goal: Published)
         measured=Estimate(own.groupby("seed")[column].mean().to_numpy()),
         published=goal,
         unit="%",
-        note=_confusions(own) if column == "wrong" else "",
+        note=confusions(own[own["wrong"] > 0]) if column == "wrong" else "",
     )
-
-
-def _confusions(rows: pd.DataFrame) -> str:
-    """Return a list of the wrong labels."""
-    wrong = rows[rows["wrong"] > 0]
-    counts = (wrong["cca"] + " as " + wrong["label"]).value_counts()
-    return ", ".join(f"{error} {n}" for error, n in counts.items())
 
 
 def _figure(labelled: pd.DataFrame) -> Figure:

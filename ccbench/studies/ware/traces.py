@@ -39,6 +39,7 @@ __all__ = [
     "SERVER",
     "VOTED",
     "clean_test_scenarios",
+    "confusions",
     "judged",
     "measure",
     "noisy_test_scenarios",
@@ -246,6 +247,29 @@ def judged(table: pd.DataFrame, training: Callable[[str], TrainingSet]) -> pd.Da
         ]
         rows.append({**server, "setting": VOTED, "label": verdict.label})
     return pd.DataFrame(rows)
+
+
+def confusions(rows: pd.DataFrame, column: str = "label", *, most: int | None = None) -> str:
+    """Return how often each CCA has each of the labels in a column, the most frequent first.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows with wrong labels.
+    column : str
+        The column of the labels; that of the CCA is ``cca``.
+    most : int, optional
+        Maximum number of pairs; an ellipsis stands for the others.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"cca": ["bic", "bic", "yeah"], "label": ["cubic", "cubic", "reno"]})
+    >>> confusions(rows), confusions(rows, most=1)
+    ('bic as cubic 2, yeah as reno 1', 'bic as cubic 2, ...')
+    """
+    counts = (rows["cca"] + " as " + rows[column]).value_counts()
+    named = [f"{pair} {count}" for pair, count in counts.head(most or len(counts)).items()]
+    return ", ".join([*named, "..."] if len(named) < len(counts) else named)
 
 
 @cache

@@ -19,7 +19,7 @@ from ccbench.classify.vote import UNKNOWN
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, fraction, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import VOTED, clean_test_scenarios, judged, measure
+from ccbench.studies.ware.traces import VOTED, clean_test_scenarios, confusions, judged, measure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,11 +97,7 @@ def _unknown(labelled: pd.DataFrame) -> list[Comparison]:
 def _instead(votes: pd.DataFrame) -> str:
     """Return a description of the votes for known labels."""
     labelled = votes[votes["label"] != UNKNOWN]
-    counts = (labelled["cca"] + " as " + labelled["label"]).value_counts()
-    if not len(counts):
-        return ""
-    named = ", ".join(f"{error} {count}" for error, count in counts.items())
-    return f"Of {len(votes)} votes: {named}."
+    return "" if labelled.empty else f"Of {len(votes)} votes: {confusions(labelled)}."
 
 
 def _figure(labelled: pd.DataFrame) -> Figure:

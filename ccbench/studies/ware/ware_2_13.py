@@ -18,7 +18,7 @@ from ccbench.classify.vote import UNKNOWN
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import VOTED, clean_test_scenarios, judged, measure
+from ccbench.studies.ware.traces import VOTED, clean_test_scenarios, confusions, judged, measure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ def _comparisons(labelled: pd.DataFrame, votes: pd.DataFrame) -> tuple[Compariso
             measured=float((~is_published).sum()),
             published=exactly(0, _WHERE, text="none"),
             unit="traces",
-            note=_named(wrong, "label"),
+            note=confusions(wrong),
         ),
         Comparison(
             quantity="traces with the right label",
@@ -66,14 +66,9 @@ def _comparisons(labelled: pd.DataFrame, votes: pd.DataFrame) -> tuple[Compariso
             measured=100 * (1 - len(lost) / len(votes)),
             published=unbounded("100: compared in ware-2.7", "section 2.4"),
             unit="%",
-            note=_named(lost, "label"),
+            note=confusions(lost),
         ),
     )
-
-
-def _named(rows: pd.DataFrame, column: str) -> str:
-    counts = (rows["cca"] + " as " + rows[column]).value_counts()
-    return ", ".join(f"{error} {count}" for error, count in counts.items())
 
 
 def _figure(labelled: pd.DataFrame) -> Figure:

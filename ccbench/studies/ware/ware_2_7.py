@@ -32,6 +32,7 @@ from ccbench.studies.ware.traces import (
     KNOWN,
     SERVER,
     VOTED,
+    confusions,
     judged,
     measure,
     test_scenarios,
@@ -182,13 +183,10 @@ def _votes(rows: pd.DataFrame, quantity: str, published: Published) -> Compariso
 def _confusions(rows: pd.DataFrame, column: str) -> str:
     """Return a description of the most frequent wrong labels."""
     wrong = rows[rows[column] != rows["cca"]]
-    counts = (wrong["cca"] + " as " + wrong[column]).value_counts()
-    if not len(counts):
+    if wrong.empty:
         return ""
-    named = ", ".join(f"{error} {n}" for error, n in counts.head(_NAMED).items())
-    return (
-        f"{len(wrong)} of {len(rows)} are wrong: {named}{'' if len(counts) <= _NAMED else ', ...'}."
-    )
+    named = confusions(wrong, column, most=_NAMED)
+    return f"{len(wrong)} of {len(rows)} are wrong: {named}."
 
 
 def _figure(labelled: pd.DataFrame) -> Figure:

@@ -27,7 +27,16 @@ from ccbench.base.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["NAME_A_SOURCE", "OLDEST", "check_version", "digest", "find", "unpack", "version"]
+__all__ = [
+    "NAME_A_SOURCE",
+    "OLDEST",
+    "check_version",
+    "digest",
+    "find",
+    "message_line",
+    "unpack",
+    "version",
+]
 
 #: The oldest supported kernel as (VERSION, PATCHLEVEL).
 OLDEST = (6, 1)
@@ -227,7 +236,7 @@ def _extract(tarball: Path, tree: Path) -> None:
                 tar.stdin.close()
         if tar.wait() != 0:
             errors.seek(0)
-            message = f"source: {tarball} cannot be unpacked: {_line(errors.read(), 0)}"
+            message = f"source: {tarball} cannot be unpacked: {message_line(errors.read(), 0)}"
             raise InputError(message)
 
 
@@ -253,7 +262,7 @@ def _blocks(archive: IO[bytes], tarball: Path) -> Iterator[bytes]:
         yield block
 
 
-def _line(text: str, index: int) -> str:
+def message_line(text: str, index: int) -> str:
     """Return the first (0) or last (-1) line of a program's output."""
     lines = text.strip().splitlines()
     return lines[index].strip() if lines else "no message"

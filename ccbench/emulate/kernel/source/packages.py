@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.base.errors import MissingRequirement
-from ccbench.emulate.kernel.source.linux import NAME_A_SOURCE, OLDEST
+from ccbench.emulate.kernel.source.linux import NAME_A_SOURCE, OLDEST, message_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,8 +94,7 @@ def fetch(directory: Path, report: Callable[[str], None], release: str | None = 
 
 
 def _check(release: str) -> None:
-    match = re.fullmatch(r"(\d+)\.(\d+)", release)
-    if match is None or (int(match[1]), int(match[2])) < OLDEST:
+    if not re.fullmatch(r"\d+\.\d+", release) or _numbers(release) < OLDEST:
         allowed = "the first two numbers of a kernel from 6.1 on"
         raise validation.bad("release", release, allowed, "write for example 6.12")
 
@@ -219,8 +218,7 @@ def _output(arguments: list[str], directory: Path, settings: dict[str, str] | No
             text=True,
         ).stdout
     except subprocess.CalledProcessError as error:
-        lines = error.stderr.strip().splitlines()
         raise MissingRequirement(
             f"the kernel's source cannot be downloaded: {' '.join(arguments)} failed: "
-            f"{lines[-1].strip() if lines else 'no message'}; try again, or {NAME_A_SOURCE}"
+            f"{message_line(error.stderr, -1)}; try again, or {NAME_A_SOURCE}"
         ) from None
