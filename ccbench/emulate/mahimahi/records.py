@@ -51,7 +51,12 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     unheard = len(arrival_lines) - len(arrivals)  # before the capture began
     came_out = None
     if scenario.bottlenecks[0].qdisc not in {"droptail", "bfifo"}:
-        came_out = [True] * unheard + packet_record.seen_later(arrivals, departures).tolist()
+        logged = (
+            arrival_lines["time_ms"].tail(len(arrivals)),
+            (departure_lines["time_ms"] - departure_lines["delay_ms"]).tail(len(departures)),
+        )
+        seen = packet_record.seen_later(arrivals, departures, logged)
+        came_out = [True] * unheard + seen.tolist()
     flows = [NO_FLOW] * unheard + packet_record.flow_of(arrivals).tolist()
     queue = replay(log, flows, came_out)
     queue["time_ns"] += log.started_ms * _NS_PER_MS - zero_ns

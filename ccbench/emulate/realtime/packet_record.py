@@ -78,25 +78,53 @@ def flow_of(packets: PacketRecords) -> npt.NDArray[np.uint32]:
     return packets["port"].astype(np.uint32) - np.uint32(FIRST_PORT)
 
 
-def seen_later(packets: PacketRecords, later: PacketRecords) -> npt.NDArray[np.bool_]:
+def seen_later(
+    packets: PacketRecords,
+    later: PacketRecords,
+    arrived: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+) -> npt.NDArray[np.bool_]:
     """Return whether each packet was also captured at a later point of the path, in order.
 
-    Packets without a flow count as seen. A closed socket answers all packets alike. Of equal
-    packets, the last ones are those that pass a full queue, which can only have become shorter.
+    Packets without a flow count as seen. A closed socket answers all packets alike. Equal packets
+    are distinguished by their times of arrival where the later point knows them. Otherwise, the
+    last ones count as seen: these pass a full queue, which can only have become shorter.
+
+    Parameters
+    ----------
+    packets, later : array of PACKET_RECORD
+        The packets captured at the two points.
+    arrived : pair of arrays, optional
+        The time of arrival of each of `packets` and of `later`, on one clock.
 
     Raises
     ------
     EngineError
         If a packet was captured only at the later point.
     """
-    identity = ["time_ns", "port", "length", "identification", "key"]
-    expected = iter(later[later["port"] != 0][identity][::-1].tolist())
-    following = next(expected, None)
+    of_packets, of_later = (
+        _identities(captured, times)
+        for captured, times in zip((packets, later), arrived or (None, None), strict=True)
+    )
+    has_flow = later["port"] != 0
+    expected = iter(of_later[has_flow][::-1].tolist())
+    left_ns = iter(later["time_ns"][has_flow][::-1].tolist())
+    following, until_ns = next(expected, None), next(left_ns, 0)
     is_seen: npt.NDArray[np.bool_] = packets["port"] == 0  # packets without a flow
-    for i, (time_ns, *packet) in enumerate(packets[identity][::-1].tolist(), start=1):
-        if following is not None and packet == list(following[1:]) and time_ns <= following[0]:
+    backwards = zip(of_packets[::-1].tolist(), packets["time_ns"][::-1].tolist(), strict=True)
+    for i, (packet, time_ns) in enumerate(backwards, start=1):
+        if packet == following and time_ns <= until_ns:
             is_seen[-i] = True
-            following = next(expected, None)
+            following, until_ns = next(expected, None), next(left_ns, 0)
     if following is not None:
         raise EngineError("packets passed the path in another order than they were sent")
     return is_seen
+
+
+def _identities(packets: PacketRecords, arrived: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
+    """Return an array of shape (packets, fields) whose rows identify the packets."""
+    fields = [
+        packets[name].astype(np.int64) for name in ("port", "length", "identification", "key")
+    ]
+    if arrived is not None:
+        fields.append(np.asarray(arrived, np.int64))
+    return np.stack(fields, axis=-1)

@@ -106,6 +106,18 @@ class TestWhich:
         seen["time_ns"] += 5
         assert packet_record.seen_later(resets, seen).tolist() == [True, False]
 
+    @pytest.mark.parametrize("dropped", range(4))
+    def test_equal_with_arrivals(self, dropped: int) -> None:
+        """Of equal packets, those passed whose times of arrival the later point knows."""
+        resets = packets(0, 10, 20, 30)
+        resets["identification"] = resets["key"] = 0
+        arrived_ms = np.array([1, 1, 2, 3])
+        passed = np.delete(np.arange(4), dropped)
+        seen = resets[passed].copy()
+        seen["time_ns"] += 100
+        actual = packet_record.seen_later(resets, seen, (arrived_ms, arrived_ms[passed]))
+        assert arrived_ms[actual].tolist() == arrived_ms[passed].tolist()
+
     def test_order(self) -> None:
         """Reordered packets are an error, because no record can be trusted then."""
         sent = packets(*range(4))
