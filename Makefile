@@ -10,7 +10,7 @@ DEMO_DIR ?= demo-results
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test unit lint docs pages fuzz sanitize soak format clean
+.PHONY: help demo check test unit lint docs pages fuzz sanitize soak kernels format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,7 @@ check: lint ## before each commit: lint, the fast unit tests, TCP on the virtual
 
 test: lint docs ## everything: ruff, mypy (strict), import rules, the site, all tests
 	@scripts/bootstrap.sh dev tests
+	@scripts/kernels.sh build 6.1 7.3
 	@$(BIN)/ccbench kernel build
 	$(BIN)/pytest $(PYTEST_ARGS)
 
@@ -66,6 +67,10 @@ soak: ## kill programs 250 times and execute 2,000 consecutive runs (docs/reliab
 	@$(BIN)/ccbench kernel build
 	CCBENCH_KILLS=50 CCBENCH_RUNS=2000 $(BIN)/pytest \
 		tests/kernel/test_kills.py tests/kernel/test_soak.py
+
+kernels: ## test the virtual kernel with each Linux that the distribution offers (half an hour each)
+	@scripts/bootstrap.sh dev tests
+	scripts/kernels.sh test
 
 format: ## fix and format the code with ruff
 	@scripts/bootstrap.sh dev

@@ -211,7 +211,7 @@ class EngineChoice:
                 allowed = f"left out with --engine {self.name}"
                 raise validation.bad(flag, str(value), allowed, f"write --engine {owner}")
         engine_class: Any = info.load()
-        arguments = {own[flag].parameter: own[flag].read(v) for flag, v in self.values.items()}
+        arguments = {own[flag].parameter: v for flag, v in self.values.items()}
         engine: Engine = engine_class(**arguments)
         return engine
 

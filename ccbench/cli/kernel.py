@@ -122,14 +122,28 @@ def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
 
 
 @kernel.command("list")
+@click.option(
+    "--offered",
+    is_flag=True,
+    help="List the releases that the distribution offers, for `ccbench kernel build`, instead.",
+)
 @json_option
-def list_kernels(*, as_json: bool) -> None:
+def list_kernels(*, offered: bool, as_json: bool) -> None:
     """List the kernels in the cache with their sizes.
 
     A `build` runs; modules are compiled against a `tree`. The state is `running` (in use by a
     process), `current` (used by the next run), `newest` of its Linux release and HZ, `old` or
     `damaged`; `ccbench kernel prune` removes the last two. Shared files are counted once.
     """
+    if offered:
+        from ccbench.emulate.kernel.source import packages
+
+        releases = packages.offered(lambda step: click.echo(step, err=True))
+        if as_json:
+            print_json({"releases": releases})
+        else:
+            click.echo("\n".join(releases))
+        return
     from ccbench.emulate.kernel.source.cached_kernels import cached_kernels
 
     _print_kernels(cached_kernels(), as_json=as_json)

@@ -231,9 +231,6 @@ class EngineOption:
         The default in words.
     environment : str
         The environment variable that the engine reads if the option is omitted, or empty.
-    read : callable, optional
-        Converts the option's value to the argument. It may raise an
-        :class:`~ccbench.base.errors.InputError` about the flag.
     """
 
     flag: str
@@ -243,7 +240,6 @@ class EngineOption:
     help: str
     default: str
     environment: str = ""
-    read: Callable[[Any], Any] = lambda value: value
 
 
 @dataclass(frozen=True, kw_only=True)

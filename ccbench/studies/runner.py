@@ -19,6 +19,7 @@ from ccbench.base import durable, validation
 from ccbench.base.errors import EngineError, InputError
 from ccbench.base.sealed import file_digest, sealed
 from ccbench.emulate import DEFAULT_STORE, resolve, run_many
+from ccbench.emulate.registry import info_of
 from ccbench.studies.catalogue import get
 from ccbench.studies.study import SearchStudy, SimulationStudy
 
@@ -164,8 +165,8 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
     full : bool
         Run a version as large as the published one, if the usual one is smaller.
     engine, executor, jobs, store
-        As in :func:`ccbench.emulate.run_many`. A study that names its engines uses those, and its
-        references run on the installed virtual kernel.
+        As in :func:`ccbench.emulate.run_many`. A study that names its engines or kernels uses
+        those, and its references run on the installed virtual kernel.
     fresh : bool
         Run everything, even if stored. Searches then do not use the store.
     on_progress : callable, optional
@@ -208,7 +209,7 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
         if full:
             raise _no_full_version(study, full=full)
         scenarios = study.scenarios(quick=quick)
-        engines = [resolve(name) for name in study.engines] or engines
+        engines = _engines(study) or engines
         parts = [(each, scenarios) for each in engines]
         if study.references is not None:
             kernel = resolve("kernel")
@@ -234,6 +235,12 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
         seeds=tuple(sorted(seeds)),
         provenance=_provenance(engines),
     )
+
+
+def _engines(study: Study) -> list[Engine]:
+    """Return the engines that a study names."""
+    kernel: Any = info_of("kernel").load()
+    return [*map(resolve, study.engines), *(kernel(kernel=release) for release in study.kernels)]
 
 
 def _simulated(  # noqa: PLR0913 - as in run_study

@@ -198,6 +198,9 @@ class Study(_Described):
     engines : tuple of str
         The engines on which each scenario runs, in this order; by default the requested engine. A
         run's provenance names its engine.
+    kernels : tuple of str
+        The Linux releases of the virtual kernels on which each scenario runs, instead of `engines`.
+        A run's provenance names its release.
     references : callable, optional
         Returns scenarios for comparison that always run on the installed virtual kernel. Their rows
         come first in the table.
@@ -213,6 +216,7 @@ class Study(_Described):
     measure: Callable[[Run], Rows]
     conclude: Callable[[pd.DataFrame], Findings]
     engines: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
     references: Scenarios | None = None
 
 

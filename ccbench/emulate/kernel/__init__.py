@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ccbench.base import validation
 from ccbench.emulate.engine import EngineInfo, EngineOption
 
 if TYPE_CHECKING:
     from ccbench.emulate.engine import Engine
-    from ccbench.emulate.kernel.source.build import KernelBuild
 
 __all__ = ["ENGINES", "HTTP_INFO", "INFO"]
 
@@ -32,18 +30,6 @@ def _http_engine() -> type[Engine]:
     return HttpKernelEngine
 
 
-def _built(name: str) -> KernelBuild:
-    """Return the built kernel of a version or a release."""
-    from ccbench.emulate.kernel.source import build  # noqa: PLC0415 - compilers
-
-    kernel = build.find(name) or build.of_release(name)
-    if kernel is None:
-        allowed = "the version or the Linux release of a built kernel"
-        step = "list them with `ccbench kernel list`, or run `ccbench kernel build 6.12`"
-        raise validation.bad(_VERSION.flag, name, allowed, step)
-    return kernel
-
-
 _VERSION = EngineOption(
     flag="--kernel",
     parameter="kernel",
@@ -51,7 +37,6 @@ _VERSION = EngineOption(
     metavar="RELEASE",
     help="Virtual kernel to run: a Linux release such as 6.1, or a build of `ccbench kernel list`",
     default="the most recent build",
-    read=_built,
 )
 
 INFO = EngineInfo(

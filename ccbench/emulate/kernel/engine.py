@@ -48,12 +48,19 @@ class KernelEngine:
 
     Parameters
     ----------
-    kernel : KernelBuild, optional
-        The kernel to run; by default the most recent build of ``ccbench kernel build``.
+    kernel : KernelBuild or str, optional
+        The kernel to run: a build, or the Linux release or version of a build in the cache; by
+        default the most recent build of ``ccbench kernel build``.
+
+    Raises
+    ------
+    InputError
+        If the cache has no such kernel.
 
     Examples
     --------
-    >>> run = KernelEngine().run(Scenario.load("examples/bbr-vs-cubic.toml"))  # doctest: +SKIP
+    >>> scenario = Scenario.load("examples/bbr-vs-cubic.toml")  # doctest: +SKIP
+    >>> run = KernelEngine(kernel="7.3").run(scenario)  # doctest: +SKIP
     """
 
     name = INFO.name
@@ -67,8 +74,8 @@ class KernelEngine:
         _READER,
     )
 
-    def __init__(self, kernel: KernelBuild | None = None) -> None:
-        self._given = kernel
+    def __init__(self, kernel: KernelBuild | str | None = None) -> None:
+        self._given = build.named(kernel) if isinstance(kernel, str) else kernel
 
     @classmethod
     def _code_version(cls) -> str:

@@ -47,8 +47,8 @@ class HttpKernelEngine(KernelEngine):
 
     Parameters
     ----------
-    kernel : KernelBuild, optional
-        The kernel to run; by default the most recent build of ``ccbench kernel build``.
+    kernel : KernelBuild or str, optional
+        As in :class:`~ccbench.emulate.kernel.engine.KernelEngine`.
 
     Examples
     --------

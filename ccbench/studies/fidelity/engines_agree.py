@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,54 +25,33 @@ from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
 from ccbench.classify import dtw
-from ccbench.experiment.bottleneck import Bottleneck
-from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Scenario
 from ccbench.harm import relative_harm
 from ccbench.studies.catalogue import info
+from ccbench.studies.fidelity.cases import (
+    CASE,
+    MIXES,
+    QUANTITIES,
+    case_name,
+    cases,
+    from_s,
+    measured,
+)
 from ccbench.studies.published import at_least, exactly
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
+    from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
     from ccbench.studies.published import Published
 
-#: The CCA of each flow.
-_MIXES: tuple[tuple[str, ...], ...] = (
-    ("reno",),
-    ("cubic",),
-    ("bbr",),
-    ("bbr", "cubic"),
-    ("reno", "cubic"),
-)
-#: Rate in Mbit/s, base RTT in ms, queue in BDP.
-_PATHS: tuple[tuple[float, int, float], ...] = (
-    (5, 40, 4),
-    (5, 130, 1),
-    (12, 80, 2),
-    (25, 20, 4),
-    (25, 80, 0.5),
-    (50, 40, 1),
-)
 _REPETITIONS = 5
-_DURATION_S = 40.0
-#: Slow start is over, and BBR's first ProbeRTT has passed.
-_FROM_S = 12.0
 
 #: Compared quantities: column and description.
-_QUANTITIES = {
-    "throughput_mbps": "throughput of all flows",
-    "first_share": "the first flow's share of it",
-    "mean_packets": "mean queue",
-    "p95_packets": "95th percentile of the queue",
-    "drops": "drops",
-    "relative_harm": "relative harm",
-}
+_QUANTITIES = {**QUANTITIES, "relative_harm": "relative harm"}
 #: Sampling interval of the queue's course in seconds.
 _STEP_S = 0.02
 _ENGINES = ("kernel", "mahimahi")
-_CASE = ["mix", "bandwidth_mbps", "rtt_ms", "queue_packets"]
 #: Expected share of cases with Mahimahi's mean within the interval if all runs of a case are drawn
 #: from one normal distribution.
 _BY_CHANCE = 0.88
@@ -85,20 +63,7 @@ _CHANCE = "expected of equal engines"
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     """Return the scenarios for Mahimahi, which has its own noise."""
-    paths, mixes, seeds, duration_s = _PATHS, _MIXES, _REPETITIONS, _DURATION_S
-    if quick:
-        paths, mixes, seeds, duration_s = _PATHS[3:4], _MIXES[1:4:2], 2, 6.0
-    return tuple(
-        Scenario(
-            flows=tuple(Flow(cca=cca) for cca in mix),
-            bottlenecks=(Bottleneck(bandwidth_mbps=mbps, queue_bdp=bdp),),
-            rtt_ms=rtt_ms,
-            duration_s=duration_s,
-            seed=seed,
-            name=f"{' and '.join(mix)}, {mbps} Mbit/s, {rtt_ms} ms, {bdp:g} BDP",
-        )
-        for (mbps, rtt_ms, bdp), mix, seed in product(paths, mixes, range(1, seeds + 1))
-    )
+    return cases(MIXES, seeds=_REPETITIONS, quick=quick)
 
 
 def _references(*, quick: bool) -> tuple[Scenario, ...]:
@@ -110,30 +75,12 @@ def _references(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    scenario = run.scenario
-    from_s = min(_FROM_S, scenario.duration_s / 2)
-    throughput = run.throughput(1.0)
-    mbps = throughput[throughput.index > from_s].mean()
-    queue = run.occupancy(0.01)
-    queue = queue[queue.index >= from_s]
-    events = run.queue_events()
-    settled = events["time_ns"] >= from_s * 1e9
     return [
         {
             "engine": run.provenance["engine"],
-            "mix": " and ".join(flow.cca for flow in scenario.flows),
-            "bandwidth_mbps": scenario.bottlenecks[0].mean_mbps,
-            "rtt_ms": scenario.rtt_ms,
-            "queue_packets": scenario.bottlenecks[0].queue_packets,
-            "seed": scenario.seed,
-            "throughput_mbps": mbps.sum(),
-            "first_share": mbps.iloc[0] / mbps.sum() if len(mbps) > 1 else None,
-            "last_mbps": mbps.iloc[-1],
-            "mean_packets": queue.mean(),
-            "p95_packets": queue.quantile(0.95),
-            "drops": int((events["event"][settled] == "drop").sum()),
+            **measured(run),
             "is_late": run.is_late,
-            "course": run.occupancy(_STEP_S).loc[from_s:].to_numpy(),
+            "course": run.occupancy(_STEP_S).loc[from_s(run.scenario) :].to_numpy(),
         }
     ]
 
@@ -141,7 +88,7 @@ def _measure(run: Run) -> Rows:
 def _conclude(table: pd.DataFrame) -> Findings:
     apart = _apart(table)
     table = _with_harm(table.drop(columns="course"))
-    cases = _cases(table)
+    by_case = _by_case(table)
     late = table.loc[table["engine"] == "mahimahi", "is_late"]
     return Findings(
         table=table,
@@ -157,7 +104,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                     note=_note(rows),
                 )
                 for (name, words) in _QUANTITIES.items()
-                for rows in [cases[cases["quantity"] == name]]
+                for rows in [by_case[by_case["quantity"] == name]]
                 if len(rows)
             ),
             Comparison(
@@ -190,14 +137,14 @@ def _apart(table: pd.DataFrame) -> pd.DataFrame:
     For runs on different engines this is the median, for runs on the same engine the maximum.
     """
     rows = []
-    for (mix, mbps, rtt_ms, packets), runs in table.groupby(_CASE):
+    for case, runs in table.groupby(CASE):
         engines = [runs.loc[runs["engine"] == engine, "course"].tolist() for engine in _ENGINES]
         samples = len(engines[0][0])
         within = [dtw.pairwise(courses).max() for courses in engines]
         across = np.median(dtw.distances(*engines))
         rows.append(
             {
-                "case": f"{mix}, {mbps} Mbit/s, {rtt_ms} ms, {packets} packets",
+                "case": case_name(case),
                 "within": max(within) / samples,
                 "across": float(across) / samples,
             }
@@ -230,10 +177,10 @@ def _with_harm(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(relative_harm=harms)
 
 
-def _cases(table: pd.DataFrame) -> pd.DataFrame:
+def _by_case(table: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each quantity of each mix and path: means, and whether they agree."""
     rows = []
-    for (mix, mbps, rtt_ms, packets), runs in table.groupby(_CASE):
+    for case, runs in table.groupby(CASE):
         for name in _QUANTITIES:
             kernel, mahimahi = (
                 Estimate(runs.loc[runs["engine"] == engine, name].dropna()) for engine in _ENGINES
@@ -241,7 +188,7 @@ def _cases(table: pd.DataFrame) -> pd.DataFrame:
             if kernel.values and mahimahi.values:
                 rows.append(
                     {
-                        "case": f"{mix}, {mbps} Mbit/s, {rtt_ms} ms, {packets} packets",
+                        "case": case_name(case),
                         "quantity": name,
                         "kernel": kernel.mean,
                         "mahimahi": mahimahi.mean,
@@ -267,9 +214,9 @@ def _figure(table: pd.DataFrame) -> Figure:
     shown = {"mean_packets": "mean queue, packets", "last_mbps": "the last flow, Mbit/s"}
     for axes, (name, title) in zip(figure.subplots(1, 2), shown.items(), strict=True):
         for i, (mix, runs) in enumerate(table.groupby("mix")):
-            points = runs.groupby([*_CASE, "engine"])[name]
+            points = runs.groupby([*CASE, "engine"])[name]
             mean, low, high = (
-                getattr(points, statistic)().reset_index().pivot_table(name, _CASE, "engine")
+                getattr(points, statistic)().reset_index().pivot_table(name, CASE, "engine")
                 for statistic in ("mean", "min", "max")
             )
             x, y = _ENGINES

@@ -68,4 +68,4 @@ class TestOfOneCommand:
     @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
     def test_not_built(self, command: tuple[str, ...]) -> None:
         """A kernel that is not built is refused by each command that runs one."""
-        assert_refused(ccbench(*command, "--kernel=5.4"), "--kernel", "5.4", "ccbench kernel list")
+        assert_refused(ccbench(*command, "--kernel=5.4"), "kernel", "5.4", "ccbench kernel list")

@@ -37,7 +37,7 @@ def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[
         references = study.references(quick=quick) if study.references is not None else ()
         scenarios = study.scenarios(quick=quick)
         assert len({*references, *scenarios}) == len(references) + len(scenarios)
-        parts = (*references, *scenarios * max(1, len(study.engines)))
+        parts = (*references, *scenarios * max(1, len(study.engines) + len(study.kernels)))
     return len(parts), sum(part.duration_s for part in parts)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
@@ -69,6 +70,21 @@ class TestRunStudy:
         assert [7] * 10 == result.findings.table["seed"].tolist()[:10]
         assert (1, 3, 7) == result.seeds
         assert ["2", "1"] == [item["engine_version"] for item in result.provenance["engines"]]
+
+    def test_kernels(self, engine: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A study of several kernels runs each scenario on each of them, in their order."""
+        kernels = {}
+        for release in ("6.1", "7.3"):
+            kernels[release] = type(engine)()
+            version = partial(str, release)
+            kernels[release].version = version  # type: ignore[method-assign]
+        make: Any = lambda *, kernel: kernels[kernel]  # noqa: E731 - an annotated function
+        info = replace(ENGINES["kernel"], load=lambda: make)
+        monkeypatch.setitem(ENGINES, "kernel", info)
+        study = replace(STUDY, kernels=tuple(kernels))
+        result = studies.run_study(study, engine=engine, store=None)
+        assert [[], *[8, 8]] == [engine.ran, *(len(each.ran) for each in kernels.values())]
+        assert ["6.1", "7.3"] == [item["engine_version"] for item in result.provenance["engines"]]
 
     def test_quick(self, engine: ArithmeticEngine) -> None:
         """The quick version runs its own scenarios."""

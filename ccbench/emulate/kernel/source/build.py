@@ -63,6 +63,7 @@ __all__ = [
     "installed",
     "kernels_dir",
     "load_build",
+    "named",
     "of_release",
     "only_one",
     "ready",
@@ -312,6 +313,28 @@ def of_release(release: str) -> KernelBuild | None:
     cache, sources = kernels_dir(), guest_sources.find_sources()
     tree = _tree_of_release(release, cache, sources)
     return None if tree is None else _current(tree, cache, sources)
+
+
+def named(name: str) -> KernelBuild:
+    """Return the virtual kernel with this version or of this Linux release from the cache.
+
+    Parameters
+    ----------
+    name : str
+        As in :func:`find` or :func:`of_release`.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    kernel = find(name) or of_release(name)
+    if kernel is None:
+        allowed = "the version or the Linux release of a built kernel"
+        release = name if re.fullmatch(r"\d+\.\d+", name) else "6.12"
+        step = f"list them with `ccbench kernel list`, or run `ccbench kernel build {release}`"
+        raise validation.bad("kernel", name, allowed, step)
+    return kernel
 
 
 def use(release: str) -> KernelBuild:

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,9 +24,9 @@ from ccbench.base.errors import MissingRequirement
 from ccbench.emulate.kernel.source.linux import NAME_A_SOURCE, OLDEST, message_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["fetch"]
+__all__ = ["fetch", "offered"]
 
 _PREFERRED_RELEASE = "6.12"
 _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)(?:\.\d+)?")
@@ -74,14 +75,7 @@ def fetch(directory: Path, report: Callable[[str], None], release: str | None = 
     downloaded = {path.name.split("_")[0]: path for path in directory.glob("linux-source-*.tar.*")}
     if package := _choose(downloaded, release):
         return downloaded[package]
-    absent = [
-        program for program in ("apt-cache", "apt-get", "dpkg") if shutil.which(program) is None
-    ]
-    if absent:
-        raise MissingRequirement(
-            f"the kernel's source cannot be downloaded, as this machine has no {absent[0]}; "
-            f"{NAME_A_SOURCE}"
-        )
+    _require_apt()
     listed = _listed(directory, {})
     if package := _choose(listed, release):
         return _downloaded(package, directory, {}, report)
@@ -91,6 +85,43 @@ def fetch(directory: Path, report: Callable[[str], None], release: str | None = 
             f"sudo apt-get update, then try again, or {NAME_A_SOURCE}"
         )
     return _from_other_suites(release, listed, directory, report)
+
+
+def offered(report: Callable[[str], None]) -> tuple[str, ...]:
+    """Return the releases of Linux from 6.1 on whose source the distribution has, oldest first.
+
+    Parameters
+    ----------
+    report : callable
+        As in :func:`fetch`.
+
+    Raises
+    ------
+    MissingRequirement
+        If the machine has no apt, or apt has no package lists.
+    """
+    _require_apt()
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        packages = set(_listed(directory, {}))
+        label, address = _archive(directory)
+        for suite in _ARCHIVES[label].suites:
+            report(f"reading the packages of {label} {suite}")
+            with (
+                suppress(MissingRequirement),
+                _updated(directory, label, address, suite) as settings,
+            ):
+                packages.update(_listed(directory, settings))
+    return tuple(sorted({*_releases(packages).values()}, key=_numbers))
+
+
+def _require_apt() -> None:
+    for program in ("apt-cache", "apt-get", "dpkg"):
+        if shutil.which(program) is None:
+            raise MissingRequirement(
+                f"the kernel's source cannot be downloaded, as this machine has no {program}; "
+                f"{NAME_A_SOURCE}"
+            )
 
 
 def _check(release: str) -> None:
@@ -104,29 +135,40 @@ def _from_other_suites(
 ) -> Path:
     """Download a package from a suite that the machine does not use."""
     known, message = set(listed), ""
-    label, address = _archive(release, directory)
+    label, address = _archive(directory)
     for suite in _ARCHIVES[label].suites:
         report(f"looking for linux-source-{release} in {label} {suite}")
-        with tempfile.TemporaryDirectory(dir=directory, prefix=".download-") as name:
-            settings = _settings(Path(name), label, address, suite)
-            try:
-                _output(["apt-get", "update"], directory, settings)
-            except MissingRequirement as error:  # for example no such suite in a partial copy
-                message = f"; {error}"
-                continue
-            found = _listed(directory, settings)
-            if package := _choose(found, release):
-                return _downloaded(package, directory, settings, report)
-            known.update(found)
-    releases = {match[1] for match in map(_PACKAGE.fullmatch, known) if match}
-    names = ", ".join(sorted(releases, key=_numbers)) or "none"
+        try:
+            with _updated(directory, label, address, suite) as settings:
+                found = _listed(directory, settings)
+                if package := _choose(found, release):
+                    return _downloaded(package, directory, settings, report)
+                known.update(found)
+        except MissingRequirement as error:  # for example no such suite in a partial copy
+            message = f"; {error}"
+    names = ", ".join(sorted({*_releases(known).values()}, key=_numbers)) or "none"
     raise MissingRequirement(
         f"there is no package with the source of Linux {release}; {label} has {names}: name one "
         f"of these, or {NAME_A_SOURCE}{message}"
     )
 
 
-def _archive(release: str, directory: Path) -> tuple[str, str]:
+@contextmanager
+def _updated(directory: Path, label: str, address: str, suite: str) -> Iterator[dict[str, str]]:
+    """Give the environment in which apt uses one suite of an archive, with current lists.
+
+    Raises
+    ------
+    MissingRequirement
+        If the lists cannot be downloaded.
+    """
+    with tempfile.TemporaryDirectory(dir=directory, prefix=".download-") as name:
+        settings = _settings(Path(name), label, address, suite)
+        _output(["apt-get", "update"], directory, settings)
+        yield settings
+
+
+def _archive(directory: Path) -> tuple[str, str]:
     """Return the label and the address of the machine's archive."""
     fields = ["--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages"]
     for target in _output(["apt-get", "indextargets", *fields], directory).splitlines():
@@ -134,8 +176,8 @@ def _archive(release: str, directory: Path) -> tuple[str, str]:
         if label in _ARCHIVES:
             return label, address
     raise MissingRequirement(
-        f"apt has no package with the source of Linux {release}, and lists of neither Debian nor "
-        f"Ubuntu: sudo apt-get update, then try again, or {NAME_A_SOURCE}"
+        "apt has package lists of neither Debian nor Ubuntu: sudo apt-get update, then try again, "
+        f"or {NAME_A_SOURCE}"
     )
 
 
@@ -190,16 +232,20 @@ def _downloaded(
 
 def _choose(packages: Iterable[str], release: str | None) -> str | None:
     """Return the package of a release, or the preferred or newest supported one; None if none."""
-    releases = {
-        package: match[1]
-        for package in packages
-        if (match := _PACKAGE.fullmatch(package)) and _numbers(match[1]) >= OLDEST
-    }
-    by_release = {release: package for package, release in releases.items()}
+    by_release = {release: package for package, release in _releases(packages).items()}
     if release is not None:
         return by_release.get(release)
     newest = max(by_release, key=_numbers, default="")
     return by_release.get(_PREFERRED_RELEASE, by_release.get(newest))
+
+
+def _releases(packages: Iterable[str]) -> dict[str, str]:
+    """Return the releases of the packages of supported sources."""
+    return {
+        package: match[1]
+        for package in packages
+        if (match := _PACKAGE.fullmatch(package)) and _numbers(match[1]) >= OLDEST
+    }
 
 
 def _numbers(release: str) -> tuple[int, ...]:

@@ -148,7 +148,8 @@ class TestBuild:
         write(newer, {"Makefile": makefile.replace("6.12.3", "6.1.12")})
         first, second = building.build(kernel), building.build(newer)
         assert (first, second) == (building.of_release("6.12"), building.of_release("6.1"))
-        assert first == building.of_release("6.12.3")
+        assert first == building.of_release("6.12.3") == building.named("6.12")
+        assert second == building.named("6.1") == building.named(second.version)
         assert [None, None] == [building.of_release(name) for name in ("6.2", "6.12.30")]
         assert second == building.installed()
         assert first == building.use("6.12") == building.installed()
@@ -159,6 +160,8 @@ class TestBuild:
         building.build(kernel)
         with pytest.raises(InputError, match=r"'7\.3'.*\(6\.12\.3\): .*ccbench kernel build 7\.3$"):
             building.use("7.3")
+        with pytest.raises(InputError, match=r"'7\.3'.*ccbench kernel build 7\.3`$"):
+            building.named("7.3")
 
     def test_release_after_a_change(self, kernel: Path, sources: Path) -> None:
         """The modules of a kernel found by its release are those of the current sources."""

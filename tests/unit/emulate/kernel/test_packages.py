@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.base.errors import InputError, MissingRequirement
-from ccbench.emulate.kernel.source.packages import fetch
+from ccbench.emulate.kernel.source.packages import fetch, offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +51,19 @@ def offer(on_path: Programs, own: str, *, get: str = GET, **suites: str) -> None
     on_path("apt-cache", path + apt_cache(own, **suites))
     on_path("apt-get", path + get)
     on_path("dpkg", DPKG)
+
+
+class TestOffered:
+    def test_all_suites(self, on_path: Programs) -> None:
+        """The supported releases of the machine's suites and of others are listed once, sorted."""
+        offer(on_path, "6.12 6.1", trixie="6.12", sid="7.2 5.10", forky="7.10")
+        assert offered(print) == ("6.1", "6.12", "7.2", "7.10")
+
+    def test_without_network(self, on_path: Programs) -> None:
+        """Suites whose lists cannot be read are left out."""
+        get = GET.replace("test ! -f no-network", "false")
+        offer(on_path, "6.1", get=get, sid="7.2")
+        assert offered(print) == ("6.1",)
 
 
 class TestDefault:
