@@ -15,6 +15,7 @@
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 
+#include "compat.h"
 #include "link.h"
 #include "link_capacity.h"
 
@@ -83,11 +84,14 @@ static struct sk_buff *queue_take(struct bottleneck *link)
 {
 	struct Qdisc *q = queue_of(link);
 	spinlock_t *lock = qdisc_lock(q);
-	struct sk_buff *skb;
+	struct sk_buff *skb, *dropped;
 
 	spin_lock(lock);
 	skb = qdisc_dequeue_peeked(q);
+	dropped = ccbench_dropped_at_departure(q);
 	spin_unlock(lock);
+	if (unlikely(dropped))
+		kfree_skb_list(dropped);
 	return skb;
 }
 
