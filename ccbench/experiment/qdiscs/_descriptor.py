@@ -59,6 +59,8 @@ class Qdisc(ABC):
         Whether it can mark packets (ECN) instead of dropping them.
     requests : int
         Number of times to send the request with the options.
+    since : str
+        First release of Linux that has it, if that is newer than 6.1.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Qdisc(ABC):
     drops: Drops = Drops.ARRIVAL
     marks: bool = False
     requests: int = 1
+    since: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel_name", self.kernel_name or self.name)
@@ -88,7 +91,7 @@ class Qdisc(ABC):
         Raises
         ------
         InputError
-            If an option is unknown, out of range or missing.
+            If an option is unknown, out of range, missing, or excluded by another option.
         """
         for name, value in options.items():
             if name not in self.options:
@@ -98,6 +101,9 @@ class Qdisc(ABC):
                     "these"
                 )
             self.options[name].scaled(name, value)
+            if (other := self.options[name].excludes) in options:
+                message = f"qdisc_options.{name} and {other} exclude each other: remove one of them"
+                raise InputError(message)
         for name, option in self.options.items():
             if option.is_required and name not in options:
                 message = f"qdisc_options.{name} is missing: add it, as {self.name} needs it"
@@ -122,10 +128,7 @@ class AttributeQdisc(Qdisc):
 
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
         limit = attribute(self.limit_attribute, u32(link.queue_packets))
-        encoded = [
-            attribute(self.options[name].attribute, u32(self.options[name].scaled(name, value)))
-            for name, value in options.items()
-        ]
+        encoded = [self.options[name].encoded(name, value) for name, value in options.items()]
         return b"".join([limit if self.limit_attribute else b"", *encoded])
 
 
