@@ -14,9 +14,13 @@ from ccbench.experiment.qdiscs._attributes import attribute, u32
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ccbench.base.structures import Field
     from ccbench.experiment.qdiscs._option import Option, Value
 
-__all__ = ["AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
+__all__ = ["QUEUES", "AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
+
+#: Queues of a qdisc for L4S (RFC 9332).
+QUEUES = ("classic", "l4s")
 
 
 class Drops(Enum):
@@ -61,6 +65,12 @@ class Qdisc(ABC):
         Number of times to send the request with the options.
     since : str
         First release of Linux that has it, if that is newer than 6.1.
+    l4s_option : str
+        For a qdisc with a queue for L4S beside its classic queue: the option with the bits of the
+        ECN field (RFC 3168) that put a packet into it.
+    statistics : tuple of Field
+        The first fields of the structure that it reports to ``tc -s qdisc``, which runs sample. It
+        must not take locks for it.
     """
 
     name: str
@@ -72,9 +82,23 @@ class Qdisc(ABC):
     marks: bool = False
     requests: int = 1
     since: str = ""
+    l4s_option: str = ""
+    statistics: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel_name", self.kernel_name or self.name)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The names of its two queues, if one is for L4S; empty for any other qdisc."""
+        return QUEUES if self.l4s_option else ()
+
+    def l4s_mask(self, options: Mapping[str, Value]) -> int:
+        """Return the bits of the ECN field that put a packet into the L4S queue; 0 without one."""
+        if not self.l4s_option:
+            return 0
+        option = self.options[self.l4s_option]
+        return option.scaled(self.l4s_option, options.get(self.l4s_option, option.default))
 
     @property
     @abstractmethod

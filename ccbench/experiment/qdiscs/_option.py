@@ -151,9 +151,7 @@ def milliseconds(
     )
 
 
-def flag(
-    attribute: int, summary: str, *, default: float | None = 0, size: int = 4
-) -> Option:
+def flag(attribute: int, summary: str, *, default: float | None = 0, size: int = 4) -> Option:
     """Return a boolean option."""
     return Option(
         summary=summary, attribute=attribute, high=1, is_flag=True, default=default, size=size

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ccbench.base.structures import Field
 from ccbench.experiment.qdiscs._descriptor import AttributeQdisc
 from ccbench.experiment.qdiscs._option import Option, flag, milliseconds
 
@@ -21,6 +22,21 @@ QDISCS = (
         limit_attribute=1,
         marks=True,
         since="6.17",
+        l4s_option="ecn_mask",
+        statistics=(
+            Field("probability", scale=1 / (2**32 - 1)),
+            Field("classic_delay_ms", scale=1e-3),
+            Field("l4s_delay_ms", scale=1e-3),
+            Field("classic_arrivals_packets"),
+            Field("l4s_arrivals_packets"),
+            Field("longest_packets"),
+            Field("marks"),
+            Field("step_marks"),
+            Field("credit_bytes", "i4", 0.01),
+            Field("memory_bytes"),
+            Field("max_memory_bytes"),
+            Field("memory_limit_bytes"),
+        ),
         options={
             "memory_limit": Option(
                 attribute=2,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ccbench.base.errors import InputError
+from ccbench.base.structures import Field
 from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described, lines
 from ccbench.experiment.qdiscs import Drops, Link
-from ccbench.run.cca_info import Field
 
 EARLY = [
     "ccbench_option=early share attribute=3 scale=65536 low=0 high=1 default=0.5: a share",
