@@ -82,6 +82,18 @@ static inline void *ccbench_address(struct sockaddr_in *address)
 #endif
 
 /*
+ * Sets the size of a packet for qdiscs. Since Linux 6.19 this includes the number of segments,
+ * which segmentation copies from the whole to each of them.
+ */
+static inline void ccbench_set_size(struct sk_buff *skb)
+{
+	qdisc_skb_cb(skb)->pkt_len = skb->len;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
+
+/*
  * Since Linux 6.19, some qdiscs leave packets that they drop at a departure in a list, the last
  * one first, for whoever runs the qdisc. Returns them in the order of their drops. The caller
  * holds the lock of the qdisc and frees them.

@@ -343,10 +343,11 @@ static bool lost(struct bottleneck *link, u32 mark)
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 {
 	struct sk_buff *to_free = NULL;
-	const u8 ecn = ecn_of(skb);
 	spinlock_t *lock;
 	struct Qdisc *q;
+	u8 ecn;
 
+	ecn = ecn_of(skb);
 	if (ecn & link->l4s_mask)
 		skb->mark |= CCBENCH_MARK_L4S;
 	if (unlikely(lost(link, skb->mark))) {
@@ -366,7 +367,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	rcu_read_lock_bh();
 	q = queue_of(link);
 	lock = qdisc_lock(q);
-	qdisc_skb_cb(skb)->pkt_len = skb->len;
+	ccbench_set_size(skb);
 	link->arriving = skb;
 	link->orphaned = false;
 	spin_lock(lock);
