@@ -47,7 +47,7 @@ from ccbench.emulate.kernel.source.tree import (
     damaged,
     load_tree,
 )
-from ccbench.experiment.qdiscs import QDISCS, Qdisc
+from ccbench.experiment.qdiscs import EXCLUDED, QDISCS, Qdisc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -148,6 +148,9 @@ class KernelBuild:
                 f"qdisc = {name!r}: Linux {self.release} has none, Linux {since} and newer have: "
                 f"run `ccbench kernel build {_NEWEST_TESTED}` and use --kernel {_NEWEST_TESTED}"
             )
+        if name in EXCLUDED:
+            message = f"qdisc = {name!r}: cannot be the queue of a link, as it {EXCLUDED[name]}"
+            raise InputError(f"{message} (allowed are {', '.join(queues)})")
         if name not in queues:
             hint = validation.choice_hint(name, queues)
             raise InputError(
