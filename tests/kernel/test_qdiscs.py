@@ -138,8 +138,8 @@ class TestQdiscs:
         absent = set(table) - set(OPTIONS[qdisc])
         assert absent == {name for name in table if table[name].excludes in OPTIONS[qdisc]}
         engine = engine_with(qdisc)
-        sets = [OPTIONS[qdisc], *({name: 7} for name in absent)]
-        for options in sets:
+        others: list[dict[str, float | str]] = [{name: 7} for name in absent]
+        for options in (OPTIONS[qdisc], *others):
             actual = read_back(engine, monkeypatch, qdisc, options)
             for name, value in options.items():
                 got = actual[table[name].attribute]
