@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ import pytest
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.run.packets import delivered, waits_ns
-from tests.kernel.conftest import dumbbell, run
+from tests.kernel.conftest import dumbbell, engine_with, run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.kernel
@@ -193,6 +195,22 @@ class TestRecords:
             assert (events["event"] == "enqueue").sum() - arrived in range(-1, 200)
         crossed = delivered(result)  # through both, in the order of the links
         assert (crossed["queueing_ms"] >= 0).all()
+
+
+class TestCommand:
+    @pytest.mark.usefixtures("own_store")
+    def test_run(self, program: Callable[..., str], tmp_path: Path) -> None:
+        """The program prints a row for each queue, also of repetitions, and the same as JSON."""
+        release = engine_with("dualpi2").kernel.release
+        (tmp_path / "l4s.toml").write_text(replace(MIXED, duration_s=2).to_toml())
+        command = ["run", tmp_path / "l4s.toml", "--kernel", release]
+        shown = json.loads(program(*command, "--json"))["queues"]
+        assert [row["queue"] for row in shown] == ["classic", "l4s"]
+        for output in (program(*command), program(*command, "--repeat", 2)):
+            rows = [line.split() for line in output.splitlines() if "classic" in line]
+            assert [row[:2] for row in rows] == [["0", "classic"]]
+        p99_ms = f"{shown[0]['queueing_delay_p99_ms']:.2f}"
+        assert p99_ms in program(*command)
 
 
 class TestStatistics:
