@@ -193,12 +193,13 @@ def _megabytes(kernels: Sequence[CachedKernel]) -> str:
 
 
 def _print_qdisc(qdisc: Qdisc, *, as_json: bool) -> None:
-    properties = {
+    properties: dict[str, Any] = {
         "name": qdisc.name,
         "summary": qdisc.summary,
         "limit": qdisc.limit,
         "drops": qdisc.drops.value,
         "marks": qdisc.marks,
+        "statistics": [field.name for field in qdisc.statistics],
     }
     options = [
         {
@@ -214,8 +215,12 @@ def _print_qdisc(qdisc: Qdisc, *, as_json: bool) -> None:
     if as_json:
         print_json({**properties, "options": options})
         return
-    words = {**properties, "marks": "ECN-capable packets" if qdisc.marks else "no packets"}
-    print_pairs({key: str(value) for key, value in words.items()}, words=True)
+    words = {
+        **properties,
+        "marks": "ECN-capable packets" if qdisc.marks else "no packets",
+        "statistics": ", ".join(properties["statistics"]),
+    }
+    print_pairs({key: str(value) for key, value in words.items() if value}, words=True)
     if options:
         print_table(
             ["option", "unit", "allowed", "default", ""],

@@ -148,18 +148,20 @@ def _run_once(
     if output is not None:
         result.save(output)
     _draw(result, plot)
-    bottlenecks = result.bottleneck_summary()
+    bottlenecks, queues = result.bottleneck_summary(), result.l4s_summary()
     if as_json:
         document = {
             "scenario": scenario.to_dict(),
             "flows": result.summary().reset_index().to_dict("records"),
             "bottlenecks": bottlenecks.to_dict("records"),
+            "queues": queues.reset_index().to_dict("records"),
             "provenance": result.provenance,
         }
         print_json(document)
         return
     _print_flows(_few_rows(result.summary(), scenario), scenario.name)
     _print_bottlenecks(bottlenecks)
+    _print_queues(queues)
     _print_files({"made by": made_by(result.provenance)}, output, plot)
     _warn_if_late(result)
 
@@ -195,6 +197,7 @@ def _repeat(
     flows = result.estimates(lambda repetition: _few_rows(repetition.flows, scenario))
     _print_flows(flows, scenario.name)
     _print_bottlenecks(result.estimates(lambda repetition: repetition.bottlenecks))
+    _print_queues(result.estimates(lambda repetition: repetition.queues))
     form = "1 (exact)" if result.is_exact else f"{count} (mean \u00b1 half of the 95 % interval)"
     versions = made_by(result.repetitions[0].provenance)
     pairs = {"noise": scenario.noise.describe(), "repetitions": form, "made by": versions}
@@ -349,4 +352,38 @@ def _print_bottlenecks(bottlenecks: pd.DataFrame) -> None:
             ]
             for i, row in enumerate(bottlenecks.to_dict("records"))
         ],
+    )
+
+
+def _print_queues(queues: pd.DataFrame) -> None:
+    """Print a row for each queue of a qdisc for L4S; values are numbers or Estimates."""
+    if queues.empty:
+        return
+    print_table(
+        [
+            "bottleneck",
+            "queue",
+            "packets",
+            "marks\npackets",
+            "drops\npackets",
+            "mean queue\npackets",
+            "mean delay\nms",
+            "median delay\nms",
+            "p99 delay\nms",
+        ],
+        [
+            [
+                str(row["bottleneck"]),
+                row["queue"],
+                _shown(row["carried_packets"], ".0f"),
+                _shown(row["marks"], ".0f"),
+                _shown(row["drops"], ".0f"),
+                _shown(row["mean_queue_packets"], ".1f"),
+                _shown(row["queueing_delay_ms"], ".2f"),
+                _shown(row["queueing_delay_p50_ms"], ".2f"),
+                _shown(row["queueing_delay_p99_ms"], ".2f"),
+            ]
+            for row in queues.reset_index().to_dict("records")
+        ],
+        words=2,
     )

@@ -13,6 +13,7 @@ from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 from ccbench.experiment import trace_library
 from ccbench.experiment.flow import MTU_BYTES
+from ccbench.experiment.qdiscs import QDISCS
 from ccbench.experiment.trace import Trace
 from ccbench.experiment.wifi import Wifi
 
@@ -132,6 +133,17 @@ class Bottleneck:
         1.0
         """
         return MTU_BYTES * 8e-3 / self.mean_mbps
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The names of the two queues of a qdisc for L4S; empty for any other qdisc.
+
+        Examples
+        --------
+        >>> Bottleneck(bandwidth_mbps=12, queue_packets=100, qdisc="dualpi2").queues
+        ('classic', 'l4s')
+        """
+        return QDISCS[self.qdisc].queues if self.qdisc in QDISCS else ()
 
     def capacity_bytes(self, duration_s: float) -> float:
         """Return the link's capacity in IP bytes over the first `duration_s` seconds.

@@ -17,7 +17,16 @@ from ccbench.experiment import arrivals
 if TYPE_CHECKING:
     from ccbench.experiment.arrivals import Arrivals
 
-__all__ = ["ACKS", "KINDS", "MAX_BITRATES", "MAX_FLOWS", "MTU_BYTES", "UDP_KINDS", "Flow"]
+__all__ = [
+    "ACKS",
+    "ECN_FIELDS",
+    "KINDS",
+    "MAX_BITRATES",
+    "MAX_FLOWS",
+    "MTU_BYTES",
+    "UDP_KINDS",
+    "Flow",
+]
 
 #: Size of a full IP packet in bytes. All rates in ccbench count IP bytes.
 MTU_BYTES = 1500
@@ -37,6 +46,9 @@ UDP_KINDS = frozenset({"cbr", "poisson"})
 
 #: Acknowledgement policies of a TCP receiver.
 ACKS = ("default", "delayed", "every")
+
+#: Values of the ECN field of UDP packets by their names (RFC 3168, RFC 9331).
+ECN_FIELDS = {"": 0, "ect1": 1, "ect0": 2, "ce": 3}
 
 #: Maximum number of single flows in a scenario.
 MAX_FLOWS = 1_000_000
@@ -117,6 +129,9 @@ class Flow:
         buffer has room for it.
     packet_bytes : int
         For UDP kinds: size of the IP packets, 64 to 1500.
+    ecn : str
+        For UDP kinds: ECN field of the packets, ``"ect0"``, ``"ect1"`` (as if for L4S) or ``"ce"``.
+        Default: not ECN-capable. The flow does not react to marks.
     extra_rtt_ms : float
         Addition to the scenario's base round-trip time for these flows, in milliseconds.
     first_bottleneck : int
@@ -176,6 +191,7 @@ class Flow:
     segment_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
     buffer_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
     packet_bytes: int = field(default=MTU_BYTES, metadata=whole(Range(64, MTU_BYTES), example=1500))
+    ecn: str = ""
     extra_rtt_ms: float = field(default=0.0, metadata=number(Range(0, 10_000), example=20))
     first_bottleneck: int = field(default=0, metadata=whole(Range(0, _LAST_POSITION), example=1))
     last_bottleneck: int | None = None
@@ -190,6 +206,7 @@ class Flow:
             allowed = f"one of {', '.join(KINDS)}"
             raise validation.bad("kind", self.kind, allowed, 'write for example kind = "bulk"')
         validation.one_of("acks", self.acks, ACKS)
+        validation.one_of("ecn", self.ecn, ECN_FIELDS)
         set_field(self, "arrivals", arrivals.checked(self.arrivals))
         self._check_kind()
         check_fields(self)
@@ -273,7 +290,7 @@ class Flow:
         if self.kind == "video" and (self.buffer_s or 0) < (self.segment_s or 0):
             allowed, step = f"at least segment_s = {self.segment_s:g}", "hold a whole segment"
             raise validation.bad("buffer_s", self.buffer_s, allowed, step)
-        for name in ("acks", "segmentation_offload") if self.is_udp else ("packet_bytes",):
+        for name in ("acks", "segmentation_offload") if self.is_udp else ("packet_bytes", "ecn"):
             self._must_be_default(name, f"for kind {self.kind!r}")
         if self.kind != "bytes":
             self._must_be_default("arrivals", f"for kind {self.kind!r}")

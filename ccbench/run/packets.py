@@ -2,7 +2,8 @@
 """Delays and losses of single packets, from a run's queue log.
 
 The log does not identify packets. Departures are matched to arrivals by two facts: packets of one
-flow leave a queue in the order of their arrival, and links preserve the order of all packets. The
+flow leave a queue in the order of their arrival, and links preserve the order of all packets. (If a
+qdisc has a queue for L4S beside its classic queue, this applies to each of them.) The
 packet that is dropped at an arrival is a property of the qdisc
 (:class:`~ccbench.experiment.qdiscs.Drops`). If a qdisc drops arbitrary packets, as CHOKe does, the
 delays of single packets are unknown.
@@ -18,20 +19,21 @@ import pandas as pd
 
 from ccbench.base.errors import InputError
 from ccbench.experiment.qdiscs import QDISCS, Drops
+from ccbench.run import queue_analysis
 from ccbench.run.tables import EVENTS, NO_FLOW
 
 if TYPE_CHECKING:
     from ccbench.experiment.bottleneck import Bottleneck
-    from ccbench.run.run import Run
+    from ccbench.run.record import RunRecord
 
-__all__ = ["delivered", "fates"]
+__all__ = ["delivered", "fates", "waits_ns"]
 
 _ENQUEUE, _DEQUEUE, _DROP, _MARK, _LOSS = range(len(EVENTS))
 
 IntArray = npt.NDArray[np.int64]
 
 
-def delivered(run: Run) -> pd.DataFrame:
+def delivered(run: RunRecord) -> pd.DataFrame:
     """Return the delays of every packet that left the last bottleneck of its flow.
 
     Parameters
@@ -59,10 +61,7 @@ def delivered(run: Run) -> pd.DataFrame:
     """
     links = run.scenario.bottlenecks
     for link in links:
-        if _drops(run, link) is Drops.ANY:
-            message = f"qdisc = {link.qdisc!r} drops packets from the middle of its queue, so that"
-            step = "choose another qdisc, or no metric of delay"
-            raise InputError(f"{message} delays of single packets are unknown: {step}")
+        _check_order(run, link)
     flows = run.scenario.flow_table()
     joins, leaves = (flows[f"{end}_bottleneck"].to_numpy() for end in ("first", "last"))
     log = _Log(run, 0, links[0])
@@ -91,6 +90,43 @@ def delivered(run: Run) -> pd.DataFrame:
     if not parts:
         return last.reset_index(drop=True)
     return pd.concat([*parts, last]).sort_index(kind="stable").reset_index(drop=True)
+
+
+def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntArray:
+    """Return the waiting times of the packets of flows that left a queue, in that order.
+
+    Parameters
+    ----------
+    run : Run
+        A run with a queue log.
+    bottleneck : int
+        Position of the bottleneck in the scenario.
+    queue : str, optional
+        One of the queues of its qdisc, ``"classic"`` or ``"l4s"``; by default, all packets.
+
+    Raises
+    ------
+    InputError
+        If the run has no queue log, or the qdisc drops arbitrary packets, as CHOKe does.
+
+    Examples
+    --------
+    >>> waits_ns(run, 0, "l4s").max() / 1e6  # doctest: +SKIP
+    """
+    link = run.scenario.bottlenecks[bottleneck]
+    _check_order(run, link)
+    log = _Log(run, bottleneck, link)
+    waited_ns: IntArray = log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
+    if queue is not None:
+        waited_ns = waited_ns[log.dequeued_queue == link.queues.index(queue)]
+    return waited_ns
+
+
+def _check_order(run: RunRecord, link: Bottleneck) -> None:
+    if _drops(run, link) is Drops.ANY:
+        message = f"qdisc = {link.qdisc!r} drops packets from the middle of its queue, so that"
+        step = "choose another qdisc, or no metric of delay"
+        raise InputError(f"{message} delays of single packets are unknown: {step}")
 
 
 def _delays(
@@ -124,7 +160,7 @@ def _delays(
     )
 
 
-def fates(run: Run, from_s: float = 0.0, to_s: float | None = None) -> pd.DataFrame:
+def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.DataFrame:
     """Count the sent and lost packets of each flow between two times.
 
     Parameters
@@ -164,9 +200,9 @@ def fates(run: Run, from_s: float = 0.0, to_s: float | None = None) -> pd.DataFr
     return counts
 
 
-def _events_of_flows(run: Run, number: int) -> pd.DataFrame:
+def _events_of_flows(run: RunRecord, number: int) -> pd.DataFrame:
     """Return the log of a bottleneck without background traffic."""
-    log = run.queue_events(number)
+    log = queue_analysis.events(run, number)
     return log[log["flow"] != NO_FLOW] if run.scenario.noise.background_share else log
 
 
@@ -178,12 +214,13 @@ class _Log:
     time_ns, flow : ndarray, one entry per event
     is_enqueue, is_loss : ndarray of bool, one entry per event
     enqueued_ns : ndarray, one entry per arrival at the queue
-    dequeued_ns, dequeued_flow, dequeued_bytes : ndarray, one entry per departure for the link
+    dequeued_ns, dequeued_flow, dequeued_bytes, dequeued_queue : ndarray
+        One entry per departure for the link.
     enqueue_of : ndarray
         Position of each departing packet among the arrivals.
     """
 
-    def __init__(self, run: Run, number: int, link: Bottleneck) -> None:
+    def __init__(self, run: RunRecord, number: int, link: Bottleneck) -> None:
         rows = _events_of_flows(run, number)
         self.time_ns: IntArray = rows["time_ns"].to_numpy()
         event = rows["event"].cat.codes.to_numpy()
@@ -196,21 +233,27 @@ class _Log:
         self.dequeued_ns = time_ns[is_dequeue]
         self.dequeued_flow = flow[is_dequeue]
         self.dequeued_bytes = rows["bytes"].to_numpy()[is_dequeue]
+        # Packets of one stream do not overtake each other.
+        queue, queues = np.zeros_like(event), max(1, len(link.queues))
+        if link.queues:
+            queue = rows["queue"].cat.codes.to_numpy()
+        self.dequeued_queue = queue[is_dequeue]
+        stream = flow.astype(np.int64) * queues + queue
 
         is_drop = event == _DROP
         arrivals, drops = _dropped_before_older(self, is_drop, _drops(run, link))
         entered, left = self.is_enqueue.copy(), is_dequeue | is_drop
         entered[arrivals] = left[drops] = False
-        # The k-th of the remaining packets of a flow to leave is the k-th that arrived.
+        # The k-th of the remaining packets of a stream to leave is the k-th that arrived.
         entered_at = np.flatnonzero(entered)
-        by_flow = entered_at[np.argsort(flow[entered_at], kind="stable")]
-        first = np.searchsorted(flow[by_flow], np.arange(run.scenario.flow_count))
-        arrival = by_flow[first[flow[left]] + _rank_in_flow(flow[left])]
+        by_stream = entered_at[np.argsort(stream[entered_at], kind="stable")]
+        first = np.searchsorted(stream[by_stream], np.arange(run.scenario.flow_count * queues))
+        arrival = by_stream[first[stream[left]] + _rank(stream[left])]
         position = np.cumsum(self.is_enqueue) - 1
         self.enqueue_of: IntArray = position[arrival[is_dequeue[left]]]
 
 
-def _drops(run: Run, link: Bottleneck) -> Drops:
+def _drops(run: RunRecord, link: Bottleneck) -> Drops:
     """Return the packet that a link's qdisc drops at an arrival (default: the arriving packet)."""
     if link.qdisc in QDISCS:
         return QDISCS[link.qdisc].drops
@@ -247,12 +290,12 @@ def _dropped_before_older(
     return np.r_[arrivals, np.array(newest, dtype=np.int64)], np.r_[dropped_at, others]
 
 
-def _rank_in_flow(flow: npt.NDArray[Any]) -> IntArray:
-    """Return the number of earlier packets of the same flow, for each packet."""
-    order = np.argsort(flow, kind="stable")
-    in_order = flow[order]
+def _rank(stream: npt.NDArray[Any]) -> IntArray:
+    """Return the number of earlier packets of the same stream, for each packet."""
+    order = np.argsort(stream, kind="stable")
+    in_order = stream[order]
     starts = np.flatnonzero(np.r_[True, in_order[1:] != in_order[:-1]])
-    lengths = np.diff(np.r_[starts, flow.size])
-    rank = np.empty(flow.size, dtype=np.int64)
-    rank[order] = np.arange(flow.size) - np.repeat(starts, lengths)
+    lengths = np.diff(np.r_[starts, stream.size])
+    rank = np.empty(stream.size, dtype=np.int64)
+    rank[order] = np.arange(stream.size) - np.repeat(starts, lengths)
     return rank

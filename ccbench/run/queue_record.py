@@ -26,14 +26,14 @@ class QueueRecord(Protocol):
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the number of waiting packets at some instants."""
 
-    def carried_packets(self) -> int:
-        """Return the number of packets that left for the link."""
-
     def carried_bytes(self) -> int:
         """Return the IP bytes of these packets."""
 
     def waited_ns(self) -> int:
         """Return the sum of the waiting times of all packets."""
+
+    def packets(self, event: str) -> int:
+        """Return the number of packets with an event."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,6 @@ class EventRecord:
         """Return the number of waiting packets at some instants."""
         return backlog_at(self.events, at_ns)
 
-    def carried_packets(self) -> int:
-        """Return the number of packets that left for the link."""
-        return int((self.events["event"] == "dequeue").sum())
-
     def carried_bytes(self) -> int:
         """Return the IP bytes of these packets."""
         return int(self.events.loc[self.events["event"] == "dequeue", "bytes"].sum())
@@ -75,6 +71,10 @@ class EventRecord:
         end_ns = np.append(self.events["time_ns"].to_numpy()[1:], self.duration_ns)
         length_ns = end_ns - self.events["time_ns"]
         return int(length_ns.to_numpy() @ self.events["backlog_packets"].to_numpy(np.int64))
+
+    def packets(self, event: str) -> int:
+        """Return the number of packets with an event."""
+        return int((self.events["event"] == event).sum())
 
 
 @dataclass(frozen=True)
@@ -86,38 +86,41 @@ class SummaryRecord:
     summary : QueueSummary
         Summary of all queues.
     bottleneck : int
-        Position of the queue.
+        Position of the bottleneck.
+    queue : str, optional
+        One of the queues of its qdisc; by default the whole qdisc.
     """
 
     summary: QueueSummary
     bottleneck: int
+    queue: str | None = None
 
     def time_ns_by_packets(self) -> pd.Series[Any]:
         """Return the time at each queue length, if above 0 ns, by packets in ascending order."""
-        time_ns = self._own_rows(self.summary.occupancy).set_index("packets")["time_ns"]
+        time_ns = self._rows("occupancy").set_index("packets")["time_ns"]
         return time_ns[time_ns > 0]
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the number of waiting packets at instants of samples."""
-        samples = self._own_rows(self.summary.samples)
+        samples = self._rows("samples")
         sample = np.searchsorted(samples["time_ns"].to_numpy(), at_ns)
         return np.asarray(samples["backlog_packets"].to_numpy()[sample])
 
-    def carried_packets(self) -> int:
-        """Return the number of packets that left for the link."""
-        return self.summary.packets("dequeue", self.bottleneck)
-
     def carried_bytes(self) -> int:
         """Return the IP bytes of these packets."""
-        return self.summary.bytes("dequeue", self.bottleneck)
+        return self.summary.bytes("dequeue", self.bottleneck, self.queue)
 
     def waited_ns(self) -> int:
         """Return the sum of the waiting times of all packets."""
-        occupancy = self._own_rows(self.summary.occupancy)
+        occupancy = self._rows("occupancy")
         return int(occupancy["time_ns"].to_numpy() @ occupancy["packets"].to_numpy(np.int64))
 
-    def _own_rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        return table[table["bottleneck"] == self.bottleneck]
+    def packets(self, event: str) -> int:
+        """Return the number of packets with an event."""
+        return self.summary.packets(event, self.bottleneck, self.queue)
+
+    def _rows(self, table: str) -> pd.DataFrame:
+        return self.summary.rows(table, self.bottleneck, self.queue)
 
 
 def backlog_at(events: pd.DataFrame, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ccbench.run.tables import SUMMARY_TABLES, normalised
+from ccbench.run.tables import SUMMARY_TABLES, normalised, with_queue
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,9 @@ __all__ = ["QueueSummary"]
 class QueueSummary:
     """Distributions, counters and samples of a run's queues, without single events.
 
-    All numbers are exact: they equal those computed from the events of the same scenario.
+    All numbers are exact: they equal those computed from the events of the same scenario. If a
+    qdisc has a queue for L4S, all tables have a further column ``queue``: rows about one of its
+    queues, ``classic`` or ``l4s``, beside those about the bottleneck, where it is missing.
 
     Parameters
     ----------
@@ -55,17 +57,26 @@ class QueueSummary:
 
     def __post_init__(self) -> None:
         for name, columns in SUMMARY_TABLES.items():
-            frame = normalised(f"queue_summary.{name}", getattr(self, name), columns)
+            given = getattr(self, name)
+            frame = normalised(f"queue_summary.{name}", given, with_queue(columns, given))
             object.__setattr__(self, name, frame)
 
-    def packets(self, event: str, bottleneck: int) -> int:
-        """Return the number of packets with an event at a bottleneck."""
-        return int(self._counts_of(event, bottleneck)["packets"].sum())
+    def packets(self, event: str, bottleneck: int, queue: str | None = None) -> int:
+        """Return the number of packets with an event at a bottleneck or in one of its queues."""
+        return int(self._counts_of(event, bottleneck, queue)["packets"].sum())
 
-    def bytes(self, event: str, bottleneck: int) -> int:
-        """Return the IP bytes of the packets with an event at a bottleneck."""
-        return int(self._counts_of(event, bottleneck)["bytes"].sum())
+    def bytes(self, event: str, bottleneck: int, queue: str | None = None) -> int:
+        """Return the IP bytes of the packets with an event at a bottleneck or in a queue."""
+        return int(self._counts_of(event, bottleneck, queue)["bytes"].sum())
 
-    def _counts_of(self, event: str, bottleneck: int) -> pd.DataFrame:
-        counts = self.counts
-        return counts[(counts["event"] == event) & (counts["bottleneck"] == bottleneck)]
+    def rows(self, table: str, bottleneck: int, queue: str | None = None) -> pd.DataFrame:
+        """Return the rows of a table about a bottleneck, or about one of its queues."""
+        frame: pd.DataFrame = getattr(self, table)
+        frame = frame[frame["bottleneck"] == bottleneck]
+        if "queue" not in frame:
+            return frame
+        return frame[frame["queue"].isna() if queue is None else frame["queue"] == queue]
+
+    def _counts_of(self, event: str, bottleneck: int, queue: str | None) -> pd.DataFrame:
+        counts = self.rows("counts", bottleneck, queue)
+        return counts[counts["event"] == event]

@@ -20,6 +20,7 @@ __all__ = ["RunRecord"]
 
 _NO_BATCHES = tables.empty(tables.BATCH_COLUMNS)
 _NO_MESSAGES = tables.empty(tables.MESSAGE_COLUMNS)
+_NO_STATISTICS = tables.empty(tables.QDISC_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,11 +34,13 @@ class RunRecord:
     provenance: Mapping[str, Any]
     batches: pd.DataFrame = field(default_factory=lambda: _NO_BATCHES, repr=False)
     messages: pd.DataFrame = field(default_factory=lambda: _NO_MESSAGES, repr=False)
+    qdiscs: pd.DataFrame = field(default_factory=lambda: _NO_STATISTICS, repr=False)
     queue_summary: QueueSummary | None = None
 
     def __post_init__(self) -> None:
-        for name, columns in tables.RUN_TABLES.items():
+        for name, required in tables.RUN_TABLES.items():
             optional = tables.CCA_COLUMNS if name == "flows" else None
+            columns = tables.with_queue(required, self.queue) if name == "queue" else required
             table = tables.normalised(name, getattr(self, name), columns, optional)
             object.__setattr__(self, name, table)
         completions = self.completions

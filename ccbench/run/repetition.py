@@ -42,9 +42,10 @@ class Repetition:
     Attributes
     ----------
     seed : int
-    flows, bottlenecks : DataFrame
-        :meth:`Run.summary <ccbench.run.run.Run.summary>` and
-        :meth:`Run.bottleneck_summary <ccbench.run.run.Run.bottleneck_summary>`.
+    flows, bottlenecks, queues : DataFrame
+        :meth:`Run.summary <ccbench.run.run.Run.summary>`,
+        :meth:`Run.bottleneck_summary <ccbench.run.run.Run.bottleneck_summary>` and
+        :meth:`Run.l4s_summary <ccbench.run.run.Run.l4s_summary>`.
     digest : str
         :meth:`Run.digest <ccbench.run.run.Run.digest>`; empty for a random scenario, whose runs
         differ.
@@ -54,6 +55,7 @@ class Repetition:
     seed: int
     flows: pd.DataFrame
     bottlenecks: pd.DataFrame
+    queues: pd.DataFrame
     digest: str
     provenance: Mapping[str, Any]
 
@@ -64,6 +66,7 @@ class Repetition:
             seed=run.scenario.seed,
             flows=run.summary(),
             bottlenecks=run.bottleneck_summary(),
+            queues=run.l4s_summary(),
             digest="" if run.scenario.draws_at_random else run.digest(),
             provenance=run.provenance,
         )
@@ -119,11 +122,13 @@ class RepeatedRun:
             "exact": self.is_exact,
             "flows": _records(self.estimates(lambda repetition: repetition.flows)),
             "bottlenecks": _records(self.estimates(lambda repetition: repetition.bottlenecks)),
+            "queues": _records(self.estimates(lambda repetition: repetition.queues)),
             "runs": [
                 {
                     "seed": repetition.seed,
                     "flows": repetition.flows.reset_index().to_dict("records"),
                     "bottlenecks": repetition.bottlenecks.reset_index().to_dict("records"),
+                    "queues": repetition.queues.reset_index().to_dict("records"),
                 }
                 for repetition in self.repetitions
             ],

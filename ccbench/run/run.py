@@ -9,10 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.run import flow_analysis, queue_analysis, run_files
+from ccbench.run import delay_analysis, flow_analysis, queue_analysis, run_files
 from ccbench.run.record import RunRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
 __all__ = ["Run"]
@@ -32,7 +34,8 @@ class Run(RunRecord):
         Columns: ``time_ns``; ``bottleneck`` from 0; ``event``; ``flow``
         (:data:`~ccbench.run.tables.NO_FLOW` for background traffic); ``bytes`` of the IP packet;
         ``backlog_packets`` and ``backlog_bytes`` after the event, without the packet in
-        transmission. Events are
+        transmission; and, only if a qdisc has a queue for L4S (``dualpi2``), ``queue``, the
+        packet's queue, ``classic`` or ``l4s`` (missing at other bottlenecks). Events are
 
         ``enqueue``
             A packet arrived at the queue. If the queue refuses it, its ``drop`` follows
@@ -70,6 +73,11 @@ class Run(RunRecord):
         One row per short flow on a shared connection (:class:`~ccbench.experiment.flow.Flow`,
         `connections`), connection by connection. Columns: ``flow``, the connection; ``start_ns``;
         ``end_ns``, the time at which the receiver had every byte (-1 if never); ``size_bytes``.
+    qdiscs : DataFrame
+        Statistics that qdiscs report, as to ``tc -s qdisc``, at multiples of the scenario's
+        `sample_interval_ms` and at its end. Columns: ``time_ns``; ``bottleneck``; ``statistic_0``
+        to ``statistic_14``, whose names are in :meth:`qdisc_statistics`. Without rows unless a
+        bottleneck has ``dualpi2``.
     queue_summary : QueueSummary, optional
         The record of the queues, with `queue_log` = "summary".
     provenance : mapping
@@ -217,21 +225,31 @@ class Run(RunRecord):
         """
         return flow_analysis.completion_times(self)
 
-    def queue_events(self, bottleneck: int = 0) -> pd.DataFrame:
+    def queue_events(self, bottleneck: int = 0, queue: str | None = None) -> pd.DataFrame:
         """Return the rows of `queue` that belong to a bottleneck.
+
+        Parameters
+        ----------
+        bottleneck : int
+            Position of the bottleneck in the scenario.
+        queue : str, optional
+            One of the queues of a qdisc for L4S, ``"classic"`` or ``"l4s"``; the backlog is then
+            that of this queue. By default, all packets.
 
         Raises
         ------
         InputError
-            If the run has no queue log or the scenario no such bottleneck.
+            If the run has no queue log or the scenario no such bottleneck or queue.
 
         Examples
         --------
         >>> run.queue_events()["event"].value_counts()  # doctest: +SKIP
         """
-        return queue_analysis.events(self, bottleneck)
+        return queue_analysis.events(self, bottleneck, queue)
 
-    def occupancy(self, interval_s: float = 0.01, bottleneck: int = 0) -> pd.Series[int]:
+    def occupancy(
+        self, interval_s: float = 0.01, bottleneck: int = 0, queue: str | None = None
+    ) -> pd.Series[int]:
         """Return the queue occupancy over time.
 
         Parameters
@@ -241,6 +259,9 @@ class Run(RunRecord):
             `sample_interval_ms`.
         bottleneck : int
             Position of the bottleneck in the scenario.
+        queue : str, optional
+            One of the queues of a qdisc for L4S, ``"classic"`` or ``"l4s"``; by default, all
+            packets.
 
         Returns
         -------
@@ -251,22 +272,27 @@ class Run(RunRecord):
         ------
         InputError
             If the run has no record of its queues, or a summary without these times, or the
-            scenario has no such bottleneck.
+            scenario has no such bottleneck or queue.
 
         Examples
         --------
         >>> int(run.occupancy(interval_s=0.01).max())  # doctest: +SKIP
         500
         """
-        return queue_analysis.occupancy(self, interval_s, bottleneck)
+        return queue_analysis.occupancy(self, interval_s, bottleneck, queue)
 
-    def occupancy_distribution(self, bottleneck: int = 0) -> pd.Series[float]:
+    def occupancy_distribution(
+        self, bottleneck: int = 0, queue: str | None = None
+    ) -> pd.Series[float]:
         """Return the share of the time at each queue length.
 
         Parameters
         ----------
         bottleneck : int
             Position of the bottleneck in the scenario.
+        queue : str, optional
+            One of the queues of a qdisc for L4S, ``"classic"`` or ``"l4s"``; by default, all
+            packets.
 
         Returns
         -------
@@ -277,16 +303,16 @@ class Run(RunRecord):
         Raises
         ------
         InputError
-            If the run has no record of its queues or the scenario no such bottleneck.
+            If the run has no record of its queues or the scenario no such bottleneck or queue.
 
         Examples
         --------
         >>> shares = run.occupancy_distribution().cumsum()  # doctest: +SKIP
         >>> int(shares.index[shares >= 0.99][0])  # the 99th percentile  # doctest: +SKIP
         """
-        return queue_analysis.occupancy_distribution(self, bottleneck)
+        return queue_analysis.occupancy_distribution(self, bottleneck, queue)
 
-    def queueing_delay_ms(self, bottleneck: int = 0) -> float:
+    def queueing_delay_ms(self, bottleneck: int = 0, queue: str | None = None) -> float:
         """Return the mean waiting time of a packet in a queue, in milliseconds.
 
         By Little's law, this is the sum of all waiting times divided by the number of packets that
@@ -297,18 +323,102 @@ class Run(RunRecord):
         ----------
         bottleneck : int
             Position of the bottleneck in the scenario.
+        queue : str, optional
+            One of the queues of a qdisc for L4S, ``"classic"`` or ``"l4s"``; by default, all
+            packets.
 
         Raises
         ------
         InputError
-            If the run has no record of its queues or the scenario no such bottleneck.
+            If the run has no record of its queues or the scenario no such bottleneck or queue.
 
         Examples
         --------
         >>> run.queueing_delay_ms()  # doctest: +SKIP
         4...
         """
-        return queue_analysis.queueing_delay_ms(self, bottleneck)
+        return queue_analysis.queueing_delay_ms(self, bottleneck, queue)
+
+    def queueing_delay_percentiles_ms(
+        self, percentiles: Sequence[float] = (50, 99), bottleneck: int = 0, queue: str | None = None
+    ) -> pd.Series[float]:
+        """Return percentiles of the packets' waiting times in a queue, in milliseconds.
+
+        Counted are packets that left the queue for the link; from a queue log, without background
+        traffic. A percentile is the shortest time that this share of the packets did not exceed:
+        exact from a queue log, at most 1.6 % too long from a queue summary.
+
+        Parameters
+        ----------
+        percentiles : sequence of float
+            Percentiles, 0 to 100.
+        bottleneck : int
+            Position of the bottleneck in the scenario.
+        queue : str, optional
+            One of the queues of a qdisc for L4S, ``"classic"`` or ``"l4s"``; by default, all
+            packets.
+
+        Returns
+        -------
+        Series
+            Milliseconds; index ``percentile``; NaN if no packet left the queue.
+
+        Raises
+        ------
+        InputError
+            If the run has no record of its queues, only a log of a qdisc that drops arbitrary
+            packets (CHOKe), or the scenario has no such bottleneck or queue.
+
+        Examples
+        --------
+        >>> run.queueing_delay_percentiles_ms(queue="l4s")[99]  # doctest: +SKIP
+        1.2...
+        """
+        return delay_analysis.queueing_delay_percentiles_ms(self, percentiles, bottleneck, queue)
+
+    def l4s_summary(self) -> pd.DataFrame:
+        """Return packets, length and delay of both queues of each qdisc for L4S.
+
+        Returns
+        -------
+        DataFrame
+            Index ``bottleneck`` and ``queue`` (``classic``, ``l4s``); columns ``carried_packets``,
+            ``marks`` and ``drops`` in packets, ``mean_queue_packets``, ``queueing_delay_ms`` (the
+            mean), ``queueing_delay_p50_ms`` and ``queueing_delay_p99_ms``. Without rows if no
+            bottleneck has such a qdisc, or without a record of the queues.
+
+        Examples
+        --------
+        >>> run.l4s_summary()["queueing_delay_p99_ms"]  # doctest: +SKIP
+        """
+        return delay_analysis.by_queue(self)
+
+    def qdisc_statistics(self, bottleneck: int = 0) -> pd.DataFrame:
+        """Return the statistics that a bottleneck's qdisc reports over time, in named columns.
+
+        Parameters
+        ----------
+        bottleneck : int
+            Position of the bottleneck in the scenario.
+
+        Returns
+        -------
+        DataFrame
+            Index ``time_s``; columns with the names in the qdisc's descriptor
+            (:mod:`ccbench.experiment.qdiscs`), none if it has no statistics there.
+
+        Raises
+        ------
+        InputError
+            If there is no such bottleneck.
+
+        Examples
+        --------
+        DualPI2's probability in the classic queue before it is squared:
+
+        >>> run.qdisc_statistics()["probability"].mean()  # doctest: +SKIP
+        """
+        return queue_analysis.statistics(self, bottleneck)
 
     def carried_bytes(self, bottleneck: int = 0) -> int:
         """Return the IP bytes that a link carried over the whole run.

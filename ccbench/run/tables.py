@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pandas as pd
 
+from ccbench.experiment.qdiscs import QUEUES
 from ccbench.run import cca_info
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "BACKLOG_STEPS",
     "BATCH_COLUMNS",
     "CCA_COLUMNS",
     "COMPLETION_COLUMNS",
@@ -22,14 +24,18 @@ __all__ = [
     "FLOW_COLUMNS",
     "MESSAGE_COLUMNS",
     "NO_FLOW",
+    "QDISC_COLUMNS",
     "QUEUE_COLUMNS",
+    "QUEUE_DTYPE",
     "RUN_TABLES",
     "STATES",
     "STATE_DTYPE",
+    "STATISTICS_COLUMNS",
     "SUMMARY_TABLES",
     "Columns",
     "empty",
     "normalised",
+    "with_queue",
 ]
 
 #: `flow` of background traffic, which belongs to no flow.
@@ -40,8 +46,12 @@ EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")
 #: Congestion states of a TCP sender; the position is Linux's number and the code of the category.
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
+#: Change of the number of waiting packets by each event.
+BACKLOG_STEPS = np.array([1, -1, -1, 0, 0], dtype=np.int32)
+
 EVENT_DTYPE = pd.CategoricalDtype(list(EVENTS))
 STATE_DTYPE = pd.CategoricalDtype(list(STATES))
+QUEUE_DTYPE = pd.CategoricalDtype(list(QUEUES))
 
 Columns: TypeAlias = "Mapping[str, str | pd.CategoricalDtype]"
 
@@ -95,6 +105,13 @@ MESSAGE_COLUMNS: Columns = {
     "end_ns": "int64",
     "size_bytes": "uint64",
 }
+#: Columns of the statistics of qdiscs, which :meth:`~ccbench.run.run.Run.qdisc_statistics` names.
+STATISTICS_COLUMNS = tuple(f"statistic_{i}" for i in range(15))
+QDISC_COLUMNS: Columns = {
+    "time_ns": "int64",
+    "bottleneck": "uint8",
+    **dict.fromkeys(STATISTICS_COLUMNS, "float64"),
+}
 #: Columns of each table of a :class:`~ccbench.run.run.Run`.
 RUN_TABLES: Mapping[str, Columns] = {
     "queue": QUEUE_COLUMNS,
@@ -102,6 +119,7 @@ RUN_TABLES: Mapping[str, Columns] = {
     "completions": COMPLETION_COLUMNS,
     "batches": BATCH_COLUMNS,
     "messages": MESSAGE_COLUMNS,
+    "qdiscs": QDISC_COLUMNS,
 }
 
 #: Columns of each table of a :class:`~ccbench.run.queue_summary.QueueSummary`.
@@ -132,6 +150,11 @@ SUMMARY_TABLES: Mapping[str, Columns] = {
         "backlog_bytes": "uint32",
     },
 }
+
+
+def with_queue(columns: Columns, frame: pd.DataFrame) -> Columns:
+    """Return `columns`, with the packets' queue if `frame` has it: if a qdisc has an L4S queue."""
+    return {**columns, "queue": QUEUE_DTYPE} if "queue" in frame else columns
 
 
 def empty(columns: Columns) -> pd.DataFrame:

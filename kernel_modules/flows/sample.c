@@ -67,6 +67,7 @@ static void sample_all(u64 time_ns)
 {
 	struct flow *flow, *next;
 
+	ccbench_sample_qdiscs(time_ns);
 	list_for_each_entry_safe(flow, next, &sampled, sampled) {
 		sample(flow, time_ns);
 		/* A closed flow is sampled until its last packets have left the path. */

@@ -4,6 +4,7 @@
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/udp.h>
+#include <net/ip.h>
 #include <net/sock.h>
 #include <net/udp.h>
 
@@ -62,6 +63,7 @@ static void tx_open(struct flow *flow)
 			       IPPROTO_UDP, &flow->tx);
 	if (!err) {
 		flow->tx->sk->sk_mark = ccbench_mark(flow->id);
+		ip_sock_set_tos(flow->tx->sk, flow->spec->ecn);
 		err = kernel_connect(flow->tx, ccbench_address(&address), sizeof(address), 0);
 	}
 	if (err) {

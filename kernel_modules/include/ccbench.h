@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	4
+#define CCBENCH_PROTOCOL	5
 #define CCBENCH_MAX_BOTTLENECKS	8
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -25,12 +25,21 @@ enum ccbench_event {
 	CCBENCH_EVENTS
 };
 
+/* Queue of a qdisc, if it has a classic and an L4S queue; 0 is the whole qdisc. */
+enum ccbench_queue {
+	CCBENCH_WHOLE,
+	CCBENCH_CLASSIC,
+	CCBENCH_L4S,
+	CCBENCH_QUEUES
+};
+
 /* Event of a packet at a bottleneck (queue.bin). */
 struct ccbench_queue_record {
 	__u64 time_ns;
 	__u32 flow;
 	__u16 bytes;		/* of the packet, including the IP header */
-	__u8 event;
+	__u8 event : 4;
+	__u8 queue : 4;
 	__u8 bottleneck;
 };
 
@@ -39,7 +48,8 @@ struct ccbench_occupancy_record {
 	__u64 time_ns;
 	__u64 arrivals;		/* arrivals at this number of waiting packets */
 	__u32 packets;
-	__u32 bottleneck;
+	__u16 bottleneck;
+	__u16 queue;
 };
 
 /* Number of packets by waiting time until departure (queue_waits.bin). */
@@ -47,7 +57,8 @@ struct ccbench_wait_record {
 	__u64 from_ns;
 	__u64 to_ns;		/* exclusive */
 	__u64 packets;
-	__u64 bottleneck;
+	__u32 bottleneck;
+	__u32 queue;
 };
 
 /* Number of events of a flow's packets (queue_counts.bin). */
@@ -56,7 +67,8 @@ struct ccbench_count_record {
 	__u64 bytes;
 	__u32 flow;
 	__u16 event;
-	__u16 bottleneck;
+	__u8 bottleneck;
+	__u8 queue;
 };
 
 /* Backlog at a time (queue_samples.bin). */
@@ -64,7 +76,17 @@ struct ccbench_backlog_record {
 	__u64 time_ns;
 	__u32 packets;
 	__u32 bytes;
-	__u64 bottleneck;
+	__u32 bottleneck;
+	__u32 queue;
+};
+
+/* Statistics of a qdisc at a sampling time (qdiscs.bin). */
+#define CCBENCH_STATISTICS_MAX	60
+
+struct ccbench_qdisc_record {
+	__u64 time_ns;
+	__u32 bottleneck;
+	__u8 statistics[CCBENCH_STATISTICS_MAX];	/* the qdisc's own structure, then zeroes */
 };
 
 /* State of a flow at a sampling time (samples.bin). */
@@ -157,6 +179,8 @@ struct ccbench_bottleneck {
 	__u64 wifi_step_ns;
 	__u64 wifi_overhead_ns[2];	/* minimum and maximum per batch */
 	__u64 loss_every_packets;	/* interval of periodic loss; 0: none */
+	__u32 l4s_mask;		/* bits of the ECN field of packets for an L4S queue; 0: none */
+	__u32 statistics;	/* whether statistics of the qdisc are sampled */
 };
 
 enum ccbench_flow_kind {
@@ -197,7 +221,8 @@ struct ccbench_flow_spec {
 	__u64 rate_bps;		/* CCBENCH_RATE: payload; UDP: IP bytes */
 	__u64 on_ns;		/* CCBENCH_ONOFF */
 	__u64 off_ns;
-	__u16 kind;
+	__u8 kind;
+	__u8 ecn;		/* UDP: ECN field of the packets */
 	__u8 acks;		/* TCP: enum ccbench_acks */
 	__u8 single_packets;	/* TCP: send without segmentation offload */
 	__u32 packet_bytes;	/* UDP: size of the IP packet */
@@ -221,10 +246,11 @@ struct ccbench_message {
 /*
  * skb->mark contains the flow number plus one; 0 means no flow. The highest bit marks a
  * packet that arrived at the queue with CE, the next one background traffic, which belongs
- * to no flow.
+ * to no flow, and the third one a packet in an L4S queue.
  */
 #define CCBENCH_MARK_CE		BIT(31)
 #define CCBENCH_MARK_BACKGROUND	BIT(30)
+#define CCBENCH_MARK_L4S	BIT(29)
 
 static inline u32 ccbench_mark(u32 flow)
 {
@@ -233,7 +259,7 @@ static inline u32 ccbench_mark(u32 flow)
 
 static inline u32 ccbench_flow(u32 mark)
 {
-	return (mark & ~(CCBENCH_MARK_CE | CCBENCH_MARK_BACKGROUND)) - 1;
+	return (mark & ~(CCBENCH_MARK_CE | CCBENCH_MARK_BACKGROUND | CCBENCH_MARK_L4S)) - 1;
 }
 
 /* Flow number of packets that belong to no flow. */
@@ -266,6 +292,8 @@ struct ccbench_log *ccbench_log_open(const char *name, size_t buffer_bytes);
 void *ccbench_log_append(struct ccbench_log *log, size_t bytes);
 void ccbench_log_flush(struct ccbench_log *log);
 void ccbench_flush_all_logs(void);
+/* Samples the statistics of the qdiscs. */
+void ccbench_sample_qdiscs(u64 time_ns);
 /* Ends the records at the end of the experiment. */
 void ccbench_finish(void);
 #endif /* __KERNEL__ */

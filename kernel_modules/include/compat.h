@@ -10,6 +10,7 @@
 #include <linux/netdevice.h>
 #include <linux/uio.h>
 #include <linux/version.h>
+#include <net/sch_generic.h>
 
 /* Linux 6.13 sets the function of a timer together with its clock. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
@@ -79,5 +80,40 @@ static inline void *ccbench_address(struct sockaddr_in *address)
 #else
 #define CCBENCH_SOCKETS(net)
 #endif
+
+/*
+ * Sets the size of a packet for qdiscs. Since Linux 6.19 this includes the number of segments,
+ * which segmentation copies from the whole to each of them.
+ */
+static inline void ccbench_set_size(struct sk_buff *skb)
+{
+	qdisc_skb_cb(skb)->pkt_len = skb->len;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
+
+/*
+ * Since Linux 6.19, some qdiscs leave packets that they drop at a departure in a list, the last
+ * one first, for whoever runs the qdisc. Returns them in the order of their drops. The caller
+ * holds the lock of the qdisc and frees them.
+ */
+static inline struct sk_buff *ccbench_dropped_at_departure(struct Qdisc *q)
+{
+	struct sk_buff *first = NULL;
+#ifdef TCQ_F_DEQUEUE_DROPS
+	struct sk_buff *skb, *next;
+
+	if (likely(!(q->flags & TCQ_F_DEQUEUE_DROPS)))
+		return NULL;
+	for (skb = q->to_free; skb; skb = next) {
+		next = skb->next;
+		skb->next = first;
+		first = skb;
+	}
+	q->to_free = NULL;
+#endif
+	return first;
+}
 
 #endif /* _CCBENCH_COMPAT_H */

@@ -15,6 +15,7 @@
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 
+#include "compat.h"
 #include "link.h"
 #include "link_capacity.h"
 
@@ -34,9 +35,12 @@ static void record(const struct bottleneck *link, struct sk_buff *skb,
 		   enum ccbench_event event)
 {
 	struct ccbench_queue_record *r;
+	enum ccbench_queue queue = CCBENCH_WHOLE;
 
+	if (link->l4s_mask)
+		queue = skb->mark & CCBENCH_MARK_L4S ? CCBENCH_L4S : CCBENCH_CLASSIC;
 	if (queue_summary)
-		summary_record(link->index, skb, event);
+		summary_record(link->index, queue, skb, event);
 	if (!queue_log)
 		return;
 	r = ccbench_log_append(queue_log, sizeof(*r));
@@ -44,6 +48,7 @@ static void record(const struct bottleneck *link, struct sk_buff *skb,
 	r->flow = ccbench_flow(skb->mark);
 	r->bytes = skb->len;
 	r->event = event;
+	r->queue = queue;
 	r->bottleneck = link->index;
 }
 
@@ -64,9 +69,10 @@ static void dropped_by_queue(struct sk_buff *skb)
 	record(link, skb, CCBENCH_DROP);
 }
 
-static bool is_ce(struct sk_buff *skb)
+static u8 ecn_of(const struct sk_buff *skb)
 {
-	return skb->protocol == htons(ETH_P_IP) && INET_ECN_is_ce(ip_hdr(skb)->tos);
+	return skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->tos & INET_ECN_MASK :
+						  INET_ECN_NOT_ECT;
 }
 
 /* ---- link ------------------------------------------------------------- */
@@ -83,21 +89,24 @@ static struct sk_buff *queue_take(struct bottleneck *link)
 {
 	struct Qdisc *q = queue_of(link);
 	spinlock_t *lock = qdisc_lock(q);
-	struct sk_buff *skb;
+	struct sk_buff *skb, *dropped;
 
 	spin_lock(lock);
 	skb = qdisc_dequeue_peeked(q);
+	dropped = ccbench_dropped_at_departure(q);
 	spin_unlock(lock);
+	if (unlikely(dropped))
+		kfree_skb_list(dropped);
 	return skb;
 }
 
 static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
 {
 	skb->destructor = NULL;
-	if (!(skb->mark & CCBENCH_MARK_CE) && is_ce(skb))
+	if (!(skb->mark & CCBENCH_MARK_CE) && ecn_of(skb) == INET_ECN_CE)
 		record(link, skb, CCBENCH_MARK);
 	record(link, skb, CCBENCH_DEQUEUE);
-	skb->mark &= ~CCBENCH_MARK_CE;
+	skb->mark &= ~(CCBENCH_MARK_CE | CCBENCH_MARK_L4S);
 }
 
 struct sk_buff *bottleneck_take(struct bottleneck *link)
@@ -336,7 +345,11 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	struct sk_buff *to_free = NULL;
 	spinlock_t *lock;
 	struct Qdisc *q;
+	u8 ecn;
 
+	ecn = ecn_of(skb);
+	if (ecn & link->l4s_mask)
+		skb->mark |= CCBENCH_MARK_L4S;
 	if (unlikely(lost(link, skb->mark))) {
 		record(link, skb, CCBENCH_LOSS);
 		path_count_loss(skb->mark);
@@ -345,7 +358,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	}
 
 	record(link, skb, CCBENCH_ENQUEUE);
-	if (is_ce(skb))
+	if (ecn == INET_ECN_CE)
 		skb->mark |= CCBENCH_MARK_CE;
 	skb->dev = link->dev;
 	skb->destructor = dropped_by_queue;
@@ -354,7 +367,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	rcu_read_lock_bh();
 	q = queue_of(link);
 	lock = qdisc_lock(q);
-	qdisc_skb_cb(skb)->pkt_len = skb->len;
+	ccbench_set_size(skb);
 	link->arriving = skb;
 	link->orphaned = false;
 	spin_lock(lock);
@@ -368,6 +381,31 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	if (!link->in_service)
 		link_next(link);
 	rcu_read_unlock_bh();
+}
+
+/* ---- statistics of the qdisc ------------------------------------------ */
+
+/* The qdisc must not require a lock for its statistics, which are sampled in interrupts. */
+void bottleneck_sample(const struct bottleneck *link, u64 time_ns)
+{
+	/* A structure of the qdisc is copied, as to programs that know only the old format. */
+	struct gnet_dump dump = { .compat_xstats = TCA_XSTATS };
+	struct ccbench_qdisc_record *r;
+	struct Qdisc *q;
+
+	rcu_read_lock();
+	q = rcu_dereference(netdev_get_tx_queue(link->dev, 0)->qdisc);
+	if (q->ops->dump_stats && !q->ops->dump_stats(q, &dump) && dump.xstats) {
+		r = ccbench_log_append(qdisc_log, sizeof(*r));
+		*r = (struct ccbench_qdisc_record) {
+			.time_ns = time_ns,
+			.bottleneck = link->index,
+		};
+		memcpy(r->statistics, dump.xstats,
+		       min_t(size_t, dump.xstats_len, sizeof(r->statistics)));
+	}
+	rcu_read_unlock();
+	kfree(dump.xstats);
 }
 
 /* Called when a qdisc releases a packet by itself on the idle link. */
@@ -412,6 +450,8 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 		link->trace_ms = trace_ms;
 		link->trace_length = spec->trace_length;
 	}
+	link->l4s_mask = spec->l4s_mask;
+	link->statistics = spec->statistics;
 	link->loss_every = spec->loss_every_packets;
 	link->loss = spec->loss;
 	if (link->loss) {

@@ -95,6 +95,8 @@ struct bottleneck {
 	/* The queue. */
 	const struct sk_buff *arriving;	/* packet that is being enqueued */
 	bool orphaned;		/* the qdisc has removed its destructor */
+	u8 l4s_mask;		/* bits of the ECN field of packets for its L4S queue; 0: none */
+	bool statistics;	/* sampled */
 	u64 loss_every;		/* interval of periodic loss in packets; 0: none */
 	u64 since_loss;
 	u32 loss;		/* probability in units of 2^-32 */
@@ -108,6 +110,8 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 /* Takes the next packet from the queue; returns NULL without packets. */
 struct sk_buff *bottleneck_take(struct bottleneck *link);
+/* Records the statistics of the qdisc. */
+void bottleneck_sample(const struct bottleneck *link, u64 time_ns);
 
 /* ---- background.c ---- */
 
@@ -156,9 +160,11 @@ void delay_receive(struct sk_buff *skb);
 
 /* ---- summary.c ---- */
 
-int summary_create(const struct ccbench_link_header *header);
+int summary_create(const struct ccbench_link_header *header,
+		   const struct ccbench_bottleneck *specs);
 /* Records an event of a packet; the first one must be its arrival. */
-void summary_record(u8 bottleneck, struct sk_buff *skb, enum ccbench_event event);
+void summary_record(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb,
+		    enum ccbench_event event);
 /* Ends the summary at the end of the experiment. */
 void summary_finish(void);
 
@@ -167,6 +173,7 @@ void summary_finish(void);
 extern struct ccbench_log *queue_log;	/* NULL: events are not recorded */
 extern bool queue_summary;		/* events are summarised */
 extern struct ccbench_log *batch_log;	/* NULL: no Wi-Fi */
+extern struct ccbench_log *qdisc_log;	/* NULL: no statistics of qdiscs */
 
 /* Hands a packet to the first bottleneck of its flow. */
 void path_enter(struct sk_buff *skb);

@@ -26,11 +26,13 @@
 
 #define QUEUE_LOG_BUFFER_BYTES	SZ_1M
 #define BATCH_LOG_BUFFER_BYTES	SZ_64K
+#define QDISC_LOG_BUFFER_BYTES	SZ_64K
 
-struct ccbench_log *queue_log, *batch_log;
+struct ccbench_log *queue_log, *batch_log, *qdisc_log;
 bool queue_summary;
 
 static struct bottleneck *bottlenecks;
+static u32 bottleneck_count;
 static struct net_device *sender, *receiver;
 static struct ccbench_path_counters *counters;
 static u32 flow_count;
@@ -52,6 +54,16 @@ u64 ccbench_now_ns(void)
 	return path_now_ns() - epoch_ns;
 }
 EXPORT_SYMBOL_GPL(ccbench_now_ns);
+
+void ccbench_sample_qdiscs(u64 time_ns)
+{
+	u32 i;
+
+	for (i = 0; i < bottleneck_count; i++)
+		if (bottlenecks[i].statistics)
+			bottleneck_sample(&bottlenecks[i], time_ns);
+}
+EXPORT_SYMBOL_GPL(ccbench_sample_qdiscs);
 
 void ccbench_finish(void)
 {
@@ -261,9 +273,17 @@ static int create_path(const void *cursor, const void *end)
 		if (err)
 			return err;
 	}
+	for (i = 0; i < header->bottlenecks; i++) {
+		if (!specs[i].statistics || qdisc_log)
+			continue;
+		err = open_log(&qdisc_log, "qdiscs.bin", QDISC_LOG_BUFFER_BYTES);
+		if (err)
+			return err;
+	}
 	bottlenecks = kcalloc(header->bottlenecks, sizeof(*bottlenecks), GFP_KERNEL);
 	counters = kvcalloc(max(header->flows, 1U), sizeof(*counters), GFP_KERNEL);
 	flow_count = header->flows;
+	bottleneck_count = header->bottlenecks;
 	if (!bottlenecks || !counters)
 		return -ENOMEM;
 
@@ -306,7 +326,7 @@ static int create_path(const void *cursor, const void *end)
 		return open_log(&queue_log, "queue.bin", QUEUE_LOG_BUFFER_BYTES);
 	case CCBENCH_QUEUE_SUMMARY:
 		queue_summary = true;
-		return summary_create(header);
+		return summary_create(header, specs);
 	default:
 		return -EINVAL;
 	}

@@ -4,7 +4,8 @@
  *
  * For each bottleneck: time and arrivals by the number of waiting packets, waiting times of
  * packets until departure, events of the packets of each flow, and the backlog at regular
- * times. All values are exact, except for the classes of waiting times.
+ * times. All values are exact, except for the classes of waiting times. A qdisc with a classic
+ * and an L4S queue has a summary of both together and one of each.
  */
 #include <linux/bitops.h>
 #include <linux/mm.h>
@@ -31,6 +32,7 @@ struct counts {
 };
 
 struct queue_summary {
+	bool used;
 	u64 since_ns;			/* time of the last change of the backlog */
 	u64 sample_ns;			/* time of the next sample */
 	u32 backlog_packets;
@@ -40,8 +42,8 @@ struct queue_summary {
 	struct counts *counts;		/* by mark; the first one is for packets without a flow */
 };
 
-static struct queue_summary *summaries;
-static u32 summary_count, row_count, mark_count;
+static struct queue_summary (*summaries)[CCBENCH_QUEUES];	/* of each bottleneck */
+static u32 bottleneck_count, row_count, mark_count;
 static u64 end_ns, interval_ns;
 static struct ccbench_log *samples;
 
@@ -77,8 +79,10 @@ static struct occupancy *occupancy_now(const struct queue_summary *summary)
 }
 
 /* Takes the samples before a time; a sample is the state after all events of its time. */
-static void take_samples(struct queue_summary *summary, u64 before_ns)
+static void take_samples(u32 bottleneck, enum ccbench_queue queue, u64 before_ns)
 {
+	struct queue_summary *summary = &summaries[bottleneck][queue];
+
 	for (; summary->sample_ns < before_ns; summary->sample_ns += interval_ns) {
 		struct ccbench_backlog_record *r = ccbench_log_append(samples, sizeof(*r));
 
@@ -86,7 +90,8 @@ static void take_samples(struct queue_summary *summary, u64 before_ns)
 			.time_ns = summary->sample_ns,
 			.packets = summary->backlog_packets,
 			.bytes = summary->backlog_bytes,
-			.bottleneck = summary - summaries,
+			.bottleneck = bottleneck,
+			.queue = queue,
 		};
 	}
 }
@@ -98,24 +103,20 @@ static void catch_up(struct queue_summary *summary, u64 now)
 	summary->since_ns = now;
 }
 
-void summary_record(u8 bottleneck, struct sk_buff *skb, enum ccbench_event event)
+static void account(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb,
+		    enum ccbench_event event, u64 now)
 {
-	struct queue_summary *summary = &summaries[bottleneck];
+	struct queue_summary *summary = &summaries[bottleneck][queue];
 	struct counts *counts = &summary->counts[ccbench_flow(skb->mark) + 1];
-	u64 now = ccbench_now_ns();
 
-	/* The guest continues for a short time after the end. */
-	if (now > end_ns)
-		return;
 	counts->packets[event]++;
 	counts->bytes[event] += skb->len;
 	if (event == CCBENCH_MARK || event == CCBENCH_LOSS)
 		return;
 
-	take_samples(summary, now);
+	take_samples(bottleneck, queue, now);
 	catch_up(summary, now);
 	if (event == CCBENCH_ENQUEUE) {
-		*arrival_ns(skb) = now;
 		occupancy_now(summary)->arrivals++;
 		summary->backlog_packets++;
 		summary->backlog_bytes += skb->len;
@@ -127,9 +128,25 @@ void summary_record(u8 bottleneck, struct sk_buff *skb, enum ccbench_event event
 	summary->backlog_bytes -= skb->len;
 }
 
-static void write_occupancy(struct ccbench_log *log, u32 bottleneck)
+void summary_record(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb,
+		    enum ccbench_event event)
 {
-	const struct occupancy *row = summaries[bottleneck].occupancy;
+	u64 now = ccbench_now_ns();
+
+	/* The guest continues for a short time after the end. */
+	if (now > end_ns)
+		return;
+	if (event == CCBENCH_ENQUEUE)
+		*arrival_ns(skb) = now;
+	account(bottleneck, CCBENCH_WHOLE, skb, event, now);
+	if (queue != CCBENCH_WHOLE)
+		account(bottleneck, queue, skb, event, now);
+}
+
+static void write_occupancy(struct ccbench_log *log, u32 bottleneck,
+			    enum ccbench_queue queue)
+{
+	const struct occupancy *row = summaries[bottleneck][queue].occupancy;
 	u32 i;
 
 	for (i = 0; i < row_count; i++, row++) {
@@ -142,29 +159,32 @@ static void write_occupancy(struct ccbench_log *log, u32 bottleneck)
 		r->arrivals = row->arrivals;
 		r->packets = i;
 		r->bottleneck = bottleneck;
+		r->queue = queue;
 	}
 }
 
-static void write_waits(struct ccbench_log *log, u32 bottleneck)
+static void write_waits(struct ccbench_log *log, u32 bottleneck, enum ccbench_queue queue)
 {
+	const u64 *waits = summaries[bottleneck][queue].waits;
 	u32 i;
 
 	for (i = 0; i < CLASSES; i++) {
 		struct ccbench_wait_record *r;
 
-		if (!summaries[bottleneck].waits[i])
+		if (!waits[i])
 			continue;
 		r = ccbench_log_append(log, sizeof(*r));
 		r->from_ns = class_start_ns(i);
 		r->to_ns = class_start_ns(i + 1);
-		r->packets = summaries[bottleneck].waits[i];
+		r->packets = waits[i];
 		r->bottleneck = bottleneck;
+		r->queue = queue;
 	}
 }
 
-static void write_counts(struct ccbench_log *log, u32 bottleneck)
+static void write_counts(struct ccbench_log *log, u32 bottleneck, enum ccbench_queue queue)
 {
-	const struct counts *counts = summaries[bottleneck].counts;
+	const struct counts *counts = summaries[bottleneck][queue].counts;
 	u32 mark, event;
 
 	for (mark = 0; mark < mark_count; mark++, counts++) {
@@ -179,13 +199,14 @@ static void write_counts(struct ccbench_log *log, u32 bottleneck)
 			r->flow = ccbench_flow(mark);
 			r->event = event;
 			r->bottleneck = bottleneck;
+			r->queue = queue;
 		}
 	}
 }
 
 static struct {
 	const char *name;
-	void (*write)(struct ccbench_log *log, u32 bottleneck);
+	void (*write)(struct ccbench_log *log, u32 bottleneck, enum ccbench_queue queue);
 	struct ccbench_log *log;
 } tables[] = {
 	{ "queue_occupancy.bin", write_occupancy },
@@ -193,16 +214,25 @@ static struct {
 	{ "queue_counts.bin", write_counts },
 };
 
+static void finish(u32 bottleneck, enum ccbench_queue queue)
+{
+	u32 i;
+
+	if (!summaries[bottleneck][queue].used)
+		return;
+	take_samples(bottleneck, queue, end_ns + 1);
+	catch_up(&summaries[bottleneck][queue], end_ns);
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		tables[i].write(tables[i].log, bottleneck, queue);
+}
+
 void summary_finish(void)
 {
-	u32 i, bottleneck;
+	u32 bottleneck, queue;
 
-	for (bottleneck = 0; bottleneck < summary_count; bottleneck++) {
-		take_samples(&summaries[bottleneck], end_ns + 1);
-		catch_up(&summaries[bottleneck], end_ns);
-		for (i = 0; i < ARRAY_SIZE(tables); i++)
-			tables[i].write(tables[i].log, bottleneck);
-	}
+	for (bottleneck = 0; bottleneck < bottleneck_count; bottleneck++)
+		for (queue = 0; queue < CCBENCH_QUEUES; queue++)
+			finish(bottleneck, queue);
 }
 
 static int open_log(struct ccbench_log **log, const char *name)
@@ -211,9 +241,19 @@ static int open_log(struct ccbench_log **log, const char *name)
 	return PTR_ERR_OR_ZERO(*log);
 }
 
-int summary_create(const struct ccbench_link_header *header)
+static int create(struct queue_summary *summary)
 {
-	u32 i;
+	summary->used = true;
+	summary->occupancy = kvcalloc(row_count, sizeof(*summary->occupancy), GFP_KERNEL);
+	summary->waits = kvcalloc(CLASSES, sizeof(*summary->waits), GFP_KERNEL);
+	summary->counts = kvcalloc(mark_count, sizeof(*summary->counts), GFP_KERNEL);
+	return summary->occupancy && summary->waits && summary->counts ? 0 : -ENOMEM;
+}
+
+int summary_create(const struct ccbench_link_header *header,
+		   const struct ccbench_bottleneck *specs)
+{
+	u32 i, queue;
 	int err;
 
 	if (!header->sample_interval_ns || !header->occupancy_rows)
@@ -222,18 +262,18 @@ int summary_create(const struct ccbench_link_header *header)
 	interval_ns = header->sample_interval_ns;
 	row_count = header->occupancy_rows;
 	mark_count = header->flows + 1;
-	summary_count = header->bottlenecks;
-	summaries = kcalloc(summary_count, sizeof(*summaries), GFP_KERNEL);
+	bottleneck_count = header->bottlenecks;
+	summaries = kcalloc(bottleneck_count, sizeof(*summaries), GFP_KERNEL);
 	if (!summaries)
 		return -ENOMEM;
-	for (i = 0; i < summary_count; i++) {
-		struct queue_summary *summary = &summaries[i];
+	for (i = 0; i < bottleneck_count; i++) {
+		const u32 queues = specs[i].l4s_mask ? CCBENCH_QUEUES : CCBENCH_WHOLE + 1;
 
-		summary->occupancy = kvcalloc(row_count, sizeof(*summary->occupancy), GFP_KERNEL);
-		summary->waits = kvcalloc(CLASSES, sizeof(*summary->waits), GFP_KERNEL);
-		summary->counts = kvcalloc(mark_count, sizeof(*summary->counts), GFP_KERNEL);
-		if (!summary->occupancy || !summary->waits || !summary->counts)
-			return -ENOMEM;
+		for (queue = 0; queue < queues; queue++) {
+			err = create(&summaries[i][queue]);
+			if (err)
+				return err;
+		}
 	}
 	for (i = 0; i < ARRAY_SIZE(tables); i++) {
 		err = open_log(&tables[i].log, tables[i].name);

@@ -26,7 +26,7 @@ from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.build import installed, of_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -70,9 +70,21 @@ def dumbbell(
 
 
 @cache
+def engine_with(*qdiscs: str) -> KernelEngine:
+    """Return the engine with the installed kernel, or with Linux 7.3 if the first lacks a qdisc."""
+    engine = KernelEngine()
+    if set(qdiscs) <= set(engine.kernel.queues):
+        return engine
+    newer = of_release("7.3")
+    if newer is None:
+        pytest.skip(f"Linux 7.3 has {' and '.join(qdiscs)}, but is not built")
+    return KernelEngine(newer)
+
+
+@cache
 def run(scenario: Scenario) -> Run:
     """Run a scenario once for all tests of a process."""
-    return KernelEngine().run(scenario)
+    return engine_with(*(bottleneck.qdisc for bottleneck in scenario.bottlenecks)).run(scenario)
 
 
 def ask(source: str, root: Path) -> str:

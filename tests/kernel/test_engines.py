@@ -67,6 +67,7 @@ CASES: dict[str, list[Scenario]] = {
         Flow(kind="cbr", rate_mbps=1),
         Flow(kind="poisson", rate_mbps=1),
     ),
+    "UDP with an ECN field": also(Flow(kind="cbr", rate_mbps=1, ecn="ect1")),
     "videos": also(Flow(kind="video", bitrates_mbps=(1, 2), segment_s=2, buffer_s=10)),
     "100 bulk flows": also(Flow(count=99)),
     "more than 1000 flows": also(Flow(kind="cbr", rate_mbps=0.001, count=1500)),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import struct
+import sys
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.experiment import qdiscs
 from ccbench.run.packets import delivered
-from tests.kernel.conftest import dumbbell, events, qdisc_options, read_back, run
+from tests.kernel.conftest import dumbbell, engine_with, events, qdisc_options, read_back, run
 
 if TYPE_CHECKING:
     from ccbench import Run
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 #: Every option of every qdisc whose options are attributes, each with a distinct value.
-OPTIONS: dict[str, dict[str, float]] = {
+OPTIONS: dict[str, dict[str, float | str]] = {
     "codel": {"target_ms": 7, "interval_ms": 60, "ecn": 1, "ce_threshold_ms": 3},
     "pie": {
         "target_ms": 21,
@@ -66,6 +66,21 @@ OPTIONS: dict[str, dict[str, float]] = {
         "ecn_prob": 20,
         "ecn": 1,
         "bytemode": 1,
+    },
+    "dualpi2": {
+        "memory_limit": 2**20,
+        "target_ms": 23,
+        "tupdate_ms": 19,
+        "alpha": 0.5,
+        "beta": 5,
+        "step_ms": 2,
+        "min_qlen_step": 6,
+        "coupling": 3,
+        "drop_overload": 0,
+        "drop_early": 1,
+        "c_protection": 20,
+        "ecn_mask": "any",
+        "split_gso": 0,
     },
     "cake": {
         "rtt_ms": 50,
@@ -111,28 +126,35 @@ class TestQdiscs:
         with_options = [name for name, qdisc in qdiscs.QDISCS.items() if qdisc.options]
         assert with_options == sorted([*OPTIONS, *STRUCTURES, *TRANSFORMED])
 
-    @pytest.mark.parametrize("qdisc", OPTIONS)
-    def test_every_option(
-        self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, qdisc: str
-    ) -> None:
-        """Each option of a qdisc, read back from the kernel, has the value that was set."""
-        table = qdiscs.QDISCS[qdisc].options
-        assert set(OPTIONS[qdisc]) == set(table)
-        actual = read_back(engine, monkeypatch, qdisc, OPTIONS[qdisc])
-        for name, value in OPTIONS[qdisc].items():
-            (got,) = struct.unpack("=I", actual[table[name].attribute])
-            # The kernel stores times in its own units.
-            assert got == pytest.approx(table[name].scaled(name, value), rel=0.01, abs=1), name
+    def test_complete(self, engine: KernelEngine) -> None:
+        """Every qdisc of the kernel can be a bottleneck's queue, or is excluded with a reason."""
+        usable = {engine.kernel.queue(name).kernel_name for name in engine.kernel.queues}
+        assert set(engine.kernel.qdiscs) - usable <= set(qdiscs.EXCLUDED)
 
     @pytest.mark.parametrize("qdisc", OPTIONS)
-    def test_defaults(
-        self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, qdisc: str
-    ) -> None:
+    def test_every_option(self, monkeypatch: pytest.MonkeyPatch, qdisc: str) -> None:
+        """Each option of a qdisc, read back from the kernel, has the value that was set."""
+        table = qdiscs.QDISCS[qdisc].options
+        absent = set(table) - set(OPTIONS[qdisc])
+        assert absent == {name for name in table if table[name].excludes in OPTIONS[qdisc]}
+        engine = engine_with(qdisc)
+        others: list[dict[str, float | str]] = [{name: 7} for name in absent]
+        for options in (OPTIONS[qdisc], *others):
+            actual = read_back(engine, monkeypatch, qdisc, options)
+            for name, value in options.items():
+                got = actual[table[name].attribute]
+                assert len(got) == table[name].size, name
+                # The kernel stores times in its own units.
+                expected = pytest.approx(table[name].scaled(name, value), rel=0.01, abs=1)
+                assert int.from_bytes(got, sys.byteorder) == expected, name
+
+    @pytest.mark.parametrize("qdisc", OPTIONS)
+    def test_defaults(self, monkeypatch: pytest.MonkeyPatch, qdisc: str) -> None:
         """An omitted option has the default of its description, if there is one."""
-        actual = read_back(engine, monkeypatch, qdisc, {})
+        actual = read_back(engine_with(qdisc), monkeypatch, qdisc, {})
         for name, option in qdiscs.QDISCS[qdisc].options.items():
             if option.default is not None:
-                (got,) = struct.unpack("=I", actual[option.attribute])
+                got = int.from_bytes(actual[option.attribute], sys.byteorder)
                 expected = option.scaled(name, option.default)
                 assert got == pytest.approx(expected, rel=0.01, abs=1), name
 
@@ -201,7 +223,7 @@ class TestQdiscs:
         """A token bucket without a rate, and a qdisc without a queue, are bad input."""
         with pytest.raises(InputError, match=r"rate_mbps is missing"):
             engine.run(dumbbell(qdisc="tbf"))
-        with pytest.raises(InputError, match=r"qdisc = 'netem': allowed are"):
+        with pytest.raises(InputError, match=r"qdisc = 'netem': cannot be the queue of a link"):
             engine.run(dumbbell(qdisc="netem"))
 
 

@@ -28,12 +28,12 @@ from ccbench.run.run import Run
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ccbench.base.structures import Field
     from ccbench.emulate.engine import Check, Progress
     from ccbench.emulate.kernel.boot.inputs import GuestInput
     from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.emulate.resources import Needs
     from ccbench.experiment.scenario import Scenario
-    from ccbench.run import cca_info
 
 __all__ = ["KernelEngine"]
 
@@ -144,7 +144,8 @@ class KernelEngine:
         """
         given = self.guest_input(scenario).digest()
         info = repr(sorted(self._cca_info(scenario).items()))
-        return run_identity(self.name, *self.software(), code_digest(_READER), given, info)
+        names = repr(self._statistics(scenario))
+        return run_identity(self.name, *self.software(), code_digest(_READER), given, info, names)
 
     def provenance(self) -> dict[str, object]:
         """Describe this engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
@@ -185,23 +186,31 @@ class KernelEngine:
         given, info = self.guest_input(scenario), self._cca_info(scenario)
         with workspace() as directory:
             boot(self.kernel, directory, given=given, on_progress=on_progress)
-            tables = read_tables(directory, given, info)
+            tables = read_tables(directory, given, info, self._statistics(scenario))
         provenance = run_provenance(self, scenario)
         if drops := queues.drops(scenario, self.kernel):
             provenance["drops"] = drops
         if info:
             names = {cca: [field.name for field in fields] for cca, fields in info.items()}
             provenance["cca_info"] = names
+        if "qdiscs" in tables:
+            provenance["qdisc_statistics"] = [
+                [field.name for field in fields] for fields in self._statistics(scenario)
+            ]
         return Run(scenario=scenario, provenance=provenance, **tables)
 
     def guest_input(self, scenario: Scenario) -> GuestInput:
         """Return the guest's input for a scenario."""
         return guest_input(scenario, self.kernel)
 
-    def _cca_info(self, scenario: Scenario) -> dict[str, tuple[cca_info.Field, ...]]:
+    def _cca_info(self, scenario: Scenario) -> dict[str, tuple[Field, ...]]:
         """Return the state that the scenario's congestion controls report, by their names."""
         fields = {flow.cca: self.kernel.cca(flow.cca).info for flow in scenario.flows}
         return {cca: info for cca, info in fields.items() if info}
+
+    def _statistics(self, scenario: Scenario) -> tuple[tuple[Field, ...], ...]:
+        """Return the statistics that the qdisc of each bottleneck reports."""
+        return tuple(self.kernel.queue(link.qdisc).statistics for link in scenario.bottlenecks)
 
     def doctor(self) -> list[Check]:
         """Return the checks of this machine's requirements."""

@@ -132,6 +132,8 @@ def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
         yield "acks", flow.acks, '"default" or "delayed"'
     if not flow.segmentation_offload:
         yield "segmentation_offload", flow.segmentation_offload, "left out"
+    if flow.ecn:
+        yield "ecn", flow.ecn, "left out"
 
 
 def ordinary_user(user: str | None) -> str:

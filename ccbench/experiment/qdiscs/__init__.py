@@ -3,10 +3,7 @@
 
 Each module of this package without a leading underscore describes one or several related qdiscs as
 ``QDISCS``; there is no other list. A qdisc in a kernel module of its own describes itself there
-(``kernel_modules/include/ccbench_describe.h``).
-
-Other queues of Linux are not supported: they need several priorities or classes (gred, htb,
-pfifo_fast, prio, skbprio) or emulate a link themselves (netem).
+(``kernel_modules/include/ccbench_describe.h``). :data:`EXCLUDED` are the other queues of Linux.
 """
 
 from __future__ import annotations
@@ -17,15 +14,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.qdiscs._attributes import attribute
-from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops, Link, Qdisc
+from ccbench.experiment.qdiscs._descriptor import QUEUES, AttributeQdisc, Drops, Link, Qdisc
 from ccbench.experiment.qdiscs._option import Option, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "EXCLUDED",
     "MODULES",
     "QDISCS",
+    "QUEUES",
     "AttributeQdisc",
     "Drops",
     "Link",
@@ -34,6 +33,16 @@ __all__ = [
     "Value",
     "attribute",
 ]
+
+_CLASSES = "separates packets by priorities or classes, which packets here do not have"
+#: Qdiscs of Linux that cannot be the queue of a bottleneck, with the reason.
+EXCLUDED: Mapping[str, str] = MappingProxyType(
+    {
+        "cake_mq": "runs cake in each of several transmit queues, and a link has one: use cake",
+        **dict.fromkeys(("gred", "htb", "pfifo_fast", "prio", "skbprio"), _CLASSES),
+        "netem": "emulates a link itself: set the scenario's rtt_ms, loss or noise",
+    }
+)
 
 #: Modules that describe qdiscs.
 MODULES = tuple(

@@ -14,9 +14,13 @@ from ccbench.experiment.qdiscs._attributes import attribute, u32
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ccbench.base.structures import Field
     from ccbench.experiment.qdiscs._option import Option, Value
 
-__all__ = ["AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
+__all__ = ["QUEUES", "AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
+
+#: Queues of a qdisc for L4S (RFC 9332).
+QUEUES = ("classic", "l4s")
 
 
 class Drops(Enum):
@@ -59,6 +63,14 @@ class Qdisc(ABC):
         Whether it can mark packets (ECN) instead of dropping them.
     requests : int
         Number of times to send the request with the options.
+    since : str
+        First release of Linux that has it, if that is newer than 6.1.
+    l4s_option : str
+        For a qdisc with a queue for L4S beside its classic queue: the option with the bits of the
+        ECN field (RFC 3168) that put a packet into it.
+    statistics : tuple of Field
+        The first fields of the structure that it reports to ``tc -s qdisc``, which runs sample. It
+        must not take locks for it.
     """
 
     name: str
@@ -69,9 +81,24 @@ class Qdisc(ABC):
     drops: Drops = Drops.ARRIVAL
     marks: bool = False
     requests: int = 1
+    since: str = ""
+    l4s_option: str = ""
+    statistics: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel_name", self.kernel_name or self.name)
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """The names of its two queues, if one is for L4S; empty for any other qdisc."""
+        return QUEUES if self.l4s_option else ()
+
+    def l4s_mask(self, options: Mapping[str, Value]) -> int:
+        """Return the bits of the ECN field that put a packet into the L4S queue; 0 without one."""
+        if not self.l4s_option:
+            return 0
+        option = self.options[self.l4s_option]
+        return option.scaled(self.l4s_option, options.get(self.l4s_option, option.default))
 
     @property
     @abstractmethod
@@ -88,7 +115,7 @@ class Qdisc(ABC):
         Raises
         ------
         InputError
-            If an option is unknown, out of range or missing.
+            If an option is unknown, out of range, missing, or excluded by another option.
         """
         for name, value in options.items():
             if name not in self.options:
@@ -98,6 +125,9 @@ class Qdisc(ABC):
                     "these"
                 )
             self.options[name].scaled(name, value)
+            if (other := self.options[name].excludes) in options:
+                message = f"qdisc_options.{name} and {other} exclude each other: remove one of them"
+                raise InputError(message)
         for name, option in self.options.items():
             if option.is_required and name not in options:
                 message = f"qdisc_options.{name} is missing: add it, as {self.name} needs it"
@@ -122,10 +152,7 @@ class AttributeQdisc(Qdisc):
 
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
         limit = attribute(self.limit_attribute, u32(link.queue_packets))
-        encoded = [
-            attribute(self.options[name].attribute, u32(self.options[name].scaled(name, value)))
-            for name, value in options.items()
-        ]
+        encoded = [self.options[name].encoded(name, value) for name, value in options.items()]
         return b"".join([limit if self.limit_attribute else b"", *encoded])
 
 

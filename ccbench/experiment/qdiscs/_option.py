@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from ccbench.base import validation
 from ccbench.base.validation import Range
+from ccbench.experiment.qdiscs._attributes import attribute
 
 __all__ = ["LARGEST_U32", "Option", "Value", "flag", "milliseconds"]
 
@@ -36,11 +38,15 @@ class Option:
     default : float or str, optional
         Default value; None if the kernel chooses it.
     choices : tuple of str
-        Allowed words, which the kernel numbers from 0; empty for a number.
+        Allowed words, which the kernel numbers from `low`; empty for a number.
     is_flag : bool
         Whether the value is a boolean (1 or 0).
     is_required : bool
         Whether a scenario must set the option.
+    excludes : str
+        Another option that must not be set beside this one.
+    size : int
+        Bytes of the netlink attribute.
     """
 
     summary: str
@@ -53,6 +59,8 @@ class Option:
     choices: tuple[str, ...] = ()
     is_flag: bool = False
     is_required: bool = False
+    excludes: str = ""
+    size: int = 4
 
     @property
     def is_whole(self) -> bool:
@@ -62,8 +70,13 @@ class Option:
     @property
     def range(self) -> Range:
         """Allowed numbers."""
-        largest = LARGEST_U32 if self.is_whole else LARGEST_U32 / self.scale
+        largest = self._largest if self.is_whole else self._largest / self.scale
         return Range(self.low, largest if self.high is None else self.high)
+
+    @property
+    def _largest(self) -> int:
+        """The largest value in the kernel's unit that the kernel can store."""
+        return int(256**self.size - 1)
 
     @property
     def allowed(self) -> str:
@@ -91,7 +104,7 @@ class Option:
         field = f"qdisc_options.{name}"
         if self.choices:
             validation.one_of(field, value, self.choices)
-            return self.choices.index(str(value))
+            return int(self.low) + self.choices.index(str(value))
         if self.is_flag and isinstance(value, bool):
             return int(value)
         example = max(self.low, 1 if self.default is None else float(self.default))
@@ -99,18 +112,47 @@ class Option:
             number = int(value) if isinstance(value, float) and value.is_integer() else value
             return validation.whole(field, number, self.range, example=round(example))
         number = validation.number(field, value, self.range, example=example)
-        return min(round(number * self.scale), LARGEST_U32)
+        return min(round(number * self.scale), self._largest)
+
+    def encoded(self, name: str, value: Value) -> bytes:
+        """Return the netlink attribute of a value.
+
+        Raises
+        ------
+        InputError
+            If the value is not allowed.
+
+        Examples
+        --------
+        >>> Option(summary="coupling", attribute=10, size=1).encoded("coupling", 2).hex()
+        '05000a0002000000'
+        """
+        payload = self.scaled(name, value).to_bytes(self.size, sys.byteorder)
+        return attribute(self.attribute, payload)
 
 
 def milliseconds(
-    attribute: int, summary: str, *, default: float | None = None, low: float = 0
+    attribute: int,
+    summary: str,
+    *,
+    default: float | None = None,
+    low: float = 0,
+    high: float | None = None,
 ) -> Option:
-    """Return a time option in milliseconds, which the kernel stores in microseconds."""
+    """Return a time option in milliseconds, which the kernel receives in microseconds."""
     return Option(
-        summary=summary, attribute=attribute, unit="ms", scale=1000, low=low, default=default
+        summary=summary,
+        attribute=attribute,
+        unit="ms",
+        scale=1000,
+        low=low,
+        high=high,
+        default=default,
     )
 
 
-def flag(attribute: int, summary: str, *, default: float | None = 0) -> Option:
+def flag(attribute: int, summary: str, *, default: float | None = 0, size: int = 4) -> Option:
     """Return a boolean option."""
-    return Option(summary=summary, attribute=attribute, high=1, is_flag=True, default=default)
+    return Option(
+        summary=summary, attribute=attribute, high=1, is_flag=True, default=default, size=size
+    )

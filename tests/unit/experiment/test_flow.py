@@ -44,6 +44,11 @@ class TestFlow:
             ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number at least 0.001"),
             ({"kind": "cbr", "rate_mbps": 1, "packet_bytes": 1501}, "packet_bytes is 1501"),
             ({"packet_bytes": 500}, "packet_bytes is 500; it must be left out"),
+            ({"ecn": "ect1"}, "ecn is 'ect1'; it must be left out for kind 'bulk'"),
+            (
+                {"kind": "cbr", "rate_mbps": 1, "ecn": "ect(1)"},
+                "ecn is 'ect(1)'; it must be '' or 'ect1' or 'ect0' or 'ce'",
+            ),
             (
                 {"connections": 2},
                 "connections is 2; it must be a whole number at least 1 and at most",
@@ -94,6 +99,12 @@ class TestFlow:
         assert "segmentation_offload" not in Flow().to_dict()
         without = Flow(segmentation_offload=False)
         assert without == Flow.from_dict(without.to_dict())
+
+    def test_ecn(self) -> None:
+        """The ECN field of a UDP flow is part of its document; other flows do not mention it."""
+        flow = Flow(kind="poisson", rate_mbps=1, ecn="ect1")
+        assert flow == Flow.from_dict(flow.to_dict())
+        assert "ecn" not in Flow(kind="poisson", rate_mbps=1).to_dict()
 
     def test_numpy_numbers(self) -> None:
         """NumPy numbers are accepted like Python numbers."""

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import re
 import struct
 
 import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.boot.rtnetlink import set_qdisc
-from ccbench.experiment.qdiscs import QDISCS, Value
+from ccbench.experiment.qdiscs import QDISCS, Link, Value
 
 #: Every numeric option.
 NUMBERS = [
@@ -35,8 +36,11 @@ class TestNumbers:
         kind.check(options)
         if name != "min_packets":  # which has to be below another option
             assert set_qdisc(2, kind, 1_000_000, options, 100)
+        least = f"at least {kind.options[name].low:.15g} and at"
         for value in (-1, most * 1.001, 1e300, 10**400):
-            with pytest.raises(InputError, match=rf"^qdisc_options\.{name} is .*at least 0 and at"):
+            with pytest.raises(
+                InputError, match=rf"^qdisc_options\.{name} is .*{re.escape(least)}"
+            ):
                 kind.check({**REQUIRED[qdisc], name: value})
 
     @pytest.mark.parametrize(("qdisc", "name"), NUMBERS)
@@ -75,6 +79,49 @@ class TestNumbers:
             codel.check({"ecn": 2})
 
 
+class TestSizes:
+    def test_one_byte(self) -> None:
+        """Options of one byte are attributes of five bytes, padded; others have eight bytes."""
+        dualpi2 = QDISCS["dualpi2"]
+        one, four = ({"coupling": 3}, {"min_qlen_step": 3})
+        assert dualpi2.encode(Link(9, 10), one)[8:] == struct.pack("=HHB3x", 5, 10, 3)
+        assert dualpi2.encode(Link(9, 10), four)[8:] == struct.pack("=HHI", 8, 9, 3)
+
+    @pytest.mark.parametrize("value", [0, 256])
+    def test_out_of_range(self, value: int) -> None:
+        """A number that does not fit into a byte, or is below the smallest, is refused."""
+        with pytest.raises(InputError, match=r"coupling is .*at least 1 and at most 255"):
+            QDISCS["dualpi2"].check({"coupling": value})
+
+
+class TestWords:
+    @pytest.mark.parametrize(("word", "mask"), [("ect1", 1), ("ect0", 2), ("any", 3)])
+    def test_numbers(self, word: str, mask: int) -> None:
+        """The words of ECN fields are the masks of their bits, and CE (3) matches each of them."""
+        dualpi2 = QDISCS["dualpi2"]
+        encoded = dualpi2.encode(Link(9, 10), {"ecn_mask": word})[8:]
+        assert encoded == struct.pack("=HHB3x", 5, 14, mask)
+        assert dualpi2.l4s_mask({"ecn_mask": word}) == mask
+        assert mask & 3
+
+    def test_default(self) -> None:
+        """By default, ECT(1) and CE belong to the L4S queue (RFC 9331, section 5.1)."""
+        mask = QDISCS["dualpi2"].l4s_mask({})
+        assert [bool(mask & field) for field in range(4)] == [False, True, False, True]
+
+    def test_no_such_queue(self) -> None:
+        """Qdiscs without an L4S queue have no mask."""
+        assert {kind.name for kind in QDISCS.values() if kind.l4s_mask({})} == {"dualpi2"}
+
+
+class TestExclusion:
+    def test_both(self) -> None:
+        """A threshold in packets and one in milliseconds exclude each other."""
+        with pytest.raises(InputError, match="step_packets and step_ms exclude each other: remove"):
+            QDISCS["dualpi2"].check({"step_ms": 2, "step_packets": 5})
+        QDISCS["dualpi2"].check({"step_packets": 5})
+
+
 class TestDescriptors:
     @pytest.mark.parametrize("qdisc", QDISCS)
     def test_words(self, qdisc: str) -> None:
@@ -85,7 +132,8 @@ class TestDescriptors:
             assert summary
             assert "\n" not in summary
         defaults = {n: o.default for n, o in kind.options.items() if o.default is not None}
-        kind.check({**REQUIRED[qdisc], **defaults})
+        excluded = {option.excludes for name, option in kind.options.items() if name in defaults}
+        kind.check({**REQUIRED[qdisc], **{n: v for n, v in defaults.items() if n not in excluded}})
 
     @pytest.mark.parametrize("qdisc", QDISCS)
     def test_attributes(self, qdisc: str) -> None:

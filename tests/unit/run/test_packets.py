@@ -9,7 +9,8 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
-from ccbench.run.packets import delivered, fates
+from ccbench.experiment.qdiscs import QUEUES
+from ccbench.run.packets import delivered, fates, waits_ns
 from ccbench.run.tables import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS
 
 if TYPE_CHECKING:
@@ -159,6 +160,25 @@ class TestDelivered:
         assert [0 + 3, 2 + 6] == table["queueing_ms"].tolist()
         # Both links take a millisecond for each packet.
         assert [3 + 2 + 10, 8 + 2 + 10] == table["one_way_ms"].tolist()
+
+    def test_two_queues(self) -> None:
+        """At a qdisc for L4S, departures match arrivals of their own queue, not of the other."""
+        events = [
+            (1, "enqueue", 0),
+            (2, "enqueue", 0),
+            (3, "dequeue", 0),
+            (4, "enqueue", 0),
+            (5, "dequeue", 0),
+            (9, "dequeue", 0),
+        ]
+        run = run_of(events, qdisc="dualpi2")
+        queues = ["classic", "l4s", "l4s", "l4s", "l4s", "classic"]
+        run = replace(run, queue=run.queue.assign(queue=pd.Categorical(queues, QUEUES)))
+        assert delivered(run)["queueing_ms"].tolist() == [1, 1, 8]
+        assert [waits_ns(run, 0, queue).tolist() for queue in QUEUES] == [[8 * MS], [MS, MS]]
+        assert run.occupancy(0.001, queue="l4s").loc[0:0.006].tolist() == [0, 0, 1, 0, 1, 0, 0]
+        assert run.queueing_delay_ms(queue="classic") == 8
+        assert run.l4s_summary()["queueing_delay_p99_ms"].tolist() == [8, 1]
 
     def test_joins_later(self) -> None:
         """A flow that joins at the second bottleneck has no earlier wait, and is not confused."""

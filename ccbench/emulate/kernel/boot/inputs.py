@@ -92,6 +92,13 @@ class GuestInput:
         return int(self._link["bottlenecks"])
 
     @property
+    def has_l4s_queue(self) -> bool:
+        """Whether a bottleneck has a classic and an L4S queue."""
+        content, start = self.files["link.bin"], protocol.LINK_HEADER.itemsize
+        links = np.frombuffer(content, protocol.BOTTLENECK, self.bottlenecks, start)
+        return bool(links["l4s_mask"].any())
+
+    @property
     def duration_ns(self) -> int:
         """Duration of the experiment in nanoseconds."""
         return int(self._link["duration_ns"])

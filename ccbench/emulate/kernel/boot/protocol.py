@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.experiment.flow import ACKS, MAX_BITRATES
+from ccbench.experiment.flow import ACKS, ECN_FIELDS, MAX_BITRATES
+from ccbench.experiment.qdiscs import QDISCS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 
 __all__ = [
+    "BOTTLENECK",
     "FLOWS_HEADER",
     "FLOW_SPEC",
     "LINK_HEADER",
@@ -30,7 +32,7 @@ __all__ = [
     "describe_link",
 ]
 
-_PROTOCOL = 4
+_PROTOCOL = 5
 
 LINK_HEADER = np.dtype(
     [
@@ -49,7 +51,7 @@ LINK_HEADER = np.dtype(
         ("occupancy_rows", "u8"),
     ]
 )
-_BOTTLENECK = np.dtype(
+BOTTLENECK = np.dtype(
     [
         ("rate_bps", "u8"),
         ("background_bps", "u8"),
@@ -60,6 +62,8 @@ _BOTTLENECK = np.dtype(
         ("wifi_step_ns", "u8"),
         ("wifi_overhead_ns", "u8", 2),
         ("loss_every_packets", "u8"),
+        ("l4s_mask", "u4"),
+        ("statistics", "u4"),
     ]
 )
 FLOWS_HEADER = np.dtype(
@@ -79,7 +83,8 @@ FLOW_SPEC = np.dtype(
         ("rate_bps", "u8"),
         ("on_ns", "u8"),
         ("off_ns", "u8"),
-        ("kind", "u2"),
+        ("kind", "u1"),
+        ("ecn", "u1"),
         ("acks", "u1"),
         ("single_packets", "u1"),
         ("packet_bytes", "u4"),
@@ -124,7 +129,7 @@ def describe_link(scenario: Scenario) -> bytes:
         dtype=LINK_HEADER,
     )
     bottlenecks = np.array(
-        [_bottleneck(b, scenario.noise) for b in scenario.bottlenecks], dtype=_BOTTLENECK
+        [_bottleneck(b, scenario.noise) for b in scenario.bottlenecks], dtype=BOTTLENECK
     )
     traces = [np.array(_steps(b), dtype="u4") for b in scenario.bottlenecks]
     extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.flows]
@@ -149,7 +154,10 @@ def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:
     background_bps = round(noise.background_share * bottleneck.mean_mbps * 1e6)
     steps = len(_steps(bottleneck))
     every = bottleneck.loss_every_packets or 0
-    return rate_bps, background_bps, steps, loss, *batches, every
+    qdisc = QDISCS.get(bottleneck.qdisc)
+    l4s_mask = qdisc.l4s_mask(dict(bottleneck.qdisc_options)) if qdisc else 0
+    statistics = bool(qdisc and qdisc.statistics)
+    return rate_bps, background_bps, steps, loss, *batches, every, l4s_mask, statistics
 
 
 def _steps(bottleneck: Bottleneck) -> Sequence[int]:
@@ -211,6 +219,7 @@ def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...
         _nanoseconds(flow.on_s or 0),
         _nanoseconds(flow.off_s or 0),
         _FLOW_KINDS.index(kind),
+        ECN_FIELDS[flow.ecn],
         ACKS.index(flow.acks),
         not flow.segmentation_offload,
         flow.packet_bytes,

@@ -10,6 +10,7 @@ __all__ = [
     "COMPLETION_RECORD",
     "FLOW_RECORD",
     "MESSAGE_RECORD",
+    "QDISC_RECORD",
     "QUEUE_RECORD",
     "SUMMARY_RECORDS",
 ]
@@ -20,7 +21,7 @@ QUEUE_RECORD = np.dtype(
         ("time_ns", "u8"),
         ("flow", "u4"),
         ("bytes", "u2"),
-        ("event", "u1"),
+        ("event", "u1"),  # and the queue, in the higher four bits
         ("bottleneck", "u1"),
     ]
 )
@@ -28,20 +29,40 @@ QUEUE_RECORD = np.dtype(
 #: The tables of a queue's summary.
 SUMMARY_RECORDS = {
     "occupancy": np.dtype(
-        [("time_ns", "u8"), ("arrivals", "u8"), ("packets", "u4"), ("bottleneck", "u4")]
+        [
+            ("time_ns", "u8"),
+            ("arrivals", "u8"),
+            ("packets", "u4"),
+            ("bottleneck", "u2"),
+            ("queue", "u2"),
+        ]
     ),
     "waits": np.dtype(
-        [("from_ns", "u8"), ("to_ns", "u8"), ("packets", "u8"), ("bottleneck", "u8")]
+        [
+            ("from_ns", "u8"),
+            ("to_ns", "u8"),
+            ("packets", "u8"),
+            ("bottleneck", "u4"),
+            ("queue", "u4"),
+        ]
     ),
     "counts": np.dtype(
-        [("packets", "u8"), ("bytes", "u8"), ("flow", "u4"), ("event", "u2"), ("bottleneck", "u2")]
+        [
+            ("packets", "u8"),
+            ("bytes", "u8"),
+            ("flow", "u4"),
+            ("event", "u2"),
+            ("bottleneck", "u1"),
+            ("queue", "u1"),
+        ]
     ),
     "samples": np.dtype(
         [
             ("time_ns", "u8"),
             ("backlog_packets", "u4"),
             ("backlog_bytes", "u4"),
-            ("bottleneck", "u8"),
+            ("bottleneck", "u4"),
+            ("queue", "u4"),
         ]
     ),
 }
@@ -67,6 +88,9 @@ FLOW_RECORD = np.dtype(
         ("cca_info", "u4", 5),
     ]
 )
+
+#: The statistics of one qdisc.
+QDISC_RECORD = np.dtype([("time_ns", "u8"), ("bottleneck", "u4"), ("statistics", "u1", 60)])
 
 #: One batch of frames sent by a Wi-Fi link.
 BATCH_RECORD = np.dtype(

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ccbench.base import structures
 from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.boot import records
 from ccbench.run import cca_info
 from ccbench.run.queue_summary import QueueSummary
-from ccbench.run.tables import EVENT_DTYPE, EVENTS, STATE_DTYPE
+from ccbench.run.tables import (
+    BACKLOG_STEPS,
+    EVENT_DTYPE,
+    QUEUE_DTYPE,
+    STATE_DTYPE,
+    STATISTICS_COLUMNS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,17 +29,20 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ccbench.base.structures import Field
     from ccbench.emulate.kernel.boot.inputs import GuestInput
 
 __all__ = ["read_tables"]
 
-#: Change of the number of queued packets by each event.
-_BACKLOG_STEP = {"enqueue": 1, "dequeue": -1, "drop": -1, "mark": 0, "loss": 0}
-_BACKLOG_STEPS = np.array([_BACKLOG_STEP[event] for event in EVENTS], dtype=np.int32)
+#: Bits of a record's event; the others are those of the queue.
+_EVENT_BITS = 4
 
 
 def read_tables(
-    directory: Path, given: GuestInput, info: Mapping[str, Sequence[cca_info.Field]]
+    directory: Path,
+    given: GuestInput,
+    info: Mapping[str, Sequence[Field]],
+    statistics: Sequence[Sequence[Field]],
 ) -> dict[str, Any]:
     """Return the tables of a :class:`~ccbench.run.run.Run` by name.
 
@@ -47,6 +57,8 @@ def read_tables(
         The guest's input.
     info : mapping of str to sequence of Field
         The state that congestion controls report, by their names.
+    statistics : sequence of sequence of Field
+        The statistics that the qdisc of each bottleneck reports.
 
     Raises
     ------
@@ -65,7 +77,8 @@ def read_tables(
         "completions": pd.DataFrame(
             {name: completions[name] for name in completions.dtype.names or () if name != "error"}
         ),
-        "queue_summary": _summary(directory) if given.queue_log == "summary" else None,
+        "queue_summary": _summary(given, directory) if given.queue_log == "summary" else None,
+        **_statistics(directory, statistics),
         **_batches(given, directory),
         **_messages(given, directory),
     }
@@ -86,33 +99,44 @@ def _queue(given: GuestInput, directory: Path) -> pd.DataFrame:
         events = np.fromfile(directory / "queue.bin", records.QUEUE_RECORD)
         # The guest records events for a short time after the end.
         events = events[: np.searchsorted(events["time_ns"], given.duration_ns, side="right")]
+    event, queue = events["event"], None
+    if given.has_l4s_queue:
+        event, queue = event & (1 << _EVENT_BITS) - 1, event >> _EVENT_BITS
     packets = np.empty(len(events), dtype=np.uint32)
     size = np.empty(len(events), dtype=np.uint32)
     for bottleneck in range(given.bottlenecks):
         here = _rows_of(bottleneck, events, given.bottlenecks)
-        step = _BACKLOG_STEPS[events["event"][here]]
+        step = BACKLOG_STEPS[event[here]]
         packets[here] = np.cumsum(step, dtype=np.int32)
         size[here] = np.cumsum(step * events["bytes"][here], dtype=np.int64)
     columns = {
         "time_ns": events["time_ns"].view(np.int64),
         "bottleneck": events["bottleneck"],
-        "event": _categories(events["event"].view(np.int8), EVENT_DTYPE),
+        "event": _categories(event.view(np.int8), EVENT_DTYPE),
         "flow": events["flow"],
         "bytes": events["bytes"],
         "backlog_packets": packets,
         "backlog_bytes": size,
     }
-    return _frame(columns)
+    return _frame(columns if queue is None else {**columns, "queue": _queues(queue)})
 
 
-def _summary(directory: Path) -> QueueSummary:
+def _queues(numbers: npt.NDArray[Any]) -> pd.Categorical:
+    """Return the queues of packets; 0 is none of several."""
+    return _categories(numbers.astype(np.int8) - 1, QUEUE_DTYPE)
+
+
+def _summary(given: GuestInput, directory: Path) -> QueueSummary:
     tables = {}
     for name, record in records.SUMMARY_RECORDS.items():
         rows = np.fromfile(directory / f"queue_{name}.bin", record)
         columns: dict[str, Any] = {column: rows[column] for column in record.names or ()}
         if "event" in columns:
             columns["event"] = _categories(rows["event"].astype(np.int8), EVENT_DTYPE)
-        tables[name] = _frame(columns)
+        queue = columns.pop("queue")
+        tables[name] = _frame(
+            {**columns, "queue": _queues(queue)} if given.has_l4s_queue else columns
+        )
     tables["samples"] = tables["samples"].sort_values(["time_ns", "bottleneck"], ignore_index=True)
     return QueueSummary(**tables)
 
@@ -144,6 +168,24 @@ def _messages(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
     return {"messages": _frame(columns)}
 
 
+def _statistics(directory: Path, statistics: Sequence[Sequence[Field]]) -> dict[str, pd.DataFrame]:
+    path = directory / "qdiscs.bin"
+    if not path.exists():
+        return {}
+    samples = np.fromfile(path, records.QDISC_RECORD)
+    columns: dict[str, Any] = {
+        "time_ns": samples["time_ns"].astype(np.int64),
+        "bottleneck": samples["bottleneck"].astype(np.uint8),
+        **{name: np.full(len(samples), np.nan) for name in STATISTICS_COLUMNS},
+    }
+    for bottleneck, fields in enumerate(statistics):
+        rows = samples["bottleneck"] == bottleneck
+        decoded = structures.decode(fields, samples["statistics"][rows]) if fields else ()
+        for name, values in zip(STATISTICS_COLUMNS, decoded, strict=False):
+            columns[name][rows] = values
+    return {"qdiscs": _frame(columns)}
+
+
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:
     # Make each column contiguous; `copy=False` avoids a second copy into blocks of one type.
     contiguous = {
@@ -161,13 +203,13 @@ def _rows_of(bottleneck: int, events: npt.NDArray[Any], count: int) -> Any:
 def _flows(
     ccas: npt.NDArray[np.str_],
     samples: npt.NDArray[Any],
-    info: Mapping[str, Sequence[cca_info.Field]],
+    info: Mapping[str, Sequence[Field]],
 ) -> pd.DataFrame:
     columns: dict[str, Any] = {name: samples[name] for name in samples.dtype.names or ()}
     words, attribute = columns.pop("cca_info"), columns.pop("cca_attribute")
     for cca, fields in info.items():
         rows = np.flatnonzero((ccas[samples["flow"]] == cca) & (attribute != 0))
-        decoded = cca_info.decode(fields, words[rows])
+        decoded = structures.decode(fields, words[rows])
         for column, values in zip(cca_info.COLUMNS, decoded, strict=False):
             whole = columns.setdefault(column, np.full(len(samples), np.nan))
             whole[rows] = values

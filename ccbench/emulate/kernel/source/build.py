@@ -47,7 +47,7 @@ from ccbench.emulate.kernel.source.tree import (
     damaged,
     load_tree,
 )
-from ccbench.experiment.qdiscs import QDISCS, Qdisc
+from ccbench.experiment.qdiscs import EXCLUDED, QDISCS, Qdisc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -86,6 +86,9 @@ DESCRIPTION = "build.json"
 
 #: Descriptors that hold the locks of the kernels in use by this process (:func:`hold`).
 _held: dict[Path, int] = {}
+
+#: The newest release on which ccbench is tested.
+_NEWEST_TESTED = "7.3"
 
 _NEXT_STEP = "run: ccbench kernel build"
 
@@ -140,6 +143,14 @@ class KernelBuild:
             If there is none.
         """
         queues = self.queues
+        if name in QDISCS and name not in queues and (since := QDISCS[name].since):
+            raise InputError(
+                f"qdisc = {name!r}: Linux {self.release} has none, Linux {since} and newer have: "
+                f"run `ccbench kernel build {_NEWEST_TESTED}` and use --kernel {_NEWEST_TESTED}"
+            )
+        if name in EXCLUDED:
+            message = f"qdisc = {name!r}: cannot be the queue of a link, as it {EXCLUDED[name]}"
+            raise InputError(f"{message} (allowed are {', '.join(queues)})")
         if name not in queues:
             hint = validation.choice_hint(name, queues)
             raise InputError(

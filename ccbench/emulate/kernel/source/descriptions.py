@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base.errors import InputError
+from ccbench.base.structures import Field
 from ccbench.experiment.qdiscs import AttributeQdisc, Drops, Option
 from ccbench.run import cca_info
 
@@ -60,7 +61,7 @@ class Cca:
     summary: str = ""
     needs_receiver: bool = False
     qdisc_option: tuple[str, str, str] | None = None
-    info: tuple[cca_info.Field, ...] = ()
+    info: tuple[Field, ...] = ()
     module: str = ""
 
 
@@ -192,15 +193,15 @@ def _qdisc_option(text: str) -> tuple[str, str, str]:
     return qdisc, option, value
 
 
-def _info(text: str) -> tuple[cca_info.Field, ...]:
+def _info(text: str) -> tuple[Field, ...]:
     fields = []
     for word in text.split("|"):
         if (match := _INFO_FIELD.fullmatch(word)) is None:
             raise ValueError(word)
         name, sign, bits, scale = match.groups()
         dtype = f"{'i' if sign == 's' else 'u'}{int(bits or 32) // 8}"
-        fields.append(cca_info.Field(name, dtype, _number(scale or "1")))
-    cca_info.layout(fields)  # or an error
+        fields.append(Field(name, dtype, _number(scale or "1")))
+    cca_info.check(fields)  # or an error
     return tuple(fields)
 
 

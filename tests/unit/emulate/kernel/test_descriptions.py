@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ccbench.base.errors import InputError
+from ccbench.base.structures import Field
 from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described, lines
-from ccbench.experiment.qdiscs import Drops, Link
-from ccbench.run.cca_info import Field
+from ccbench.experiment.qdiscs import EXCLUDED, Drops, Link
 
 EARLY = [
     "ccbench_option=early share attribute=3 scale=65536 low=0 high=1 default=0.5: a share",
@@ -117,12 +117,29 @@ class TestBuild:
         kernel = build("pfifo", "early", "netem")
         assert list(kernel.queues) == ["droptail", "early", "pfifo"]
 
-    @pytest.mark.parametrize("name", ["ealry", "netem", "codel", "mine"])
+    @pytest.mark.parametrize("name", ["ealry", "codel", "mine"])
     def test_others(self, name: str) -> None:
         """Other qdiscs are refused with the list of qdiscs and the way to add one."""
         message = rf"^qdisc = '{name}': allowed are droptail, early, pfifo: .*CCBENCH_MODULES"
         with pytest.raises(InputError, match=message):
             build("pfifo", "early", "netem", "mine").queue(name)
+
+    @pytest.mark.parametrize("name", EXCLUDED)
+    def test_excluded(self, name: str) -> None:
+        """Qdiscs of Linux that cannot be a queue here are refused with the reason."""
+        kernel = build("pfifo", name)
+        assert name not in kernel.queues
+        message = rf"^qdisc = '{name}': cannot be the queue of a link, as it {EXCLUDED[name]} \("
+        with pytest.raises(InputError, match=message):
+            kernel.queue(name)
+
+    def test_newer(self) -> None:
+        """A qdisc of newer releases is refused with the first of them, and the next step."""
+        step = "run `ccbench kernel build 7.3` and use --kernel 7.3"
+        message = rf"^qdisc = 'dualpi2': .*Linux 6\.17 and newer.*{step}"
+        with pytest.raises(InputError, match=message):
+            build("pfifo").queue("dualpi2")
+        assert build("pfifo", "dualpi2").queue("dualpi2").l4s_option == "ecn_mask"
 
     def test_typing_error(self) -> None:
         """The message suggests the intended name."""

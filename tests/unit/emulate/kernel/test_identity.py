@@ -109,6 +109,10 @@ OF_FLOW = {
         with_flow(kind="cbr", rate_mbps=1),
         with_flow(kind="cbr", rate_mbps=1, packet_bytes=200),
     ),
+    "ecn": (
+        with_flow(kind="cbr", rate_mbps=1),
+        with_flow(kind="cbr", rate_mbps=1, ecn="ect1"),
+    ),
     "extra_rtt_ms": (with_flow(), with_flow(extra_rtt_ms=1)),
     "first_bottleneck": (with_flow(), with_flow(first_bottleneck=1)),
     "last_bottleneck": (with_flow(), with_flow(last_bottleneck=0)),

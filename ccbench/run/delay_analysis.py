@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Analysis of the waiting times of single packets, in all queues or in one queue of a qdisc.
+
+Each public function implements the method of :class:`~ccbench.run.run.Run` that documents it;
+:func:`by_queue` implements ``l4s_summary``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ccbench.base import validation
+from ccbench.run import packets, queue_analysis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.run.record import RunRecord
+
+__all__ = ["by_queue", "queueing_delay_percentiles_ms"]
+
+_COLUMNS = (
+    "carried_packets",
+    "marks",
+    "drops",
+    "mean_queue_packets",
+    "queueing_delay_ms",
+    "queueing_delay_p50_ms",
+    "queueing_delay_p99_ms",
+)
+
+
+def queueing_delay_percentiles_ms(
+    run: RunRecord, percentiles: Sequence[float], bottleneck: int, queue: str | None = None
+) -> pd.Series[float]:
+    """Return percentiles of the waiting times of packets."""
+    allowed = validation.Range(0, 100)
+    shares = [
+        validation.number(f"percentiles[{i}]", value, allowed, example=99)
+        for i, value in enumerate(percentiles)
+    ]
+    queue_analysis.record(run, bottleneck, queue)  # or an error
+    if run.queue_summary is None:
+        waited_ns = np.sort(packets.waits_ns(run, bottleneck, queue))
+        so_far = np.arange(1, waited_ns.size + 1)
+    else:
+        rows = run.queue_summary.rows("waits", bottleneck, queue)
+        waited_ns = rows["to_ns"].to_numpy() - 1
+        so_far = rows["packets"].cumsum().to_numpy()
+    index = pd.Index(shares, name="percentile", dtype="float64")
+    if not waited_ns.size:
+        return pd.Series(math.nan, index)
+    # The shortest time that at least this share of the packets did not exceed.
+    rank = np.searchsorted(so_far, np.array(shares) / 100 * so_far[-1])
+    return pd.Series(waited_ns[rank] / 1e6, index)
+
+
+def by_queue(run: RunRecord) -> pd.DataFrame:
+    """Return packets, length and delay of both queues of each qdisc for L4S."""
+    rows = {}
+    for bottleneck, link in enumerate(run.scenario.bottlenecks):
+        for queue in link.queues if run.scenario.queue_log else ():
+            record = queue_analysis.record(run, bottleneck, queue)
+            time_ns = record.time_ns_by_packets()
+            counts = [record.packets(event) for event in ("dequeue", "mark", "drop")]
+            mean_packets = float((time_ns * time_ns.index).sum() / time_ns.sum())
+            mean_ms = queue_analysis.queueing_delay_ms(run, bottleneck, queue)
+            delays = queueing_delay_percentiles_ms(run, (50, 99), bottleneck, queue)
+            rows[bottleneck, queue] = [*counts, mean_packets, mean_ms, *delays]
+    names = ["bottleneck", "queue"]
+    index = pd.MultiIndex.from_tuples(list(rows) or [], names=names) if rows else None
+    table = pd.DataFrame([*rows.values()], index=index, columns=[*_COLUMNS])
+    return table if rows else table.set_index(pd.MultiIndex.from_arrays([[], []], names=names))
