@@ -15,9 +15,6 @@ __all__ = ["fallbacks"]
 #: stand for altered ACE fields, sent or received.
 _ALTERED = 0b0011
 
-#: Less accurate modes, with the property that the receiver lacks.
-_LESS = {"rfc3168": ("classic ECN (RFC 3168)", "AccECN"), "off": ("no ECN", "ECN")}
-
 
 def fallbacks(run: RunRecord) -> dict[int, str]:
     """Return the flows without accurate ECN although their sender asks for it, with the reasons."""
@@ -43,7 +40,7 @@ def _reason(scenario: Scenario, end: dict[Any, Any], delivered_bytes: int) -> st
         return ""
     if mode == "none":
         return ""
-    kind, missing = _LESS[mode]
+    kind = "classic ECN (RFC 3168)" if mode == "rfc3168" else "no ECN"
     if scenario.receiver_ecn in (None, "accecn"):
         return f"{kind}, as the path or a sysctl prevents AccECN"
-    return f"{kind}, as its receiver lacks {missing}"
+    return f"{kind}, as its receiver lacks {'AccECN' if scenario.receiver_ecn else 'ECN'}"

@@ -26,7 +26,7 @@ from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.build import installed, of_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -73,6 +73,21 @@ def dumbbell(
 def run(scenario: Scenario) -> Run:
     """Run a scenario once for all tests of a process."""
     return KernelEngine().run(scenario)
+
+
+@cache
+def kernel_with(name: str) -> KernelBuild:
+    """Return a built kernel with a feature, congestion control or qdisc; skip without one."""
+    for kernel in (installed(), of_release("7.3")):
+        if kernel and name in {*kernel.descriptions.features, *kernel.ccas, *kernel.queues}:
+            return kernel
+    pytest.skip(f"no kernel with {name} is built: ccbench kernel build 7.3")
+
+
+@cache
+def run_with(name: str, scenario: Scenario) -> Run:
+    """Run a scenario once on :func:`kernel_with` for all tests of a process."""
+    return KernelEngine(kernel_with(name)).run(scenario)
 
 
 def ask(source: str, root: Path) -> str:
