@@ -46,6 +46,9 @@ class RunRecord:
         if len(completions) != self.scenario.flow_count:
             message = f"completions has {len(completions)} rows, not {self.scenario.flow_count}"
             raise ValueError(message)
+        if len(self.ecn) not in {0, self.scenario.flow_count}:
+            message = f"ecn has {len(self.ecn)} rows, not {self.scenario.flow_count}"
+            raise ValueError(message)
         numbered = completions.set_axis(pd.RangeIndex(len(completions), name="flow"))
         object.__setattr__(self, "completions", numbered)
         if (self.queue_summary is None) == (self.scenario.queue_log == "summary"):

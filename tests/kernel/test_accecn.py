@@ -29,7 +29,7 @@ MARKING = Bottleneck(
     qdisc="codel",
     qdisc_options=(("ecn", True), ("ce_threshold_ms", 2)),
 )
-TRANSFER = {"kind": "bytes", "size_bytes": 10_000_000}
+TRANSFER: dict[str, Any] = {"kind": "bytes", "size_bytes": 10_000_000}
 
 
 def run(scenario: Scenario) -> Run:
@@ -289,6 +289,26 @@ class TestAbc:
         with pytest.raises(InputError, match=rf"^flows\[0\]\.cca is '{cca}'; .*ecn = \"accecn\""):
             engine.check(scenario)
         engine.check(replace(scenario, receiver_ecn=True))
+
+    @pytest.mark.parametrize("cca", ["abc", "abc_ns"])
+    def test_others_on_hosts(self, cca: str) -> None:
+        """On hosts with accurate ECN, they send without ECN and fill the queue as CUBIC does."""
+        encoding = "proxied" if cca == "abc" else "full"
+        results = [
+            run(
+                path(
+                    Flow(cca=sender),
+                    links=(link(12, encoding=encoding),),
+                    sysctls={"net.ipv4.tcp_ecn": tcp_ecn},
+                    duration_s=60,
+                )
+            )
+            for sender, tcp_ecn in ((cca, 3), ("cubic", 0))
+        ]
+        assert results[0].cca_info(0)["braked"].max() == 0
+        assert events(results[0], "mark").empty
+        filled, of_cubic = (result.occupancy().loc[20:].mean() for result in results)
+        assert filled == pytest.approx(of_cubic, rel=0.25)
 
 
 class TestCommand:

@@ -14,6 +14,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Scenario, emulate, raygen
 from ccbench.classify.training_set import PACKAGED
 from ccbench.experiment.wifi import Wifi
+from ccbench.run.tables import ECN_COLUMNS
 from ccbench.sweeps import METRICS
 from tests.documentation import DOCS
 
@@ -55,6 +56,8 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     scenario = Scenario(flows=(Flow(), short), bottlenecks=(wifi,), rtt_ms=20, duration_s=1)
     whole = emulate.run(scenario)
     whole.save(tmp_path / "run")
+    ends = pd.DataFrame({name: [0, 0] for name in ECN_COLUMNS}).assign(sender="off", receiver="off")
+    replace(whole, ecn=ends).save(tmp_path / "ecn")
     (tmp_path / "run.toml").write_text(scenario.to_toml())
     shown = json.loads(program("run", tmp_path / "run.toml", "--json"))
     emulate.run(replace(scenario, queue_log="summary")).save(tmp_path / "summary")
