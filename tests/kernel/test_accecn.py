@@ -177,7 +177,8 @@ class TestCounters:
         result = self.complete()
         ends = result.ecn
         for verb in ("received", "delivered"):
-            counted = sum(ends[f"{verb}_{name}_bytes"] for name in ("ect1", "ect0", "ce"))
+            columns = [f"{verb}_{name}_bytes" for name in ("ect1", "ect0", "ce")]
+            counted = ends[columns].sum(axis="columns")
             assert counted.tolist() == result.completions["sent_bytes"].tolist()
         for name in ("ect1", "ect0", "ce"):
             assert ends[f"received_{name}_bytes"].equals(ends[f"delivered_{name}_bytes"])
@@ -306,7 +307,7 @@ class TestAbc:
             for sender, tcp_ecn in ((cca, 3), ("cubic", 0))
         ]
         assert results[0].cca_info(0)["braked"].max() == 0
-        assert events(results[0], "mark").empty
+        assert len(events(results[0], "mark")) <= 1  # the SYN, before the negotiation
         filled, of_cubic = (result.occupancy().loc[20:].mean() for result in results)
         assert filled == pytest.approx(of_cubic, rel=0.25)
 
