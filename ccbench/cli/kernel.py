@@ -268,6 +268,11 @@ def _default(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
+def _features(build: KernelBuild) -> dict[str, str]:
+    summaries = ", ".join(build.descriptions.features.values())
+    return {"features": summaries} if summaries else {}
+
+
 def _print(build: KernelBuild) -> None:
     print_pairs(
         {
@@ -276,6 +281,7 @@ def _print(build: KernelBuild) -> None:
             "congestion controls": ", ".join(build.ccas),
             "queueing disciplines": ", ".join(build.queues),
             "modules": ", ".join(build.modules),
+            **_features(build),
             "version": build.version,
             "folder": str(build.path),
         },

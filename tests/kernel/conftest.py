@@ -87,6 +87,21 @@ def run(scenario: Scenario) -> Run:
     return engine_with(*(bottleneck.qdisc for bottleneck in scenario.bottlenecks)).run(scenario)
 
 
+@cache
+def kernel_with(name: str) -> KernelBuild:
+    """Return a built kernel with a feature, congestion control or qdisc; skip without one."""
+    for kernel in (installed(), of_release("7.3")):
+        if kernel and name in {*kernel.descriptions.features, *kernel.ccas, *kernel.queues}:
+            return kernel
+    pytest.skip(f"no kernel with {name} is built: ccbench kernel build 7.3")
+
+
+@cache
+def run_with(name: str, scenario: Scenario) -> Run:
+    """Run a scenario once on :func:`kernel_with` for all tests of a process."""
+    return KernelEngine(kernel_with(name)).run(scenario)
+
+
 def ask(source: str, root: Path) -> str:
     """Boot the kernel with an init of this source and root folder; return its output."""
     init = ["gcc", "-static", "-o", str(root / "init"), str(Path(__file__).parent / source)]

@@ -45,6 +45,10 @@ CASES: dict[str, list[Scenario]] = {
     "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),
     "random loss": over(loss=0.01),
     "periodic loss": over(loss_every_packets=1000),
+    "routers that clear ECN, receivers with less ECN": [
+        *over(clears_ecn=True),
+        *also(ecn=True, receiver_ecn=False),
+    ],
     "round trip of any length": also(rtt_ms=40.5),
     "jitter of the path above 1 ms": [
         *also(noise=Noise(reverse_jitter_ms=2)),

@@ -14,7 +14,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Scenario, emulate, raygen
 from ccbench.classify.training_set import PACKAGED
 from ccbench.experiment.wifi import Wifi
-from ccbench.run.tables import STATISTICS_COLUMNS
+from ccbench.run.tables import ECN_COLUMNS, STATISTICS_COLUMNS
 from ccbench.sweeps import METRICS
 from tests.documentation import DOCS
 
@@ -59,6 +59,8 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     # As of dualpi2, which the default Linux does not have.
     sample = {"time_ns": 0, "bottleneck": 0, **dict.fromkeys(STATISTICS_COLUMNS, 0.0)}
     replace(whole, qdiscs=pd.DataFrame([sample])).save(tmp_path / "run")
+    ends = pd.DataFrame({name: [0, 0] for name in ECN_COLUMNS}).assign(sender="off", receiver="off")
+    replace(whole, ecn=ends).save(tmp_path / "ecn")
     (tmp_path / "run.toml").write_text(scenario.to_toml())
     shown = json.loads(program("run", tmp_path / "run.toml", "--json"))
     emulate.run(replace(scenario, queue_log="summary")).save(tmp_path / "summary")
