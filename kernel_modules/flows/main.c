@@ -15,7 +15,9 @@
 #include <linux/sort.h>
 #include <linux/uaccess.h>
 #include <linux/vmstat.h>
+#include <net/tcp.h>
 
+#include "ccbench_describe.h"
 #include "compat.h"
 #include "flows.h"
 
@@ -331,5 +333,8 @@ static int __init flows_init(void)
 }
 module_init(flows_init);
 
+#ifdef TCP_CONG_NEEDS_ACCECN	/* since Linux 7.0 */
+CCBENCH_FEATURE(accecn, "accurate ECN (RFC 9768)");
+#endif
 MODULE_DESCRIPTION("Traffic generated and received in the kernel");
 MODULE_LICENSE("GPL");

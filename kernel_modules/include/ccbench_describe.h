@@ -70,4 +70,7 @@
  */
 #define CCA_INFO(fields)		" info=" fields
 
+/* A feature of the kernel that some scenarios require. */
+#define CCBENCH_FEATURE(name, summary)	MODULE_INFO(ccbench_feature, #name ": " summary)
+
 #endif /* _CCBENCH_DESCRIBE_H */

@@ -15,7 +15,7 @@ from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.kernel import INFO, doctor
-from ccbench.emulate.kernel.boot import parameters, queues
+from ccbench.emulate.kernel.boot import ecn, parameters, queues
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.boot.results import read_tables
@@ -160,10 +160,11 @@ class KernelEngine:
             raise validation.bad(field, cca, f"one of {', '.join(self.kernel.ccas)}", step)
 
     def check(self, scenario: Scenario) -> None:
-        """Raise an InputError if the kernel lacks a CCA, qdisc or parameter of the scenario."""
+        """Raise an InputError if the kernel lacks something that the scenario requires."""
         for i, flow in enumerate(scenario.flows):
             if not flow.is_udp:
                 self.check_cca(flow.cca, f"flows[{i}].cca")
+        ecn.check(scenario, self.kernel)
         queues.check(scenario, self.kernel)
         parameters.check(scenario, self.kernel)
 
