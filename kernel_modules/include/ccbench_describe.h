@@ -53,6 +53,11 @@
 
 /* Requires this module at the receiver. */
 #define CCA_NEEDS_RECEIVER		" receiver"
+/*
+ * Requires this feature of the kernel (CCBENCH_FEATURE). Without it, the module must consist of the
+ * description only.
+ */
+#define CCA_NEEDS_FEATURE(feature)	" feature=" #feature
 /* Requires this value of an option at bottlenecks with this qdisc. */
 #define CCA_QDISC(qdisc, option, value)	" qdisc=" #qdisc "." #option "." #value
 /*

@@ -55,6 +55,8 @@ class Cca:
         The state that it reports through inet_diag.
     module : str
         Its module, if only runs with such flows load it. Other modules are loaded in every run.
+    feature : str
+        The feature of the kernel that it requires, if any.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Cca:
     qdisc_option: tuple[str, str, str] | None = None
     info: tuple[cca_info.Field, ...] = ()
     module: str = ""
+    feature: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +83,15 @@ class Descriptions:
     qdiscs: Mapping[str, AttributeQdisc] = field(default_factory=dict)
     ccas: Mapping[str, Cca] = field(default_factory=dict)
     features: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """The features that congestion controls require and the kernel lacks, by their names."""
+        return {
+            cca.name: cca.feature
+            for cca in self.ccas.values()
+            if cca.feature and cca.feature not in self.features
+        }
 
 
 def lines(module: Path) -> tuple[str, ...]:
@@ -240,6 +252,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
         "qdisc": ("qdisc_option", _qdisc_option),
         "info": ("info", _info),
         "module": ("module", str),
+        "feature": ("feature", str),
     },
     "feature": {},
 }
