@@ -20,6 +20,7 @@ __all__ = ["RunRecord"]
 
 _NO_BATCHES = tables.empty(tables.BATCH_COLUMNS)
 _NO_MESSAGES = tables.empty(tables.MESSAGE_COLUMNS)
+_NO_ECN = tables.empty(tables.ECN_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,6 +34,7 @@ class RunRecord:
     provenance: Mapping[str, Any]
     batches: pd.DataFrame = field(default_factory=lambda: _NO_BATCHES, repr=False)
     messages: pd.DataFrame = field(default_factory=lambda: _NO_MESSAGES, repr=False)
+    ecn: pd.DataFrame = field(default_factory=lambda: _NO_ECN, repr=False)
     queue_summary: QueueSummary | None = None
 
     def __post_init__(self) -> None:

@@ -17,6 +17,9 @@ __all__ = [
     "BATCH_COLUMNS",
     "CCA_COLUMNS",
     "COMPLETION_COLUMNS",
+    "ECN_COLUMNS",
+    "ECN_DTYPE",
+    "ECN_MODES",
     "EVENTS",
     "EVENT_DTYPE",
     "FLOW_COLUMNS",
@@ -40,8 +43,13 @@ EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")
 #: Congestion states of a TCP sender; the position is Linux's number and the code of the category.
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
+#: ECN of an end of a flow: no connection, no ECN, ECN of RFC 3168, accurate ECN (RFC 9768); the
+#: position is the code of the category.
+ECN_MODES = ("none", "off", "rfc3168", "accecn")
+
 EVENT_DTYPE = pd.CategoricalDtype(list(EVENTS))
 STATE_DTYPE = pd.CategoricalDtype(list(STATES))
+ECN_DTYPE = pd.CategoricalDtype(list(ECN_MODES))
 
 Columns: TypeAlias = "Mapping[str, str | pd.CategoricalDtype]"
 
@@ -95,6 +103,21 @@ MESSAGE_COLUMNS: Columns = {
     "end_ns": "int64",
     "size_bytes": "uint64",
 }
+ECN_COLUMNS: Columns = {
+    "flow": "uint32",
+    "sender": ECN_DTYPE,
+    "receiver": ECN_DTYPE,
+    "delivered_ce_packets": "uint32",
+    "received_ce_packets": "uint32",
+    "delivered_ect1_bytes": "uint64",
+    "delivered_ect0_bytes": "uint64",
+    "delivered_ce_bytes": "uint64",
+    "received_ect1_bytes": "uint64",
+    "received_ect0_bytes": "uint64",
+    "received_ce_bytes": "uint64",
+    "sender_failures": "uint8",
+    "receiver_failures": "uint8",
+}
 #: Columns of each table of a :class:`~ccbench.run.run.Run`.
 RUN_TABLES: Mapping[str, Columns] = {
     "queue": QUEUE_COLUMNS,
@@ -102,6 +125,7 @@ RUN_TABLES: Mapping[str, Columns] = {
     "completions": COMPLETION_COLUMNS,
     "batches": BATCH_COLUMNS,
     "messages": MESSAGE_COLUMNS,
+    "ecn": ECN_COLUMNS,
 }
 
 #: Columns of each table of a :class:`~ccbench.run.queue_summary.QueueSummary`.

@@ -93,6 +93,7 @@ void tcp_rx_work(struct work_struct *work)
 		video_rx_work(flow);
 		return;
 	}
+	ecn_collect(flow);
 	sock_release(flow->rx);
 	flow->rx = NULL;
 }
@@ -285,6 +286,7 @@ void tcp_collect(struct flow *flow)
 	const struct sock *sk = flow_sender(flow);
 	const struct tcp_sock *tp;
 
+	ecn_collect(flow);
 	if (!sk)
 		return;
 	tp = tcp_sk(sk);

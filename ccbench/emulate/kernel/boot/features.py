@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["check", "check_cca"]
+__all__ = ["check", "check_cca", "uses_accecn"]
 
 _FULL_NAMES = {"accecn": "accurate ECN (RFC 9768)"}
 _NEXT_STEP = "choose another Linux: ccbench kernel build 7.3, and --kernel 7.3"
@@ -25,6 +25,12 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
         if getattr(scenario, name) == "accecn":
             allowed = f"true or false on Linux {kernel.release}, which lacks accurate ECN"
             raise validation.bad(name, "accecn", allowed, _NEXT_STEP)
+
+
+def uses_accecn(scenario: Scenario, kernel: KernelBuild) -> bool:
+    """Return whether a host or a congestion control of the scenario asks for accurate ECN."""
+    features = {kernel.cca(flow.cca).feature for flow in scenario.flows}
+    return "accecn" in {scenario.ecn, scenario.receiver_ecn, *features}
 
 
 def check_cca(cca: str, kernel: KernelBuild, field: str) -> None:

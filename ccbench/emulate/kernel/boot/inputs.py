@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.emulate.kernel.boot import parameters, protocol
+from ccbench.emulate.kernel.boot import features, parameters, protocol
 from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan
 
 if TYPE_CHECKING:
@@ -185,7 +185,13 @@ def guest_input(
     programs_mb = programs.memory_mb if programs else 0
     return GuestInput(
         files={
-            "plan": plan(scenario, modules, qdiscs, programs).encode(),
+            "plan": plan(
+                scenario,
+                modules,
+                qdiscs,
+                programs,
+                records_ecn=features.uses_accecn(scenario, kernel),
+            ).encode(),
             "link.bin": protocol.describe_link(scenario),
             "flows.bin": protocol.describe_flows(scenario, served=programs is not None),
             **(programs.files if programs else {}),

@@ -81,6 +81,8 @@ def plan(
     modules: Iterable[str],
     qdiscs: Sequence[Qdisc],
     programs: Programs | None = None,
+    *,
+    records_ecn: bool = False,
 ) -> str:
     """Return the plan of a scenario.
 
@@ -94,8 +96,11 @@ def plan(
         The qdisc of each bottleneck.
     programs : Programs, optional
         Additional programs; by default none.
+    records_ecn : bool
+        Whether the guest records the ECN of each flow.
     """
-    return "".join(f"{step}\n" for step in _steps(scenario, modules, qdiscs, programs))
+    flows = "ecn=1" if records_ecn else ""
+    return "".join(f"{step}\n" for step in _steps(scenario, modules, qdiscs, programs, flows))
 
 
 def _steps(
@@ -103,11 +108,13 @@ def _steps(
     modules: Iterable[str],
     qdiscs: Sequence[Qdisc],
     programs: Programs | None,
+    flows_options: str,
 ) -> Iterator[str]:
     # Call traces of crashes (crash.py) are printed at the level KERN_INFO.
     yield _sysctl("kernel.printk", "8")
     yield f"module /modules/ccbench_link.ko out={HERE}"
-    for module in ("ccbench_flows", *modules):
+    yield f"module /modules/ccbench_flows.ko {flows_options}".rstrip()
+    for module in modules:
         options = module_options(scenario, module)
         yield f"module /modules/{module}.ko {options}".rstrip()
     yield _sysctl("net.ipv4.tcp_mem", _TCP_MEM)

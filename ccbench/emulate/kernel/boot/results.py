@@ -14,7 +14,7 @@ from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.boot import records
 from ccbench.run import cca_info
 from ccbench.run.queue_summary import QueueSummary
-from ccbench.run.tables import EVENT_DTYPE, EVENTS, STATE_DTYPE
+from ccbench.run.tables import ECN_DTYPE, EVENT_DTYPE, EVENTS, STATE_DTYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,6 +68,7 @@ def read_tables(
         "queue_summary": _summary(directory) if given.queue_log == "summary" else None,
         **_batches(given, directory),
         **_messages(given, directory),
+        **_ecn(directory),
     }
 
 
@@ -142,6 +143,22 @@ def _messages(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
         "size_bytes": carried["bytes"],
     }
     return {"messages": _frame(columns)}
+
+
+def _ecn(directory: Path) -> dict[str, pd.DataFrame]:
+    path = directory / "ecn.bin"
+    if not path.exists():
+        return {}
+    ends = np.fromfile(path, records.ECN_RECORD)
+    columns: dict[str, Any] = {"flow": np.arange(len(ends), dtype=np.uint32)}
+    for end in ("sender", "receiver"):
+        columns[end] = _categories(ends[f"{end}_mode"].astype(np.int8), ECN_DTYPE)
+        columns[f"{end}_failures"] = ends[f"{end}_failures"].astype(np.uint8)
+    for verb in ("delivered", "received"):
+        columns[f"{verb}_ce_packets"] = ends[f"{verb}_ce"]
+        for i, codepoint in enumerate(("ect1", "ect0", "ce")):
+            columns[f"{verb}_{codepoint}_bytes"] = ends[f"{verb}_bytes"][:, i]
+    return {"ecn": _frame(columns)}
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:
