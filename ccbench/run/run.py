@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.run import flow_analysis, queue_analysis, run_files
+from ccbench.run import ecn, flow_analysis, queue_analysis, run_files
 from ccbench.run.record import RunRecord
 
 if TYPE_CHECKING:
@@ -70,6 +70,15 @@ class Run(RunRecord):
         One row per short flow on a shared connection (:class:`~ccbench.experiment.flow.Flow`,
         `connections`), connection by connection. Columns: ``flow``, the connection; ``start_ns``;
         ``end_ns``, the time at which the receiver had every byte (-1 if never); ``size_bytes``.
+    ecn : DataFrame
+        One row per flow, if a host or a congestion control asks for accurate ECN (RFC 9768).
+        Columns: ``flow``; the ECN that the ``sender`` and the ``receiver`` have negotiated
+        (``none`` without a connection, ``off``, ``rfc3168``, ``accecn``); counts of packets and of
+        payload by ECN codepoint, of the receiver (``received_ce_packets``,
+        ``received_ect1_bytes``, ``received_ect0_bytes``, ``received_ce_bytes``) and as reported
+        to the sender (``delivered_…``; with RFC 3168, packets whose ACKs carry ECE);
+        ``sender_failures`` and ``receiver_failures``, bits for detected alterations of the ACE
+        field that it sent (1) or received (2), or of the AccECN option (4, 8).
     queue_summary : QueueSummary, optional
         The record of the queues, with `queue_log` = "summary".
     provenance : mapping
@@ -199,6 +208,16 @@ class Run(RunRecord):
         >>> run.summary()[["label", "throughput_mbps", "srtt_ms"]]  # doctest: +SKIP
         """
         return flow_analysis.summary(self)
+
+    def ecn_fallbacks(self) -> dict[int, str]:
+        """Return the flows without accurate ECN in a scenario that asks for it, with the reasons.
+
+        Examples
+        --------
+        >>> run.ecn_fallbacks()  # doctest: +SKIP
+        {1: 'classic ECN (RFC 3168), as its receiver lacks AccECN'}
+        """
+        return ecn.fallbacks(self)
 
     def completion_times(self) -> pd.DataFrame:
         """Return the completion time of each flow of a given size.

@@ -112,7 +112,9 @@ def _steps(
 ) -> Iterator[str]:
     # Call traces of crashes (crash.py) are printed at the level KERN_INFO.
     yield _sysctl("kernel.printk", "8")
-    yield f"module /modules/ccbench_link.ko out={HERE}"
+    clearing = sum(1 << i for i, link in enumerate(scenario.bottlenecks) if link.clears_ecn)
+    path_options = f" clears_ecn={clearing}" if clearing else ""
+    yield f"module /modules/ccbench_link.ko out={HERE}{path_options}"
     yield f"module /modules/ccbench_flows.ko {flows_options}".rstrip()
     for module in modules:
         options = module_options(scenario, module)

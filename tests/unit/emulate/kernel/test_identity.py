@@ -156,6 +156,10 @@ OF_LINK = {
         with_link(bandwidth_mbps=12, queue_packets=50),
         with_link(bandwidth_mbps=12, queue_packets=50, loss=1e-6),
     ),
+    "clears_ecn": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=12, queue_packets=50, clears_ecn=True),
+    ),
     "loss_every_packets": (
         with_link(bandwidth_mbps=12, queue_packets=50),
         with_link(bandwidth_mbps=12, queue_packets=50, loss_every_packets=1000),
