@@ -117,7 +117,8 @@ class Scenario:
         ``"accecn"`` accurate ECN (RFC 9768), which Linux has since 7.0. A flow whose ends differ
         uses the less accurate one. Some congestion controls (dctcp) negotiate ECN in any case.
     receiver_ecn : bool or "accecn", optional
-        The same for the receiving host; by default as `ecn`.
+        The same for the receiving host, which then is an ordinary host without the flows'
+        congestion controls. By default it has them, and `ecn`.
     sysctls : tuple of (str, str), or mapping
         Settings below ``net.`` for both end hosts, such as ``{"net.ipv4.tcp_sack": 0}``; in TOML a
         table. Numbers become strings.

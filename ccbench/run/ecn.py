@@ -21,12 +21,13 @@ _LESS = {"rfc3168": ("classic ECN (RFC 3168)", "AccECN"), "off": ("no ECN", "ECN
 
 def fallbacks(run: RunRecord) -> dict[int, str]:
     """Return the flows without accurate ECN although their sender asks for it, with the reasons."""
-    if run.scenario.ecn != "accecn":
-        return {}
     delivered = run.completions["delivered_bytes"]
+    ccas = run.scenario.flow_table()["cca"]
+    asking = run.provenance.get("accecn_ccas", ())
     reasons = {
         int(end["flow"]): _reason(run.scenario, end, int(delivered[end["flow"]]))
         for end in run.ecn.to_dict("records")
+        if run.scenario.ecn == "accecn" or ccas[end["flow"]] in asking
     }
     return {flow: reason for flow, reason in reasons.items() if reason}
 

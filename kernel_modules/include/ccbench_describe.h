@@ -58,6 +58,8 @@
  * description only.
  */
 #define CCA_NEEDS_FEATURE(feature)	" feature=" #feature
+/* Does not work if both hosts use this feature. */
+#define CCA_EXCLUDES(feature)		" excludes=" #feature
 /* Requires this value of an option at bottlenecks with this qdisc. */
 #define CCA_QDISC(qdisc, option, value)	" qdisc=" #qdisc "." #option "." #value
 /*

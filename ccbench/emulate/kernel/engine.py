@@ -184,6 +184,8 @@ class KernelEngine:
         provenance = run_provenance(self, scenario)
         if drops := queues.drops(scenario, self.kernel):
             provenance["drops"] = drops
+        if asking := features.needing_accecn(scenario, self.kernel):
+            provenance["accecn_ccas"] = asking
         if info:
             names = {cca: [field.name for field in fields] for cca, fields in info.items()}
             provenance["cca_info"] = names

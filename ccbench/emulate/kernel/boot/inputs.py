@@ -186,11 +186,7 @@ def guest_input(
     return GuestInput(
         files={
             "plan": plan(
-                scenario,
-                modules,
-                qdiscs,
-                programs,
-                records_ecn=features.uses_accecn(scenario, kernel),
+                scenario, modules, qdiscs, programs, _flows_options(scenario, kernel)
             ).encode(),
             "link.bin": protocol.describe_link(scenario),
             "flows.bin": protocol.describe_flows(scenario, served=programs is not None),
@@ -200,3 +196,12 @@ def guest_input(
         seed=scenario.seed,
         parameters=parameters.command_line(scenario, kernel),
     )
+
+
+def _flows_options(scenario: Scenario, kernel: KernelBuild) -> str:
+    """Return the parameters of the module that sends and receives."""
+    ends = {scenario.ecn, scenario.receiver_ecn}
+    records_ecn = "accecn" in ends or features.needing_accecn(scenario, kernel)
+    # An ordinary host negotiates the ECN of its own, not that of the flows' congestion controls.
+    is_ordinary = scenario.receiver_ecn is not None
+    return " ".join(["ecn=1"] * bool(records_ecn) + ["receiver_cca=reno"] * is_ordinary)

@@ -81,8 +81,7 @@ def plan(
     modules: Iterable[str],
     qdiscs: Sequence[Qdisc],
     programs: Programs | None = None,
-    *,
-    records_ecn: bool = False,
+    flows_options: str = "",
 ) -> str:
     """Return the plan of a scenario.
 
@@ -96,11 +95,11 @@ def plan(
         The qdisc of each bottleneck.
     programs : Programs, optional
         Additional programs; by default none.
-    records_ecn : bool
-        Whether the guest records the ECN of each flow.
+    flows_options : str
+        Parameters of the module ``ccbench_flows``.
     """
-    flows = "ecn=1" if records_ecn else ""
-    return "".join(f"{step}\n" for step in _steps(scenario, modules, qdiscs, programs, flows))
+    steps = _steps(scenario, modules, qdiscs, programs, flows_options)
+    return "".join(f"{step}\n" for step in steps)
 
 
 def _steps(

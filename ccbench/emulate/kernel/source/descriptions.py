@@ -57,6 +57,8 @@ class Cca:
         Its module, if only runs with such flows load it. Other modules are loaded in every run.
     feature : str
         The feature of the kernel that it requires, if any.
+    excludes : str
+        The feature that both hosts must not use, if any.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Cca:
     info: tuple[cca_info.Field, ...] = ()
     module: str = ""
     feature: str = ""
+    excludes: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,6 +256,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
         "info": ("info", _info),
         "module": ("module", str),
         "feature": ("feature", str),
+        "excludes": ("excludes", str),
     },
     "feature": {},
 }
