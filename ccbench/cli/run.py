@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,6 +38,8 @@ _LARGE_LOG_BYTES = 200e6
 _LONG_S = 300
 #: Maximum number of flows with a row each; more flows are shown by group.
 _MOST_ROWS = 30
+#: Maximum number of flows that a warning names.
+_MOST_NAMED = 10
 _LATE = (
     "This machine was too busy for real time: the link was late ({late}). The run is not stored. "
     "Run it again on an idle machine."
@@ -150,19 +152,23 @@ def _run_once(
     _draw(result, plot)
     bottlenecks, queues = result.bottleneck_summary(), result.l4s_summary()
     if as_json:
-        document = {
+        document: dict[str, Any] = {
             "scenario": scenario.to_dict(),
             "flows": result.summary().reset_index().to_dict("records"),
             "bottlenecks": bottlenecks.to_dict("records"),
             "queues": queues.reset_index().to_dict("records"),
             "provenance": result.provenance,
         }
+        if not result.ecn.empty:
+            document["ecn"] = result.ecn.to_dict("records")
+            document["ecn_fallbacks"] = result.ecn_fallbacks()
         print_json(document)
         return
     _print_flows(_few_rows(result.summary(), scenario), scenario.name)
     _print_bottlenecks(bottlenecks)
     _print_queues(queues)
     _print_files({"made by": made_by(result.provenance)}, output, plot)
+    _print_fallbacks(result)
     _warn_if_late(result)
 
 
@@ -187,6 +193,7 @@ def _repeat(
                 run.save(repetition.folders(output, count)[i])
             if i == 0:
                 _draw(run, plot)
+                _print_fallbacks(run)
             _warn_if_late(run)
             bar.advance(task)
 
@@ -211,6 +218,16 @@ def _draw(run: Run, plot: Path | None) -> None:
         from ccbench.run import plots
 
         plots.save(plots.throughput_and_queue(run), plot)
+
+
+def _print_fallbacks(run: Run) -> None:
+    flows: dict[str, list[str]] = {}
+    for flow, reason in run.ecn_fallbacks().items():
+        flows.setdefault(reason, []).append(str(flow))
+    for reason, numbers in flows.items():
+        more = len(numbers) - _MOST_NAMED
+        shown = ", ".join(numbers[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        click.echo(f"flow{'s' if len(numbers) > 1 else ''} {shown}: {reason}")
 
 
 def _warn_if_late(run: Run) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-__all__ = ["HOST_SYSCTLS"]
+__all__ = ["HOST_SYSCTLS", "TCP_ECN"]
 
 #: Maximum size of socket buffers in bytes, high enough not to limit flows on any path.
 _LARGEST_BUFFER = 1 << 29
+
+#: Value of the sysctl ``net.ipv4.tcp_ecn`` for each setting of ECN in scenarios.
+TCP_ECN = MappingProxyType({False: "0", True: "1", "accecn": "3"})
 
 #: Sysctls of both hosts. Those of the engine and the scenario take precedence.
 HOST_SYSCTLS = MappingProxyType(

@@ -57,6 +57,9 @@ class Bottleneck:
     loss_every_packets : int
         Period of a deterministic loss before the queue, in packets of all flows, 2 to 1e12. By
         default, there is no such loss.
+    clears_ecn : bool
+        Whether packets lose their ECN codepoint and marks before the queue, as at some old routers
+        (RFC 8311, section 2). By default, they keep them.
 
     Raises
     ------
@@ -78,6 +81,7 @@ class Bottleneck:
     qdisc_options: tuple[tuple[str, Option], ...] = ()
     loss: float = 0.0
     loss_every_packets: int | None = None
+    clears_ecn: bool | None = None
 
     def __post_init__(self) -> None:
         number, whole = validation.number, validation.whole
@@ -110,6 +114,9 @@ class Bottleneck:
             values["loss_every_packets"] = whole(
                 "loss_every_packets", self.loss_every_packets, period, example=1_000_000
             )
+        if self.clears_ecn is not None:
+            # Absent rather than false, so that the identities of other scenarios remain the same.
+            values["clears_ecn"] = validation.flag("clears_ecn", self.clears_ecn) or None
         if self.queue_bdp is not None:
             multiple = Range(0, 1000, low_open=True)
             values["queue_bdp"] = number("queue_bdp", self.queue_bdp, multiple, example=1)

@@ -65,6 +65,13 @@ def _noise(name: str, value: object) -> Noise:
     raise validation.bad(name, value, "a Noise", step)
 
 
+def _ecn(name: str, value: object) -> bool | str:
+    if isinstance(value, bool) or value == "accecn":
+        return value
+    allowed, step = 'true, false or "accecn"', f'write for example {name} = "accecn"'
+    raise validation.bad(name, value, allowed, step)
+
+
 def _queue_log(name: str, value: object) -> bool | str:
     if isinstance(value, bool) or value == "summary":
         return value
@@ -105,8 +112,13 @@ class Scenario:
         samples instead (:class:`~ccbench.run.queue_summary.QueueSummary`), whose size does not grow
         with the number of packets. At 10 Gbit/s there are 1.7 million events a second, which need
         24 bytes of memory each and up to 95 bytes while their table is built.
-    ecn : bool
-        Whether the end hosts negotiate ECN.
+    ecn : bool or "accecn"
+        The most accurate ECN that the end hosts negotiate: none, ECN of RFC 3168, or with
+        ``"accecn"`` accurate ECN (RFC 9768), which Linux has since 7.0. A flow whose ends differ
+        uses the less accurate one. Some congestion controls (dctcp) negotiate ECN in any case.
+    receiver_ecn : bool or "accecn", optional
+        The same for the receiving host, which then is an ordinary host without the flows'
+        congestion controls. By default it has them, and `ecn`.
     sysctls : tuple of (str, str), or mapping
         Settings below ``net.`` for both end hosts, such as ``{"net.ipv4.tcp_sack": 0}``; in TOML a
         table. Numbers become strings.
@@ -144,7 +156,8 @@ class Scenario:
     ack_batch_ms: float = field(default=0.0, metadata=number(Range(0, 1_000), example=1))
     sample_interval_ms: float = field(default=100.0, metadata=number(Range(1, 1e9), example=100))
     queue_log: bool | str = field(default=True, metadata=checked(_queue_log))
-    ecn: bool = field(default=False, metadata=checked(validation.flag))
+    ecn: bool | str = field(default=False, metadata=checked(_ecn))
+    receiver_ecn: bool | str | None = field(default=None, metadata=checked(_ecn, optional=True))
     sysctls: tuple[tuple[str, str], ...] = field(
         default=(), metadata=checked(kernel_settings.sysctls)
     )

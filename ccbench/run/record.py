@@ -21,6 +21,7 @@ __all__ = ["RunRecord"]
 _NO_BATCHES = tables.empty(tables.BATCH_COLUMNS)
 _NO_MESSAGES = tables.empty(tables.MESSAGE_COLUMNS)
 _NO_STATISTICS = tables.empty(tables.QDISC_COLUMNS)
+_NO_ECN = tables.empty(tables.ECN_COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,6 +36,7 @@ class RunRecord:
     batches: pd.DataFrame = field(default_factory=lambda: _NO_BATCHES, repr=False)
     messages: pd.DataFrame = field(default_factory=lambda: _NO_MESSAGES, repr=False)
     qdiscs: pd.DataFrame = field(default_factory=lambda: _NO_STATISTICS, repr=False)
+    ecn: pd.DataFrame = field(default_factory=lambda: _NO_ECN, repr=False)
     queue_summary: QueueSummary | None = None
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.run import delay_analysis, flow_analysis, queue_analysis, run_files
+from ccbench.run import delay_analysis, ecn, flow_analysis, queue_analysis, run_files
 from ccbench.run.record import RunRecord
 
 if TYPE_CHECKING:
@@ -78,6 +78,15 @@ class Run(RunRecord):
         `sample_interval_ms` and at its end. Columns: ``time_ns``; ``bottleneck``; ``statistic_0``
         to ``statistic_14``, whose names are in :meth:`qdisc_statistics`. Without rows unless a
         bottleneck has ``dualpi2``.
+    ecn : DataFrame
+        One row per flow, if a host or a congestion control asks for accurate ECN (RFC 9768).
+        Columns: ``flow``; the ECN that the ``sender`` and the ``receiver`` have negotiated
+        (``none`` without a connection, ``off``, ``rfc3168``, ``accecn``); counts of packets and of
+        payload by ECN codepoint, of the receiver (``received_ce_packets``,
+        ``received_ect1_bytes``, ``received_ect0_bytes``, ``received_ce_bytes``) and as reported
+        to the sender (``delivered_…``; with RFC 3168, packets whose ACKs carry ECE);
+        ``sender_failures`` and ``receiver_failures``, bits for detected alterations of the ACE
+        field that it sent (1) or received (2), or of the AccECN option (4, 8).
     queue_summary : QueueSummary, optional
         The record of the queues, with `queue_log` = "summary".
     provenance : mapping
@@ -207,6 +216,16 @@ class Run(RunRecord):
         >>> run.summary()[["label", "throughput_mbps", "srtt_ms"]]  # doctest: +SKIP
         """
         return flow_analysis.summary(self)
+
+    def ecn_fallbacks(self) -> dict[int, str]:
+        """Return the flows without accurate ECN in a scenario that asks for it, with the reasons.
+
+        Examples
+        --------
+        >>> run.ecn_fallbacks()  # doctest: +SKIP
+        {1: 'classic ECN (RFC 3168), as its receiver lacks AccECN'}
+        """
+        return ecn.fallbacks(self)
 
     def completion_times(self) -> pd.DataFrame:
         """Return the completion time of each flow of a given size.

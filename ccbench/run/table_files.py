@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["read", "write"]
 
 #: Columns with few distinct values.
-_REPETITIVE = {"bottleneck", "event", "flow", "bytes", "queue", "state"}
+_REPETITIVE = {
+    "bottleneck",
+    "event",
+    "flow",
+    "bytes",
+    "queue",
+    "state",
+    "sender",
+    "receiver",
+}
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:

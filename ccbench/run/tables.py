@@ -19,6 +19,9 @@ __all__ = [
     "BATCH_COLUMNS",
     "CCA_COLUMNS",
     "COMPLETION_COLUMNS",
+    "ECN_COLUMNS",
+    "ECN_DTYPE",
+    "ECN_MODES",
     "EVENTS",
     "EVENT_DTYPE",
     "FLOW_COLUMNS",
@@ -46,12 +49,17 @@ EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")
 #: Congestion states of a TCP sender; the position is Linux's number and the code of the category.
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
+#: ECN of an end of a flow: no connection, no ECN, ECN of RFC 3168, accurate ECN (RFC 9768); the
+#: position is the code of the category.
+ECN_MODES = ("none", "off", "rfc3168", "accecn")
+
 #: Change of the number of waiting packets by each event.
 BACKLOG_STEPS = np.array([1, -1, -1, 0, 0], dtype=np.int32)
 
 EVENT_DTYPE = pd.CategoricalDtype(list(EVENTS))
 STATE_DTYPE = pd.CategoricalDtype(list(STATES))
 QUEUE_DTYPE = pd.CategoricalDtype(list(QUEUES))
+ECN_DTYPE = pd.CategoricalDtype(list(ECN_MODES))
 
 Columns: TypeAlias = "Mapping[str, str | pd.CategoricalDtype]"
 
@@ -112,6 +120,21 @@ QDISC_COLUMNS: Columns = {
     "bottleneck": "uint8",
     **dict.fromkeys(STATISTICS_COLUMNS, "float64"),
 }
+ECN_COLUMNS: Columns = {
+    "flow": "uint32",
+    "sender": ECN_DTYPE,
+    "receiver": ECN_DTYPE,
+    "delivered_ce_packets": "uint32",
+    "received_ce_packets": "uint32",
+    "delivered_ect1_bytes": "uint64",
+    "delivered_ect0_bytes": "uint64",
+    "delivered_ce_bytes": "uint64",
+    "received_ect1_bytes": "uint64",
+    "received_ect0_bytes": "uint64",
+    "received_ce_bytes": "uint64",
+    "sender_failures": "uint8",
+    "receiver_failures": "uint8",
+}
 #: Columns of each table of a :class:`~ccbench.run.run.Run`.
 RUN_TABLES: Mapping[str, Columns] = {
     "queue": QUEUE_COLUMNS,
@@ -120,6 +143,7 @@ RUN_TABLES: Mapping[str, Columns] = {
     "batches": BATCH_COLUMNS,
     "messages": MESSAGE_COLUMNS,
     "qdiscs": QDISC_COLUMNS,
+    "ecn": ECN_COLUMNS,
 }
 
 #: Columns of each table of a :class:`~ccbench.run.queue_summary.QueueSummary`.

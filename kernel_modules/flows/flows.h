@@ -75,6 +75,7 @@ struct flow {
 	/* Counters of the sender's socket, stored before it is closed. */
 	u64 sent_bytes;
 	u32 retransmits;
+	struct ccbench_ecn_record ecn;
 
 	struct list_head sampled;	/* entry in the list of sampled flows */
 };
@@ -101,6 +102,12 @@ static inline bool flow_is_served(const struct flow *flow)
 	return flow->spec->kind == CCBENCH_SERVED;
 }
 
+/* Current TCP socket of the receiver, or NULL. */
+static inline struct sock *flow_receiver(const struct flow *flow)
+{
+	return flow->rx ? flow->rx->sk : flow->client;
+}
+
 /* Current TCP socket of the sender, or NULL. */
 static inline struct sock *flow_sender(const struct flow *flow)
 {
@@ -115,6 +122,12 @@ void tcp_work(struct flow *flow);
 void tcp_rx_work(struct work_struct *work);
 enum hrtimer_restart tcp_timer(struct hrtimer *timer);
 void tcp_collect(struct flow *flow);
+
+/* ---- ecn.c ---- */
+
+int ecn_init(void);
+void ecn_collect(struct flow *flow);
+void ecn_write(const struct flow *flow);
 
 /* ---- messages.c ---- */
 

@@ -126,6 +126,7 @@ static void write_completions(void)
 			.retransmits = flow->retransmits,
 			.error = flow->error,
 		};
+		ecn_write(flow);
 	}
 }
 
@@ -274,7 +275,7 @@ static int create_flows(const void *description, size_t bytes)
 	completion_log = ccbench_log_open("completions.bin", PAGE_SIZE);
 	if (IS_ERR(completion_log))
 		return PTR_ERR(completion_log);
-	return sample_init(header->sample_interval_ns);
+	return ecn_init() ?: sample_init(header->sample_interval_ns);
 }
 
 static ssize_t flows_write(struct file *file, const char __user *from, size_t bytes,
@@ -330,6 +331,5 @@ static int __init flows_init(void)
 	return proc_create("ccbench/flows", 0600, NULL, &flows_proc_ops) ? 0 : -ENOMEM;
 }
 module_init(flows_init);
-
 MODULE_DESCRIPTION("Traffic generated and received in the kernel");
 MODULE_LICENSE("GPL");

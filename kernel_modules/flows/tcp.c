@@ -31,6 +31,16 @@ static struct listener {
 } listeners[MAX_LISTENERS];
 static u32 listener_count;
 
+/* The receiver is an ordinary host with this CCA, whatever the CCAs of the flows. */
+static char *receiver_cca = "";
+module_param(receiver_cca, charp, 0);
+MODULE_PARM_DESC(receiver_cca, "CCA of the receiver; by default, those of the flows");
+
+static const char *listener_cca(const char *cca)
+{
+	return *receiver_cca ? receiver_cca : cca;
+}
+
 int tcp_set_cca(struct socket *sock, const char *cca)
 {
 	return sock_common_setsockopt(sock, SOL_TCP, TCP_CONGESTION,
@@ -93,6 +103,7 @@ void tcp_rx_work(struct work_struct *work)
 		video_rx_work(flow);
 		return;
 	}
+	ecn_collect(flow);
 	sock_release(flow->rx);
 	flow->rx = NULL;
 }
@@ -143,6 +154,7 @@ static int port_of(const char *cca)
 {
 	u32 i;
 
+	cca = listener_cca(cca);
 	for (i = 0; i < listener_count; i++)
 		if (!strcmp(listeners[i].cca, cca))
 			return FIRST_PORT + i;
@@ -159,6 +171,7 @@ int tcp_listen_for(const char *cca)
 	struct socket *sock;
 	int err;
 
+	cca = listener_cca(cca);
 	if (port_of(cca) > 0)
 		return 0;
 	if (listener_count == MAX_LISTENERS)
@@ -285,6 +298,7 @@ void tcp_collect(struct flow *flow)
 	const struct sock *sk = flow_sender(flow);
 	const struct tcp_sock *tp;
 
+	ecn_collect(flow);
 	if (!sk)
 		return;
 	tp = tcp_sk(sk);

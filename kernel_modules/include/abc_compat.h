@@ -22,6 +22,18 @@
 #define ABC_ECN_MODES	TCP_ECN_OK
 #endif
 
+/*
+ * Makes the stack send without ECN if accurate ECN was negotiated, which uses the flags of
+ * the echo for counters: routers would take ECT for a mark of ABC.
+ */
+static inline void abc_stop_accecn(struct tcp_sock *tp)
+{
+#ifdef TCP_CONG_NEEDS_ACCECN
+	if (tcp_ecn_mode_accecn(tp))
+		tp->accecn_fail_mode |= TCP_ACCECN_ACE_FAIL_SEND;
+#endif
+}
+
 /* Accurate ECN added flags, also in stable kernels, so the type is tested, not the version. */
 #define ABC_SEND_ACK_IS(...) \
 	__builtin_types_compatible_p(typeof(__tcp_send_ack), void(__VA_ARGS__))

@@ -120,6 +120,28 @@ struct ccbench_completion_record {
 	__s32 error;		/* negative errno of a failed flow, or 0 */
 };
 
+/* ECN that an end of a connection has negotiated. */
+enum ccbench_ecn_mode {
+	CCBENCH_ECN_NONE,	/* no connection */
+	CCBENCH_ECN_OFF,
+	CCBENCH_ECN_RFC3168,
+	CCBENCH_ECN_ACCECN,
+};
+
+#define CCBENCH_ECN_CODEPOINTS	3	/* ECT(1), ECT(0), CE */
+
+/* ECN of a flow (ecn.bin), in the order of the flows. */
+struct ccbench_ecn_record {
+	__u64 delivered_bytes[CCBENCH_ECN_CODEPOINTS];	/* payload, as reported to the sender */
+	__u64 received_bytes[CCBENCH_ECN_CODEPOINTS];	/* payload, by the receiver */
+	__u32 delivered_ce;		/* packets, as reported to the sender */
+	__u32 received_ce;		/* packets, by the receiver */
+	__u16 sender_mode;		/* enum ccbench_ecn_mode */
+	__u16 receiver_mode;
+	__u16 sender_failures;		/* bits of Linux's TCP_ACCECN_*_FAIL_* */
+	__u16 receiver_failures;
+};
+
 /* Complete message (messages.bin). */
 struct ccbench_message_record {
 	__u64 end_ns;

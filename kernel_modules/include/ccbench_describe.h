@@ -53,6 +53,13 @@
 
 /* Requires this module at the receiver. */
 #define CCA_NEEDS_RECEIVER		" receiver"
+/*
+ * Requires this feature of the kernel (CCBENCH_FEATURE). Without it, the module must consist of the
+ * description only.
+ */
+#define CCA_NEEDS_FEATURE(feature)	" feature=" #feature
+/* Does not work if both hosts use this feature. */
+#define CCA_EXCLUDES(feature)		" excludes=" #feature
 /* Requires this value of an option at bottlenecks with this qdisc. */
 #define CCA_QDISC(qdisc, option, value)	" qdisc=" #qdisc "." #option "." #value
 /*
@@ -69,5 +76,8 @@
  * CCA_INFO("mode:u8|role:u8|eta:u16:0.01|window_packets").
  */
 #define CCA_INFO(fields)		" info=" fields
+
+/* A feature of the kernel that some scenarios require. */
+#define CCBENCH_FEATURE(name, summary)	MODULE_INFO(ccbench_feature, #name ": " summary)
 
 #endif /* _CCBENCH_DESCRIBE_H */

@@ -11,6 +11,8 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/math64.h>
+#include <linux/module.h>
+#include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
@@ -23,6 +25,10 @@
 #define OPPORTUNITY_BYTES	1500
 
 static const struct net_device_ops bottleneck_ops;
+
+static uint clears_ecn;
+module_param(clears_ecn, uint, 0);
+MODULE_PARM_DESC(clears_ecn, "Bottlenecks that clear the ECN field, one bit each");
 
 static struct bottleneck *bottleneck_of(struct net_device *dev)
 {
@@ -347,6 +353,8 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	struct Qdisc *q;
 	u8 ecn;
 
+	if (unlikely(clears_ecn & BIT(link->index)) && skb->protocol == htons(ETH_P_IP))
+		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_NOT_ECT);
 	ecn = ecn_of(skb);
 	if (ecn & link->l4s_mask)
 		skb->mark |= CCBENCH_MARK_L4S;

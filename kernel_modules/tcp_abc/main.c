@@ -16,11 +16,11 @@
  * to the other. Behind an ABC bottleneck this also limits slow start, which has no
  * HyStart here.
  *
- * This file implements the encoding for proxied networks (ns.c has the other one). A
- * sender marks packets ECN-capable, which means accelerate. A router changes the mark
- * to a brake by setting CE, which the receiver echoes in ECE for each packet (echo.c),
- * as a receiver with DCTCP does. ECE therefore is no congestion signal here, and the
- * stack's own reduction and CWR are suppressed.
+ * This file implements the encoding for proxied networks; ns.c and accecn.c implement the
+ * other one. A sender marks packets ECN-capable, which means accelerate. A router changes
+ * the mark to a brake by setting CE, which the receiver echoes in ECE for each packet
+ * (echo.c), as a receiver with DCTCP does. ECE therefore is no congestion signal here, and
+ * the stack's own reduction and CWR are suppressed.
  *
  * ssthresh is unused otherwise and reports w_nonabc in whole packets, so that common
  * tools show both windows; cwnd is the smaller one.
@@ -132,37 +132,34 @@ EXPORT_SYMBOL_GPL(abc_init);
 static u64 newly_delivered(const struct tcp_sock *tp, struct abc *abc,
 			   const struct rate_sample *rs)
 {
-	const u64 bytes = tp->bytes_acked - abc->bytes_acked;
+	const u32 bytes = tp->bytes_acked - abc->bytes_acked;
 	const bool sacked = tp->sacked_out || abc->sacked;
 
 	abc->bytes_acked = tp->bytes_acked;
 	abc->sacked = tp->sacked_out;
 	if (sacked)
 		return rs->acked_sacked * ABC_PACKET;
-	return div_u64(bytes << ABC_SHIFT, max(tp->mss_cache, 1U));
+	return div_u64((u64)bytes << ABC_SHIFT, max(tp->mss_cache, 1U));
 }
 
 /* Equation (3) of the paper. */
-static void follow_mark(struct abc *abc, u64 delivered, u64 cap)
+static void follow_marks(struct abc *abc, u64 delivered, u32 braked_share, u64 cap)
 {
 	u64 window = abc->window + mul_u64_u64_div_u64(delivered, abc->increase * ABC_PACKET,
 						       abc->window);
+	const u64 braked = delivered * braked_share >> ABC_SHIFT;
 
-	if (!abc->brake)
-		window += delivered;
-	else if (window > delivered)
-		window -= delivered;
-	else
-		window = 0;
+	window += delivered - braked;
+	window = window > braked ? window - braked : 0;
 	abc->window = clamp(window, MIN_WINDOW, cap);
 }
 
-static void count(struct abc *abc, u32 packets)
+static void count(struct abc *abc, u32 packets, u32 braked_share)
 {
-	if (abc->brake)
-		abc->braked += packets;
-	else
-		abc->accelerated += packets;
+	const u32 braked = ((u64)packets * braked_share + ABC_PACKET / 2) >> ABC_SHIFT;
+
+	abc->braked += braked;
+	abc->accelerated += packets - braked;
 }
 
 /* Cancels the stack's reaction to ECE, because a brake is not congestion. */
@@ -203,7 +200,7 @@ static void set_windows(struct sock *sk)
 	tp->snd_ssthresh = min_t(u64, abc->cubic.window >> ABC_SHIFT, TCP_INFINITE_SSTHRESH);
 }
 
-CONG_CONTROL(abc_cong_control, sk, rs)
+void abc_control(struct sock *sk, const struct rate_sample *rs, u32 braked_share)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct abc *abc = abc_of(sk);
@@ -221,14 +218,20 @@ CONG_CONTROL(abc_cong_control, sk, rs)
 	if (READ_ONCE(abc->congested))
 		answer_congestion(sk);
 	if (delivered) {
-		count(abc, rs->acked_sacked);
-		follow_mark(abc, delivered, cap);
+		count(abc, rs->acked_sacked, braked_share);
+		follow_marks(abc, delivered, braked_share, cap);
 		if (inet_csk(sk)->icsk_ca_state != TCP_CA_Recovery)
 			cubic_grow(&abc->cubic, delivered, cap,
 				   div_u64(tp->tcp_mstamp, USEC_PER_MSEC),
 				   (tp->srtt_us >> 3) / USEC_PER_MSEC);
 	}
 	set_windows(sk);
+}
+EXPORT_SYMBOL_GPL(abc_control);
+
+CONG_CONTROL(abc_cong_control, sk, rs)
+{
+	abc_control(sk, rs, abc_of(sk)->brake ? ABC_PACKET : 0);
 }
 EXPORT_SYMBOL_GPL(abc_cong_control);
 
@@ -325,8 +328,10 @@ static struct tcp_congestion_ops abc_without_ecn __read_mostly = {
 static void abc_proxied_init(struct sock *sk)
 {
 	abc_init(sk);
-	if (!abc_of(sk)->ecn)
+	if (!abc_of(sk)->ecn) {
+		abc_stop_accecn(tcp_sk(sk));
 		inet_csk(sk)->icsk_ca_ops = &abc_without_ecn;
+	}
 }
 
 static struct tcp_congestion_ops abc_ops __read_mostly = {
@@ -366,7 +371,8 @@ static void __exit abc_unregister(void)
 module_init(abc_register);
 module_exit(abc_unregister);
 
-CCBENCH_CCA(abc, CCA_NEEDS_RECEIVER CCA_QDISC(abc, encoding, proxied) ABC_INFO,
+CCBENCH_CCA(abc,
+	    CCA_NEEDS_RECEIVER CCA_EXCLUDES(accecn) CCA_QDISC(abc, encoding, proxied) ABC_INFO,
 	    "Accel-Brake Control, with CE as the brake");
 MODULE_DESCRIPTION("Accel-Brake Control: TCP sender and receiver");
 MODULE_LICENSE("GPL");

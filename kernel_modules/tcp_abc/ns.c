@@ -55,8 +55,10 @@ static void abc_ns_init(struct sock *sk)
 		abc->ecn = false;
 		tcp_sk(sk)->ecn_flags &= ~ABC_ECN_MODES;
 	}
-	if (!abc->ecn)
+	if (!abc->ecn) {
+		abc_stop_accecn(tcp_sk(sk));
 		inet_csk(sk)->icsk_ca_ops = &abc_ns_without_ecn;
+	}
 }
 
 static struct tcp_congestion_ops abc_ns_ops __read_mostly = {
@@ -277,7 +279,8 @@ static void __exit abc_ns_unregister(void)
 module_init(abc_ns_register);
 module_exit(abc_ns_unregister);
 
-CCBENCH_CCA(abc_ns, CCA_NEEDS_RECEIVER CCA_QDISC(abc, encoding, full) ABC_INFO,
+CCBENCH_CCA(abc_ns,
+	    CCA_NEEDS_RECEIVER CCA_EXCLUDES(accecn) CCA_QDISC(abc, encoding, full) ABC_INFO,
 	    "Accel-Brake Control, with ECT(1) and ECT(0) as marks");
 MODULE_DESCRIPTION("Accel-Brake Control with the full encoding");
 MODULE_LICENSE("GPL");

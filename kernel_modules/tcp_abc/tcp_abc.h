@@ -18,14 +18,18 @@
 struct abc {
 	u64 window;		/* w_abc */
 	struct cubic_window cubic;	/* w_nonabc */
-	u64 bytes_acked;	/* at the last ACK */
+	u32 bytes_acked;	/* at the last ACK */
 	u32 accelerated;	/* packets, since the start of the connection */
 	u32 braked;
-	u32 echo_rcv_nxt;	/* receiver: rcv_nxt at the last echoed mark */
+	union {
+		u32 echo_rcv_nxt;	/* receiver: rcv_nxt at the last echoed mark */
+		u32 braked_bytes;	/* echo by accurate ECN (accecn.c): at the last ACK */
+	};
+	u32 marked_bytes;	/* the same, accelerated or braked */
 	u8 increase;		/* additive, in packets per RTT */
 	bool ecn;		/* both ends take part */
 	bool sacked;		/* a packet was selectively acknowledged at the last ACK */
-	bool brake;		/* mark echoed by the current ACK */
+	bool brake;		/* mark echoed by the last ACK */
 	bool echo;		/* receiver: mark of the last packet */
 
 	/* Full encoding (ns.c): congestion marks of routers without ABC. */
@@ -43,6 +47,8 @@ static inline struct abc *abc_of(const struct sock *sk)
 /* ---- main.c ---- */
 
 void abc_init(struct sock *sk);
+/* Answers an ACK; a share of the delivered packets, in units of ABC_PACKET, was braked. */
+void abc_control(struct sock *sk, const struct rate_sample *rs, u32 braked_share);
 void abc_in_ack_event(struct sock *sk, u32 flags);
 void abc_cwnd_event(struct sock *sk, enum tcp_ca_event event);
 CONG_CONTROL(abc_cong_control, sk, rs);

@@ -15,7 +15,7 @@ from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.kernel import INFO, doctor
-from ccbench.emulate.kernel.boot import parameters, queues
+from ccbench.emulate.kernel.boot import features, parameters, queues
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.boot.results import read_tables
@@ -163,15 +163,17 @@ class KernelEngine:
     def check_cca(self, cca: str, field: str = "cca") -> None:
         """Raise an InputError about `field` if the kernel lacks this congestion control."""
         if cca not in self.kernel.ccas:
+            features.check_cca(cca, self.kernel, field)
             hint = validation.choice_hint(cca, self.kernel.ccas)
             step = f"{hint} (one of your own: name its folder in {OWN_MODULES})"
             raise validation.bad(field, cca, f"one of {', '.join(self.kernel.ccas)}", step)
 
     def check(self, scenario: Scenario) -> None:
-        """Raise an InputError if the kernel lacks a CCA, qdisc or parameter of the scenario."""
+        """Raise an InputError if the kernel lacks something that the scenario requires."""
         for i, flow in enumerate(scenario.flows):
             if not flow.is_udp:
                 self.check_cca(flow.cca, f"flows[{i}].cca")
+        features.check(scenario, self.kernel)
         queues.check(scenario, self.kernel)
         parameters.check(scenario, self.kernel)
 
@@ -190,6 +192,8 @@ class KernelEngine:
         provenance = run_provenance(self, scenario)
         if drops := queues.drops(scenario, self.kernel):
             provenance["drops"] = drops
+        if asking := features.needing_accecn(scenario, self.kernel):
+            provenance["accecn_ccas"] = asking
         if info:
             names = {cca: [field.name for field in fields] for cca, fields in info.items()}
             provenance["cca_info"] = names

@@ -117,9 +117,20 @@ def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, st
         yield "ack_batch_ms", scenario.ack_batch_ms, "0"
     if scenario.module_parameters:
         yield "module_parameters", dict(scenario.module_parameters), "left out"
+    yield from _virtual_time_ecn(scenario)
     for i, flow in enumerate(scenario.flows):
         for field, value, allowed in _virtual_time_settings(flow):
             yield f"flows[{i}].{field}", value, allowed
+
+
+def _virtual_time_ecn(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
+    """Yield field, value and allowed values of ECN whose outcome these engines cannot report."""
+    if scenario.ecn == "accecn":
+        yield "ecn", scenario.ecn, "true or false"
+    if scenario.receiver_ecn is not None:
+        yield "receiver_ecn", scenario.receiver_ecn, "left out"
+    if scenario.bottlenecks[0].clears_ecn:
+        yield "bottlenecks[0].clears_ecn", True, "left out"
 
 
 def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ccbench.base.errors import CcbenchError
-from ccbench.emulate._hosts import HOST_SYSCTLS
+from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
 from ccbench.emulate.realtime import files
 from ccbench.emulate.realtime.clock import Clock
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
@@ -68,7 +68,7 @@ def main(folder: Path, run: Callable[[Scenario], None]) -> None:
 
 def host_sysctls(scenario: Scenario) -> dict[str, str]:
     """Return the sysctls of both hosts."""
-    own = {"net.ipv4.tcp_ecn": "1" if scenario.ecn else "0", **dict(scenario.sysctls)}
+    own = {"net.ipv4.tcp_ecn": TCP_ECN[scenario.ecn], **dict(scenario.sysctls)}
     return {**HOST_SYSCTLS, **own}
 
 

@@ -48,7 +48,8 @@ class TestScenario:
             ({"rtt_ms": 10**400}, "rtt_ms is 1000000"),
             ({"seed": -1}, "seed is -1"),
             ({"sample_interval_ms": 0.5}, "sample_interval_ms is 0.5"),
-            ({"ecn": 1}, "ecn is 1; it must be true or false"),
+            ({"ecn": 1}, 'ecn is 1; it must be true, false or "accecn"'),
+            ({"receiver_ecn": "yes"}, "receiver_ecn is 'yes'; it must be true, false"),
             ({"flows": (Flow(), Flow(start_s=60))}, "flows[1].start_s is 60.0; it must be below"),
             ({"flows": (Flow(stop_s=61),)}, "flows[0].stop_s is 61.0"),
             (

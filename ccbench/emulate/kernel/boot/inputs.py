@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.emulate.kernel.boot import parameters, protocol
+from ccbench.emulate.kernel.boot import features, parameters, protocol
 from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan
 
 if TYPE_CHECKING:
@@ -192,7 +192,9 @@ def guest_input(
     programs_mb = programs.memory_mb if programs else 0
     return GuestInput(
         files={
-            "plan": plan(scenario, modules, qdiscs, programs).encode(),
+            "plan": plan(
+                scenario, modules, qdiscs, programs, _flows_options(scenario, kernel)
+            ).encode(),
             "link.bin": protocol.describe_link(scenario),
             "flows.bin": protocol.describe_flows(scenario, served=programs is not None),
             **(programs.files if programs else {}),
@@ -201,3 +203,12 @@ def guest_input(
         seed=scenario.seed,
         parameters=parameters.command_line(scenario, kernel),
     )
+
+
+def _flows_options(scenario: Scenario, kernel: KernelBuild) -> str:
+    """Return the parameters of the module that sends and receives."""
+    ends = {scenario.ecn, scenario.receiver_ecn}
+    records_ecn = "accecn" in ends or features.needing_accecn(scenario, kernel)
+    # An ordinary host negotiates the ECN of its own, not that of the flows' congestion controls.
+    is_ordinary = scenario.receiver_ecn is not None
+    return " ".join(["ecn=1"] * bool(records_ecn) + ["receiver_cca=reno"] * is_ordinary)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ccbench.emulate._hosts import HOST_SYSCTLS
+from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
 from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.emulate.kernel.boot.parameters import module_options
 
@@ -81,6 +81,7 @@ def plan(
     modules: Iterable[str],
     qdiscs: Sequence[Qdisc],
     programs: Programs | None = None,
+    flows_options: str = "",
 ) -> str:
     """Return the plan of a scenario.
 
@@ -94,8 +95,11 @@ def plan(
         The qdisc of each bottleneck.
     programs : Programs, optional
         Additional programs; by default none.
+    flows_options : str
+        Parameters of the module ``ccbench_flows``.
     """
-    return "".join(f"{step}\n" for step in _steps(scenario, modules, qdiscs, programs))
+    steps = _steps(scenario, modules, qdiscs, programs, flows_options)
+    return "".join(f"{step}\n" for step in steps)
 
 
 def _steps(
@@ -103,11 +107,15 @@ def _steps(
     modules: Iterable[str],
     qdiscs: Sequence[Qdisc],
     programs: Programs | None,
+    flows_options: str,
 ) -> Iterator[str]:
     # Call traces of crashes (crash.py) are printed at the level KERN_INFO.
     yield _sysctl("kernel.printk", "8")
-    yield f"module /modules/ccbench_link.ko out={HERE}"
-    for module in ("ccbench_flows", *modules):
+    clearing = sum(1 << i for i, link in enumerate(scenario.bottlenecks) if link.clears_ecn)
+    path_options = f" clears_ecn={clearing}" if clearing else ""
+    yield f"module /modules/ccbench_link.ko out={HERE}{path_options}"
+    yield f"module /modules/ccbench_flows.ko {flows_options}".rstrip()
+    for module in modules:
         options = module_options(scenario, module)
         yield f"module /modules/{module}.ko {options}".rstrip()
     yield _sysctl("net.ipv4.tcp_mem", _TCP_MEM)
@@ -130,18 +138,19 @@ def _steps(
             yield _netlink(f"bottleneck{index}-{qdisc.name}", request)
     last_receiver = _FIRST_RECEIVER + (scenario.flow_count - 1) // _FLOWS_PER_ADDRESS
     receivers = [_RECEIVER.format(i) for i in range(_FIRST_RECEIVER, last_receiver + 1)]
-    hosts: tuple[tuple[str, list[str], Sequence[str]], ...] = (
-        ("sender", [SENDER], programs.sender if programs else ()),
-        ("receiver", receivers, programs.receiver if programs else ()),
+    receiver_ecn = scenario.ecn if scenario.receiver_ecn is None else scenario.receiver_ecn
+    hosts: tuple[tuple[str, list[str], bool | str, Sequence[str]], ...] = (
+        ("sender", [SENDER], scenario.ecn, programs.sender if programs else ()),
+        ("receiver", receivers, receiver_ecn, programs.receiver if programs else ()),
     )
-    for host, addresses, program_steps in hosts:
+    for host, addresses, ecn, program_steps in hosts:
         yield "netns"
         yield f"write /proc/ccbench/host {host}"
         for address in addresses:
             yield _netlink(f"{host}-address", rtnetlink.add_address(_HOST_INTERFACE, address, 24))
         yield _netlink(f"{host}-up", rtnetlink.set_up(_HOST_INTERFACE))
-        ecn = {"net.ipv4.tcp_ecn": "1" if scenario.ecn else "0"}
-        sysctls = {**_HOST_SYSCTLS, **ecn, **dict(scenario.sysctls)}
+        own = {"net.ipv4.tcp_ecn": TCP_ECN[ecn], **dict(scenario.sysctls)}
+        sysctls = {**_HOST_SYSCTLS, **own}
         for name in sorted(sysctls, key=_LAST_SYSCTL.__eq__):
             yield _sysctl(name, sysctls[name])
         yield from program_steps

@@ -8,6 +8,7 @@ import numpy as np
 __all__ = [
     "BATCH_RECORD",
     "COMPLETION_RECORD",
+    "ECN_RECORD",
     "FLOW_RECORD",
     "MESSAGE_RECORD",
     "QDISC_RECORD",
@@ -118,5 +119,19 @@ COMPLETION_RECORD = np.dtype(
         ("sent_bytes", "u8"),
         ("retransmits", "u4"),
         ("error", "i4"),
+    ]
+)
+
+#: ECN of one flow; bytes are those of ECT(1), ECT(0) and CE.
+ECN_RECORD = np.dtype(
+    [
+        ("delivered_bytes", "u8", 3),
+        ("received_bytes", "u8", 3),
+        ("delivered_ce", "u4"),
+        ("received_ce", "u4"),
+        ("sender_mode", "u2"),
+        ("receiver_mode", "u2"),
+        ("sender_failures", "u2"),
+        ("receiver_failures", "u2"),
     ]
 )

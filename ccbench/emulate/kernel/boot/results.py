@@ -17,6 +17,7 @@ from ccbench.run import cca_info
 from ccbench.run.queue_summary import QueueSummary
 from ccbench.run.tables import (
     BACKLOG_STEPS,
+    ECN_DTYPE,
     EVENT_DTYPE,
     QUEUE_DTYPE,
     STATE_DTYPE,
@@ -81,6 +82,7 @@ def read_tables(
         **_statistics(directory, statistics),
         **_batches(given, directory),
         **_messages(given, directory),
+        **_ecn(directory),
     }
 
 
@@ -184,6 +186,22 @@ def _statistics(directory: Path, statistics: Sequence[Sequence[Field]]) -> dict[
         for name, values in zip(STATISTICS_COLUMNS, decoded, strict=False):
             columns[name][rows] = values
     return {"qdiscs": _frame(columns)}
+
+
+def _ecn(directory: Path) -> dict[str, pd.DataFrame]:
+    path = directory / "ecn.bin"
+    if not path.exists():
+        return {}
+    ends = np.fromfile(path, records.ECN_RECORD)
+    columns: dict[str, Any] = {"flow": np.arange(len(ends), dtype=np.uint32)}
+    for end in ("sender", "receiver"):
+        columns[end] = _categories(ends[f"{end}_mode"].astype(np.int8), ECN_DTYPE)
+        columns[f"{end}_failures"] = ends[f"{end}_failures"].astype(np.uint8)
+    for verb in ("delivered", "received"):
+        columns[f"{verb}_ce_packets"] = ends[f"{verb}_ce"]
+        for i, codepoint in enumerate(("ect1", "ect0", "ce")):
+            columns[f"{verb}_{codepoint}_bytes"] = ends[f"{verb}_bytes"][:, i]
+    return {"ecn": _frame(columns)}
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:

@@ -418,12 +418,12 @@ def _with_guest(
             texts = list(sources.module_texts())
             files = sorted((folder / "root" / "modules").glob("*.ko"))
             entries = [line for file in files for line in descriptions.lines(file)]
-            descriptions.described(entries)  # raises an error if one is invalid
+            own = descriptions.described(entries)
             os.link(tree.path / "linux", folder / "linux")
             description = {
                 "release": tree.release,
                 "hz": tree.hz,
-                "ccas": sorted({*tree.ccas, *names.ccas(texts)}),
+                "ccas": sorted({*tree.ccas, *names.ccas(texts)} - own.missing.keys()),
                 "qdiscs": sorted({*tree.qdiscs, *names.qdiscs(texts)}),
                 "modules": sorted(name for modules in compiled.values() for name in modules),
                 "compiled": [

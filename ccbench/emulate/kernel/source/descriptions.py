@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules' descriptions of their own qdiscs and congestion controls.
+"""Modules' descriptions of their own qdiscs and congestion controls, and of the kernel's features.
 
 The macros in ``kernel_modules/include/ccbench_describe.h`` write them to a module's ``.modinfo``.
 Each is a line of names, properties (``name`` or ``name=value``), a colon and a summary. ::
@@ -7,6 +7,7 @@ Each is a line of names, properties (``name`` or ``name=value``), a colon and a 
     ccbench_qdisc=abc limit=1 marks: Accel-Brake Control
     ccbench_option=abc eta attribute=2 scale=65536 low=0.001 high=1: target utilisation
     ccbench_cca=abc receiver info=w_abc|w_nonabc: Accel-Brake Control
+    ccbench_feature=accecn: accurate ECN (RFC 9768)
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ __all__ = ["LINUX_CCAS", "Cca", "Descriptions", "described", "lines"]
 
 #: An entry of .modinfo, preceded by an unprintable byte: the end of the previous entry, or the last
 #: byte of the previous section.
-_ENTRY = re.compile(rb"(?<![ -~])ccbench_(?:qdisc|option|cca)=[^\0]*")
-_LINE = re.compile(r"ccbench_(qdisc|option|cca)=(.*?): +(\S.*)")
+_ENTRY = re.compile(rb"(?<![ -~])ccbench_(?:qdisc|option|cca|feature)=[^\0]*")
+_LINE = re.compile(r"ccbench_(qdisc|option|cca|feature)=(.*?): +(\S.*)")
 _NAME = re.compile(r"[a-z0-9_]{1,15}")
 #: A field of CCA_INFO: name, kernel type and scale.
 _INFO_FIELD = re.compile(r"([a-z]\w*)(?::([us])(8|16|32|64))?(?::([0-9.]+))?")
@@ -55,6 +56,10 @@ class Cca:
         The state that it reports through inet_diag.
     module : str
         Its module, if only runs with such flows load it. Other modules are loaded in every run.
+    feature : str
+        The feature of the kernel that it requires, if any.
+    excludes : str
+        The feature that both hosts must not use, if any.
     """
 
     name: str
@@ -63,14 +68,34 @@ class Cca:
     qdisc_option: tuple[str, str, str] | None = None
     info: tuple[Field, ...] = ()
     module: str = ""
+    feature: str = ""
+    excludes: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Descriptions:
-    """The qdiscs and congestion controls described by modules, by name."""
+    """The qdiscs, congestion controls and kernel features described by modules, by name.
+
+    Parameters
+    ----------
+    qdiscs, ccas : mapping
+        Their descriptors.
+    features : mapping of str to str
+        Summaries.
+    """
 
     qdiscs: Mapping[str, AttributeQdisc] = field(default_factory=dict)
     ccas: Mapping[str, Cca] = field(default_factory=dict)
+    features: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """The features that congestion controls require and the kernel lacks, by their names."""
+        return {
+            cca.name: cca.feature
+            for cca in self.ccas.values()
+            if cca.feature and cca.feature not in self.features
+        }
 
 
 def lines(module: Path) -> tuple[str, ...]:
@@ -100,6 +125,7 @@ def described(entries: Iterable[str]) -> Descriptions:
     """
     qdiscs: dict[str, AttributeQdisc] = {}
     ccas: dict[str, Cca] = {}
+    features: dict[str, str] = {}
     options: dict[str, dict[str, Option]] = {}
     for entry in entries:
         try:
@@ -110,6 +136,8 @@ def described(entries: Iterable[str]) -> Descriptions:
             qdiscs[owner] = AttributeQdisc(name=owner, **values)
         elif kind == "cca":
             ccas[owner] = Cca(name=owner, **values)
+        elif kind == "feature":
+            features[owner] = values["summary"]
         else:
             options.setdefault(owner, {})[option] = Option(**values)
     for owner, by_name in options.items():
@@ -120,7 +148,7 @@ def described(entries: Iterable[str]) -> Descriptions:
             )
         in_order = sorted(by_name.items(), key=lambda item: item[1].attribute)
         qdiscs[owner] = replace(qdiscs[owner], options=dict(in_order))
-    return Descriptions(qdiscs=qdiscs, ccas=ccas)
+    return Descriptions(qdiscs=qdiscs, ccas=ccas, features=features)
 
 
 def _parse(entry: str) -> tuple[str, str, str, dict[str, Any]]:
@@ -228,7 +256,10 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
         "qdisc": ("qdisc_option", _qdisc_option),
         "info": ("info", _info),
         "module": ("module", str),
+        "feature": ("feature", str),
+        "excludes": ("excludes", str),
     },
+    "feature": {},
 }
 
 #: Linux's own congestion controls with such properties. BBR's rate is in bytes per second, and its

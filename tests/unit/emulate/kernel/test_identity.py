@@ -79,7 +79,8 @@ OF_SCENARIO = {
     "ack_batch_ms": (scenario(), scenario(ack_batch_ms=1)),
     "sample_interval_ms": (scenario(), scenario(sample_interval_ms=50)),
     "queue_log": (scenario(), scenario(queue_log="summary")),
-    "ecn": (scenario(), scenario(ecn=True)),
+    "ecn": (scenario(ecn=True), scenario(ecn="accecn")),
+    "receiver_ecn": (scenario(ecn=True), scenario(ecn=True, receiver_ecn=False)),
     "sysctls": (scenario(), scenario(sysctls={"net.ipv4.tcp_sack": 0})),
     "module_parameters": (scenario(), scenario(module_parameters={"tcp_rapid.tolerance": 64})),
 }
@@ -158,6 +159,10 @@ OF_LINK = {
     "loss": (
         with_link(bandwidth_mbps=12, queue_packets=50),
         with_link(bandwidth_mbps=12, queue_packets=50, loss=1e-6),
+    ),
+    "clears_ecn": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=12, queue_packets=50, clears_ecn=True),
     ),
     "loss_every_packets": (
         with_link(bandwidth_mbps=12, queue_packets=50),

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validation of a scenario against the kernel's features."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.base import validation
+
+if TYPE_CHECKING:
+    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.experiment.scenario import Scenario
+
+__all__ = ["check", "check_cca", "needing_accecn"]
+
+_FULL_NAMES = {"accecn": "accurate ECN (RFC 9768)"}
+_NEXT_STEP = "choose another Linux: ccbench kernel build 7.3, and --kernel 7.3"
+
+
+def check(scenario: Scenario, kernel: KernelBuild) -> None:
+    """Raise an InputError if the kernel or a CCA does not support the scenario's ECN."""
+    ends = {"ecn": scenario.ecn, "receiver_ecn": scenario.receiver_ecn}
+    if "accecn" not in kernel.descriptions.features:
+        for name, value in ends.items():
+            if value == "accecn":
+                allowed = f"true or false on Linux {kernel.release}, which lacks accurate ECN"
+                raise validation.bad(name, value, allowed, _NEXT_STEP)
+    if scenario.ecn == "accecn" and scenario.receiver_ecn in (None, "accecn"):
+        for i, flow in enumerate(scenario.flows):
+            if not flow.is_udp and kernel.cca(flow.cca).excludes == "accecn":
+                allowed = 'one whose feedback works with ecn = "accecn"'
+                step = "choose another congestion control, or ecn = true"
+                raise validation.bad(f"flows[{i}].cca", flow.cca, allowed, step)
+
+
+def check_cca(cca: str, kernel: KernelBuild, field: str) -> None:
+    """Raise an InputError about `field` if a congestion control requires a missing feature."""
+    feature = kernel.descriptions.missing.get(cca)
+    if feature is not None:
+        lacks = f"Linux {kernel.release} lacks {_FULL_NAMES.get(feature, feature)}, which it needs"
+        raise validation.bad(field, cca, f"another one, as {lacks}", _NEXT_STEP)
+
+
+def needing_accecn(scenario: Scenario, kernel: KernelBuild) -> list[str]:
+    """Return the scenario's congestion controls that ask for accurate ECN by themselves, sorted."""
+    ccas = {flow.cca for flow in scenario.flows if not flow.is_udp}
+    return sorted(cca for cca in ccas if kernel.cca(cca).feature == "accecn")
