@@ -7,17 +7,17 @@
  * The queue of an AQM for L4S varies by much less than a millisecond, that of a classic one
  * by several. In each round with marks, the score therefore changes by
  *
- *	1/2 lg(v / 750 us)	v: mean deviation of RTTs
- *	1/2 lg(d / 2 ms)	d: mean queueing delay, if it exceeds 2 ms
+ *	1/2 lg(v / max(750 us, t))	v: mean deviation of RTTs
+ *	1/2 lg(d / max(2 ms, 3 t))	d: mean queueing delay; not below 2 ms
  *
- * The score is sticky, with 0 to 8 for an AQM of L4S and 9 to 17 for a classic one. In
- * between, the share of the classic response rises from 0 to 1.
+ * where t is the time between packets. The paper has no t, and states the limit of that: a
+ * link that needs a millisecond or more for a packet varies as a classic AQM does.
  *
- * The averages extend over many of the window's oscillations, whose length grows with the
+ * The score is sticky: 0 to 8 for an AQM of L4S, 9 to 17 for a classic one. In between, the
+ * share of the classic response rises from 0 to 1.
+ *
+ * The averages extend over many oscillations of the window, whose length grows with the
  * window: the gain of an RTT is 2^-(1.5 lg(window) + 1).
- *
- * The paper states the limits: a link that needs several milliseconds for a packet varies
- * as a classic AQM does.
  */
 #include <linux/log2.h>
 #include <linux/math64.h>
@@ -30,13 +30,13 @@
 
 /* Logarithms and scores are in units of 2^-8. */
 #define LG_SHIFT		8
-#define DEVIATION_LG		(2445)	/* lg(750) */
+#define DEVIATION_US		750U
 #define DELAY_US		2000U
-#define DELAY_LG		(2807)	/* lg(2000) */
+#define DELAY_PACKETS		3
 #define STICKY			(8 << LG_SHIFT)
 #define MAX_SCORE		(2 * STICKY + (1 << LG_SHIFT))
 
-static bool classic_fallback;
+static bool classic_fallback = true;
 module_param(classic_fallback, bool, 0644);
 MODULE_PARM_DESC(classic_fallback, "respond as Reno to the marks of an AQM that looks like a classic one");
 
@@ -71,11 +71,12 @@ void prague_classic_round(const struct tcp_sock *tp, struct prague *prague)
 {
 	u32 mean_us = prague->rtt_mean >> RTT_SHIFT;
 	u32 delay_us = mean_us - min(mean_us, tcp_min_rtt(tp));
+	u64 packet_us = div64_u64((u64)prague_rtt_us(tp) << PRAGUE_SHIFT, prague->window);
 	s32 score = prague->classic_score;
 
-	score += (lg(prague->rtt_deviation >> RTT_SHIFT) - DEVIATION_LG) / 2;
+	score += (lg(prague->rtt_deviation >> RTT_SHIFT) - lg(max(packet_us, DEVIATION_US))) / 2;
 	if (delay_us > DELAY_US)
-		score += (lg(delay_us) - DELAY_LG) / 2;
+		score += (lg(delay_us) - lg(max(DELAY_PACKETS * packet_us, DELAY_US))) / 2;
 	prague->classic_score = clamp(score, 0, MAX_SCORE);
 }
 

@@ -7,7 +7,7 @@
  * queue exceeds a threshold of about a millisecond. The window W follows:
  *
  *	alpha	moving average of the marked share, once per round: alpha += (p - alpha) / 16
- *	mark	W -= W alpha / 2, at most once per round
+ *	mark	W -= W alpha / 2 for the rounds since the last mark, at most once per round
  *	ACK	W += a / W for each packet without a mark
  *
  * so that p = 2/W: each round has about two marks at any rate. It differs from DCTCP:
@@ -29,11 +29,12 @@
  * 7. Losses have Reno's response (RFC 5681): half the window, and until the next mark one
  *    packet per RTT at any RTT. A loss in the round trip of a mark halves the window before
  *    the mark. A loss that a tail loss probe repaired counts, too.
- * 8. The variation of RTTs shows a classic AQM (classic.c). Its marks have Reno's response if
- *    the parameter classic_fallback is set.
+ * 8. The variation of RTTs shows a classic AQM (classic.c), whose marks have Reno's response.
  *
- * W = 2/p holds for a reduction in each round. A reduction waits for a mark, though. If marks
- * are random, the wait is 1/(W p) rounds, so that W p = 2 (1 + 1/(W p)): W = 2.7/p.
+ * W = 2/p requires a reduction in each round, but a reduction waits for a mark. If marks are
+ * random, the wait is 1/(W p) rounds, so that W p = 2 (1 + 1/(W p)), or W = 2.7/p with the
+ * draft's reduction by alpha/2. Here, a reduction covers the rounds since the last one, at
+ * most two, and W = 2.1/p.
  */
 #include <linux/inet_diag.h>
 #include <linux/math64.h>
