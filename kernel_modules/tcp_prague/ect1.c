@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ECT(1) on all packets of a connection.
+ *
+ * TCP_CONG_ECT_1_NEGOTIATION sets it on SYNs; afterwards, Linux 7.3 sends ECT(0), which
+ * classic AQMs and the classic queue of a dual queue expect from other senders. Packets are
+ * therefore changed where they leave the host. The kernel still decides which packets are
+ * ECN-capable: none if the path damages ECN fields. IPv4 only (main.c).
+ */
+#include <linux/ip.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+#include <net/net_namespace.h>
+
+#include "prague.h"
+
+static bool uses_prague(const struct sock *sk)
+{
+	return sk && sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP &&
+	       inet_csk(sk)->icsk_ca_ops == &prague_ops;
+}
+
+static unsigned int local_out(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	if (!uses_prague(state->sk) ||
+	    (ip_hdr(skb)->tos & INET_ECN_MASK) != INET_ECN_ECT_0)
+		return NF_ACCEPT;
+	if (skb_ensure_writable(skb, sizeof(struct iphdr)))
+		return NF_DROP;
+	ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_ECT_1);
+	return NF_ACCEPT;
+}
+
+static const struct nf_hook_ops hook = {
+	.hook		= local_out,
+	.pf		= NFPROTO_IPV4,
+	.hooknum	= NF_INET_LOCAL_OUT,
+	.priority	= NF_IP_PRI_FIRST,
+};
+
+static int __net_init hook_init(struct net *net)
+{
+	return nf_register_net_hook(net, &hook);
+}
+
+static void __net_exit hook_exit(struct net *net)
+{
+	nf_unregister_net_hook(net, &hook);
+}
+
+static struct pernet_operations hook_ops = {
+	.init = hook_init,
+	.exit = hook_exit,
+};
+
+int prague_ect1_register(void)
+{
+	return register_pernet_subsys(&hook_ops);
+}
+
+void prague_ect1_unregister(void)
+{
+	unregister_pernet_subsys(&hook_ops);
+}
