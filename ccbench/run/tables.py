@@ -49,10 +49,6 @@ EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")
 #: Congestion states of a TCP sender; the position is Linux's number and the code of the category.
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
-#: ECN of an end of a flow: no connection, no ECN, ECN of RFC 3168, accurate ECN (RFC 9768); the
-#: position is the code of the category.
-ECN_MODES = ("none", "off", "rfc3168", "accecn")
-
 #: Change of the number of waiting packets by each event.
 BACKLOG_STEPS = np.array([1, -1, -1, 0, 0], dtype=np.int32)
 
