@@ -41,6 +41,7 @@ def _reason(scenario: Scenario, end: dict[Any, Any], delivered_bytes: int) -> st
     if mode == "none":
         return ""
     kind = "classic ECN (RFC 3168)" if mode == "rfc3168" else "no ECN"
-    if scenario.receiver_ecn in (None, "accecn"):
+    receiver_ecn = scenario.ecn if scenario.receiver_ecn is None else scenario.receiver_ecn
+    if receiver_ecn == "accecn":
         return f"{kind}, as the path or a sysctl prevents AccECN"
-    return f"{kind}, as its receiver lacks {'AccECN' if scenario.receiver_ecn else 'ECN'}"
+    return f"{kind}, as its receiver lacks {'AccECN' if receiver_ecn else 'ECN'}"
