@@ -493,7 +493,7 @@ class TestUnresponsive:
 
 
 def test_example() -> None:
-    """In the example, the L4S queue stays below a millisecond while CUBIC and BBR fill the other."""
+    """In the example, the L4S queue stays below 1 ms while CUBIC and BBR fill the other."""
     result = run(Scenario.load(Path(__file__).parents[2] / "examples" / "l4s.toml"))
     assert result.queueing_delay_percentiles_ms([99], queue="l4s").iloc[0] < 1
     assert result.queueing_delay_percentiles_ms([50], queue="classic").iloc[0] > 10
