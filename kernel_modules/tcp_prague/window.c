@@ -79,7 +79,7 @@ void prague_grow(struct sock *sk, u32 acked, u32 in_flight)
 	if (prague->window >= limit)
 		return;
 	if (prague_in_slow_start(prague)) {
-		prague->window = min(prague->window + packets, max(prague->ssthresh, prague->window));
+		prague->window = min(prague->window + packets, prague->ssthresh);
 	} else {
 		u64 increase = mul_u64_u64_div_u64(packets, growth(sk), prague->window);
 
