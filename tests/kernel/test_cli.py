@@ -54,7 +54,7 @@ class TestRun:
     def test_json(self, program: Callable[..., str], scenario: Path) -> None:
         """JSON output has flows and bottlenecks, with units in all names."""
         document = json.loads(program("run", scenario, "--json"))
-        assert set(document) == {"scenario", "flows", "bottlenecks", "provenance"}
+        assert set(document) == {"scenario", "flows", "bottlenecks", "queues", "provenance"}
         assert [set(flow) for flow in document["flows"]] == 2 * [
             {
                 "flow",
