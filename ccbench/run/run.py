@@ -222,8 +222,10 @@ class Run(RunRecord):
 
         Examples
         --------
-        >>> run.ecn_fallbacks()  # doctest: +SKIP
-        {1: 'classic ECN (RFC 3168), as its receiver lacks AccECN'}
+        In ``examples/l4s.toml``, every flow negotiates accurate ECN:
+
+        >>> l4s.ecn_fallbacks()  # doctest: +SKIP
+        {}
         """
         return ecn.fallbacks(self)
 
@@ -390,8 +392,8 @@ class Run(RunRecord):
 
         Examples
         --------
-        >>> run.queueing_delay_percentiles_ms(queue="l4s")[99]  # doctest: +SKIP
-        1.2...
+        >>> l4s.queueing_delay_percentiles_ms(queue="l4s")[99]  # doctest: +SKIP
+        0.2...
         """
         return delay_analysis.queueing_delay_percentiles_ms(self, percentiles, bottleneck, queue)
 
@@ -435,7 +437,7 @@ class Run(RunRecord):
         --------
         DualPI2's probability in the classic queue before it is squared:
 
-        >>> run.qdisc_statistics()["probability"].mean()  # doctest: +SKIP
+        >>> l4s.qdisc_statistics()["probability"].mean()  # doctest: +SKIP
         """
         return queue_analysis.statistics(self, bottleneck)
 
