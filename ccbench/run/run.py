@@ -392,7 +392,7 @@ class Run(RunRecord):
 
         Examples
         --------
-        >>> l4s.queueing_delay_percentiles_ms(queue="l4s")[99]  # doctest: +SKIP
+        >>> float(l4s.queueing_delay_percentiles_ms(queue="l4s")[99])  # doctest: +SKIP
         0.2...
         """
         return delay_analysis.queueing_delay_percentiles_ms(self, percentiles, bottleneck, queue)
