@@ -111,7 +111,7 @@ def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntAr
 
     Examples
     --------
-    >>> waits_ns(run, 0, "l4s").max() / 1e6  # doctest: +SKIP
+    >>> waits_ns(run, 0).max() / 1e6  # doctest: +SKIP
     """
     link = run.scenario.bottlenecks[bottleneck]
     _check_order(run, link)

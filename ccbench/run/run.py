@@ -390,8 +390,7 @@ class Run(RunRecord):
 
         Examples
         --------
-        >>> run.queueing_delay_percentiles_ms(queue="l4s")[99]  # doctest: +SKIP
-        1.2...
+        >>> median_ms, p99_ms = run.queueing_delay_percentiles_ms()  # doctest: +SKIP
         """
         return delay_analysis.queueing_delay_percentiles_ms(self, percentiles, bottleneck, queue)
 
@@ -433,9 +432,9 @@ class Run(RunRecord):
 
         Examples
         --------
-        DualPI2's probability in the classic queue before it is squared:
+        Means, such as that of DualPI2's ``probability`` before it is squared:
 
-        >>> run.qdisc_statistics()["probability"].mean()  # doctest: +SKIP
+        >>> run.qdisc_statistics().mean()  # doctest: +SKIP
         """
         return queue_analysis.statistics(self, bottleneck)
 
