@@ -15,7 +15,7 @@ import ccbench
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.cli.main import program as cli
 from ccbench.emulate.kernel.source.build import installed
-from tests.kernel.conftest import dumbbell
+from tests.kernel.conftest import dumbbell, engine_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +111,9 @@ class TestRun:
     @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
     def test_examples(self, program: Callable[..., str], example: Path) -> None:
         """Every example runs, and moves data."""
-        document = json.loads(program("run", example, "--json"))
+        qdiscs = [link.qdisc for link in Scenario.load(example).bottlenecks]
+        release = engine_with(*qdiscs).kernel.release
+        document = json.loads(program("run", example, "--kernel", release, "--json"))
         assert document["flows"][0]["throughput_mbps"] > 0
 
 
