@@ -50,7 +50,6 @@ FOLDER = EngineOption(
 )
 SPEED = EngineOption(
     flag="--speed", parameter="speed", kind=float, metavar="MPS", help="How fast", default="1",
-    read=lambda value: value * 2,
 )
 ENGINES = (
     EngineInfo(
@@ -112,7 +111,7 @@ class TestAddedEngine:
         assert "still (an engine that stands still)" in shown
         assert "--still-dir DIR Where to rest, for --engine still. [default: here]" in shown
         done = ccbench("doctor", "--engine", "still", "--speed", "2")
-        assert "stillness: speed 4.0" in done.stdout, done.stderr
+        assert "stillness: speed 2.0" in done.stdout, done.stderr
         done = ccbench("doctor", "--speed", "2")
         assert "--speed is '2.0'; it must be left out with --engine kernel" in done.stderr
         assert "write --engine still" in done.stderr
