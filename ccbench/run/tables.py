@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ccbench.experiment.qdiscs import QUEUES
+from ccbench.base.l4s import QUEUES
 from ccbench.run import cca_info
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.qdiscs._attributes import attribute
-from ccbench.experiment.qdiscs._descriptor import QUEUES, AttributeQdisc, Drops, Link, Qdisc
+from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops, Link, Qdisc
 from ccbench.experiment.qdiscs._option import Option, Value
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ __all__ = [
     "EXCLUDED",
     "MODULES",
     "QDISCS",
-    "QUEUES",
     "AttributeQdisc",
     "Drops",
     "Link",

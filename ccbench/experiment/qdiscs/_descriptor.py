@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from ccbench.base.errors import InputError
+from ccbench.base.l4s import QUEUES
 from ccbench.experiment.qdiscs._attributes import attribute, u32
 
 if TYPE_CHECKING:
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
     from ccbench.base.structures import Field
     from ccbench.experiment.qdiscs._option import Option, Value
 
-__all__ = ["QUEUES", "AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
-
-#: Queues of a qdisc for L4S (RFC 9332).
-QUEUES = ("classic", "l4s")
+__all__ = ["AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
 
 
 class Drops(Enum):

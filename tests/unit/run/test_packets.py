@@ -9,7 +9,7 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
-from ccbench.experiment.qdiscs import QUEUES
+from ccbench.base.l4s import QUEUES
 from ccbench.run.packets import delivered, fates, waits_ns
 from ccbench.run.tables import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS
 
