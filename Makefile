@@ -10,10 +10,10 @@ DEMO_DIR ?= demo-results
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test unit lint docs pages fuzz sanitize soak kernels format clean
+.PHONY: help demo check test unit lint docs pages fuzz sanitize soak kernels packetdrill format clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## install requirements, build the virtual kernel, search for networks where BBR harms CUBIC
 	@scripts/bootstrap.sh
@@ -71,6 +71,13 @@ soak: ## kill programs 250 times and execute 2,000 consecutive runs (docs/reliab
 kernels: ## test the virtual kernel with each Linux that the distribution offers (half an hour each)
 	@scripts/bootstrap.sh dev tests
 	scripts/kernels.sh test
+
+packetdrill: ## run Linux's own tests of TCP on the virtual kernel, 100 times each (docs/virtual-time.md; an hour)
+	@test -x "$$CCBENCH_PACKETDRILL" || { echo 'CCBENCH_PACKETDRILL must name packetdrill:' \
+		'build it from https://github.com/google/packetdrill' >&2; exit 1; }
+	@scripts/bootstrap.sh dev
+	@scripts/kernels.sh build 6.12 7.3
+	CCBENCH_REPETITIONS=100 $(BIN)/pytest tests/kernel/test_packetdrill.py
 
 format: ## fix and format the code with ruff
 	@scripts/bootstrap.sh dev

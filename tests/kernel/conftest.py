@@ -102,12 +102,12 @@ def run_with(name: str, scenario: Scenario) -> Run:
     return KernelEngine(kernel_with(name)).run(scenario)
 
 
-def ask(source: str, root: Path) -> str:
-    """Boot the kernel with an init of this source and root folder; return its output."""
+def ask(source: str, root: Path, *arguments: str, kernel: KernelBuild | None = None) -> str:
+    """Boot a kernel with an init of this source and root folder; return its output."""
     init = ["gcc", "-static", "-o", str(root / "init"), str(Path(__file__).parent / source)]
     subprocess.run(init, check=True)
     command = [
-        str(installed().linux),
+        str((kernel or installed()).linux),
         "mem=128M",
         f"uml_dir={root}/",
         "time-travel=inf-cpu",
@@ -118,10 +118,12 @@ def ask(source: str, root: Path) -> str:
         "con=null",
         "con0=null,fd:1",
         "quiet",
+        *(("--", *arguments) if arguments else ()),
     ]
     return subprocess.run(
         command,
-        env={"TMPDIR": "/dev/shm"},  # noqa: S108 - the guest's memory must be in memory
+        # The guest's memory must be in memory.
+        env={"TMPDIR": "/dev/shm", "CCBENCH_SEED": "1"},  # noqa: S108
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
