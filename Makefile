@@ -72,7 +72,7 @@ kernels: ## test the virtual kernel with each Linux that the distribution offers
 	@scripts/bootstrap.sh dev tests
 	scripts/kernels.sh test
 
-packetdrill: ## run Linux's own tests of TCP on the virtual kernel, 100 times each (docs/virtual-time.md; an hour)
+packetdrill: ## run Linux's own tests of TCP on the virtual kernel, 100 times each (docs/virtual-time.md; half an hour)
 	@test -x "$$CCBENCH_PACKETDRILL" || { echo 'CCBENCH_PACKETDRILL must name packetdrill:' \
 		'build it from https://github.com/google/packetdrill' >&2; exit 1; }
 	@scripts/bootstrap.sh dev
