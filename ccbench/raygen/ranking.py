@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import TYPE_CHECKING
 
-from ccbench.base.estimate import CONFIDENCE
+from ccbench.base.estimate import CONFIDENCE, Difference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +64,7 @@ def significant_pairs(estimates: Sequence[Estimate]) -> set[tuple[int, int]]:
     [(1, 2)]
     """
     p_values = {
-        (i, j): _welch(estimates[i], estimates[j])
+        (i, j): Difference.between(estimates[i], estimates[j]).p_value
         for i, j in itertools.combinations(range(len(estimates)), 2)
     }
     significant = set()
@@ -76,20 +75,3 @@ def significant_pairs(estimates: Sequence[Estimate]) -> set[tuple[int, int]]:
             break
         significant.add(pair)
     return significant
-
-
-def _welch(first: Estimate, second: Estimate) -> float:
-    """Return the two-sided p-value of Welch's test."""
-    from scipy import special  # noqa: PLC0415 - takes a tenth of a second
-
-    if min(first.repetitions, second.repetitions) < 2:  # noqa: PLR2004 - one value has no variance
-        return 1.0
-    variances = [e.deviation**2 / e.repetitions for e in (first, second)]
-    difference = abs(first.mean - second.mean)
-    if sum(variances) == 0:
-        return float(difference == 0)
-    freedom = sum(variances) ** 2 / sum(
-        variance**2 / (e.repetitions - 1)
-        for variance, e in zip(variances, (first, second), strict=True)
-    )
-    return float(2 * special.stdtr(freedom, -difference / math.sqrt(sum(variances))))

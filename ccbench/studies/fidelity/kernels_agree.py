@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
 
-from ccbench.base.estimate import CONFIDENCE
+from ccbench.base.estimate import CONFIDENCE, Difference, Estimate
 from ccbench.experiment.noise import typical
 from ccbench.studies.catalogue import info
 from ccbench.studies.fidelity.cases import CASE, MIXES, QUANTITIES, case_name, cases, measured
@@ -32,7 +31,6 @@ from ccbench.studies.study import Comparison, Findings, Rows, Study
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
     from matplotlib.axes import Axes
 
     from ccbench.experiment.scenario import Scenario
@@ -99,45 +97,27 @@ def _tests(table: pd.DataFrame) -> Iterator[dict[str, object]]:
         for older, newer in pairwise(_RELEASES):
             for quantity in QUANTITIES:
                 before, after = (
-                    runs.loc[runs["release"] == release, quantity].dropna().to_numpy(float)
+                    Estimate(runs.loc[runs["release"] == release, quantity].dropna())
                     for release in (older, newer)
                 )
-                if not len(before):
+                if not before.values:
                     continue
-                difference, half_width, p_value = _compared(before, after)
+                change = Difference.between(before, after)
                 yield {
                     **dict(zip(CASE, case, strict=True)),
                     "older": older,
                     "newer": newer,
                     "quantity": quantity,
-                    "older_mean": before.mean(),
-                    "newer_mean": after.mean(),
-                    "difference": difference,
-                    "half_width": half_width,
-                    "p_value": p_value,
+                    "older_mean": before.mean,
+                    "newer_mean": after.mean,
+                    "difference": change.mean,
+                    "half_width": change.half_width,
+                    "p_value": change.p_value,
                 }
 
 
 def _between(tests: pd.DataFrame, older: str, newer: str) -> pd.DataFrame:
     return tests[(tests["older"] == older) & (tests["newer"] == newer)]
-
-
-def _compared(
-    before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]
-) -> tuple[float, float, float]:
-    """Return the difference of two means, half its 95 % interval, and Welch's p-value."""
-    difference = float(after.mean() - before.mean())
-    variances = [values.var(ddof=1) / len(values) for values in (before, after)]
-    if not any(variances):
-        return difference, 0.0, float(difference == 0)
-    degrees = sum(variances) ** 2 / sum(
-        variance**2 / (len(values) - 1)
-        for variance, values in zip(variances, (before, after), strict=True)
-    )
-    error = float(np.sqrt(sum(variances)))
-    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, degrees)
-    p_value = 2 * stats.t.sf(abs(difference) / error, degrees)
-    return difference, float(quantile) * error, float(p_value)
 
 
 def _same_percent(table: pd.DataFrame, older: str, newer: str) -> float:

@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from ccbench.base.estimate import CONFIDENCE, Estimate
+from ccbench.base.estimate import CONFIDENCE, Difference, Estimate
 
 
 class TestEstimate:
@@ -56,3 +57,40 @@ class TestEstimate:
         assert not math.isfinite(estimate.mean)
         assert math.isnan(estimate.half_width)
         assert math.isnan(estimate.low)
+
+
+class TestDifference:
+    """:class:`Difference`."""
+
+    @pytest.mark.parametrize("counts", [(2, 2), (3, 12), (20, 20)])
+    def test_welch(self, counts: tuple[int, int]) -> None:
+        """The p-value is SciPy's; a difference is significant if its interval excludes zero."""
+        rng = np.random.default_rng(sum(counts))
+        for spread in (0.2, 1, 5):
+            samples = [rng.normal(i, spread, count) for i, count in enumerate(counts)]
+            change = Difference.between(*map(Estimate, samples))
+            assert change.mean == pytest.approx(samples[1].mean() - samples[0].mean())
+            assert change.p_value == pytest.approx(
+                stats.ttest_ind(*samples, equal_var=False).pvalue
+            )
+            is_outside = abs(change.mean) > change.half_width
+            assert is_outside == (change.p_value < 1 - CONFIDENCE)
+
+    def test_coverage(self) -> None:
+        """Of normal samples with different variances, 95 % of the intervals contain the truth."""
+        rng = np.random.default_rng(2)
+        changes = [
+            Difference.between(Estimate(rng.normal(3, 2, 6)), Estimate(rng.normal(5, 1, 12)))
+            for _ in range(4000)
+        ]
+        covered = np.mean([abs(change.mean - 2) <= change.half_width for change in changes])
+        # Welch's approximation is good to a percent.
+        assert abs(covered - CONFIDENCE) < 0.01 + 3 * math.sqrt(0.05 * 0.95 / 4000)
+
+    def test_constants(self) -> None:
+        """Means without variance differ or are equal, and single measurements never differ."""
+        same, other, single = Estimate((1, 1)), Estimate((2, 2)), Estimate((9,))
+        assert Difference.between(same, same) == Difference(0.0, 0.0, 1.0)
+        assert Difference.between(same, other) == Difference(1.0, 0.0, 0.0)
+        assert Difference.between(same, single).p_value == 1.0
+        assert math.isnan(Difference.between(same, single).half_width)
