@@ -331,5 +331,6 @@ static int __init flows_init(void)
 	return proc_create("ccbench/flows", 0600, NULL, &flows_proc_ops) ? 0 : -ENOMEM;
 }
 module_init(flows_init);
+
 MODULE_DESCRIPTION("Traffic generated and received in the kernel");
 MODULE_LICENSE("GPL");

@@ -32,6 +32,8 @@
 #include <net/inet_ecn.h>
 #include <net/tcp_ecn.h>
 
+#include "netns_hooks.h"
+
 /* ---- echo ------------------------------------------------------------- */
 
 /* Returns the braked share of the bytes that the current ACK reports. */
@@ -139,20 +141,7 @@ static const struct nf_hook_ops hooks[] = {
 	},
 };
 
-static int __net_init hooks_init(struct net *net)
-{
-	return nf_register_net_hooks(net, hooks, ARRAY_SIZE(hooks));
-}
-
-static void __net_exit hooks_exit(struct net *net)
-{
-	nf_unregister_net_hooks(net, hooks, ARRAY_SIZE(hooks));
-}
-
-static struct pernet_operations hooks_ops = {
-	.init = hooks_init,
-	.exit = hooks_exit,
-};
+NETNS_HOOKS(hooks);
 
 /* ---- registration ----------------------------------------------------- */
 

@@ -31,6 +31,7 @@
 #include "abc_compat.h"
 #include "ccbench_describe.h"
 #include "compat.h"
+#include "netns_hooks.h"
 #include "tcp_abc.h"
 
 /* For connections over IPv6, or without ECN at the other end (main.c). */
@@ -242,20 +243,7 @@ static const struct nf_hook_ops hooks[] = {
 	},
 };
 
-static int __net_init hooks_init(struct net *net)
-{
-	return nf_register_net_hooks(net, hooks, ARRAY_SIZE(hooks));
-}
-
-static void __net_exit hooks_exit(struct net *net)
-{
-	nf_unregister_net_hooks(net, hooks, ARRAY_SIZE(hooks));
-}
-
-static struct pernet_operations hooks_ops = {
-	.init = hooks_init,
-	.exit = hooks_exit,
-};
+NETNS_HOOKS(hooks);
 
 static int __init abc_ns_register(void)
 {

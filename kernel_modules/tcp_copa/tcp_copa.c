@@ -65,6 +65,7 @@
 #include <linux/win_minmax.h>
 #include <net/tcp.h>
 
+#include "bounded_param.h"
 #include "cca_compat.h"
 #include "ccbench_describe.h"
 
@@ -82,17 +83,8 @@
 
 static unsigned int inverse_delta = 2;
 
-static int copa_set_inverse_delta(const char *text, const struct kernel_param *param)
-{
-	return param_set_uint_minmax(text, param, 1, COPA_MAX_INVERSE_DELTA);
-}
-
-static const struct kernel_param_ops copa_inverse_delta_ops = {
-	.set = copa_set_inverse_delta,
-	.get = param_get_uint,
-};
-module_param_cb(inverse_delta, &copa_inverse_delta_ops, &inverse_delta, 0644);
-MODULE_PARM_DESC(inverse_delta, "1/delta in the default mode: packets of a flow in the queue (1 to 1000)");
+BOUNDED_PARAM(inverse_delta, inverse_delta, 1, COPA_MAX_INVERSE_DELTA, 0644,
+	      "1/delta in the default mode: packets of a flow in the queue");
 
 struct copa {
 	struct minmax rtt_min;		/* us, complemented for the filter of maxima */

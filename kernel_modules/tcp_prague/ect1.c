@@ -14,6 +14,7 @@
 #include <net/inet_ecn.h>
 #include <net/net_namespace.h>
 
+#include "netns_hooks.h"
 #include "prague.h"
 
 static bool uses_prague(const struct sock *sk)
@@ -33,34 +34,23 @@ static unsigned int local_out(void *unused, struct sk_buff *skb, const struct nf
 	return NF_ACCEPT;
 }
 
-static const struct nf_hook_ops hook = {
-	.hook		= local_out,
-	.pf		= NFPROTO_IPV4,
-	.hooknum	= NF_INET_LOCAL_OUT,
-	.priority	= NF_IP_PRI_FIRST,
+static const struct nf_hook_ops hooks[] = {
+	{
+		.hook		= local_out,
+		.pf		= NFPROTO_IPV4,
+		.hooknum	= NF_INET_LOCAL_OUT,
+		.priority	= NF_IP_PRI_FIRST,
+	},
 };
 
-static int __net_init hook_init(struct net *net)
-{
-	return nf_register_net_hook(net, &hook);
-}
-
-static void __net_exit hook_exit(struct net *net)
-{
-	nf_unregister_net_hook(net, &hook);
-}
-
-static struct pernet_operations hook_ops = {
-	.init = hook_init,
-	.exit = hook_exit,
-};
+NETNS_HOOKS(hooks);
 
 int prague_ect1_register(void)
 {
-	return register_pernet_subsys(&hook_ops);
+	return register_pernet_subsys(&hooks_ops);
 }
 
 void prague_ect1_unregister(void)
 {
-	unregister_pernet_subsys(&hook_ops);
+	unregister_pernet_subsys(&hooks_ops);
 }

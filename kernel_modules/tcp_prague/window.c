@@ -3,6 +3,7 @@
 #include <linux/math64.h>
 #include <linux/module.h>
 
+#include "bounded_param.h"
 #include "prague.h"
 
 #define MAX_REFERENCE_RTT_US	100000
@@ -14,29 +15,10 @@
 static unsigned int reference_rtt_us = 25000;
 static unsigned int reduction_rounds = 2;
 
-static int set_reference_rtt(const char *text, const struct kernel_param *param)
-{
-	return param_set_uint_minmax(text, param, 0, MAX_REFERENCE_RTT_US);
-}
-
-static const struct kernel_param_ops reference_rtt_ops = {
-	.set = set_reference_rtt,
-	.get = param_get_uint,
-};
-module_param_cb(reference_rtt_us, &reference_rtt_ops, &reference_rtt_us, 0644);
-MODULE_PARM_DESC(reference_rtt_us, "flows with a shorter RTT have the rate of this RTT, in us (0 to 100000; 0: their own)");
-
-static int set_reduction_rounds(const char *text, const struct kernel_param *param)
-{
-	return param_set_uint_minmax(text, param, 1, MAX_REDUCTION_ROUNDS);
-}
-
-static const struct kernel_param_ops reduction_rounds_ops = {
-	.set = set_reduction_rounds,
-	.get = param_get_uint,
-};
-module_param_cb(reduction_rounds, &reduction_rounds_ops, &reduction_rounds, 0644);
-MODULE_PARM_DESC(reduction_rounds, "rounds that the reduction after a mark covers at most (1 to 4; 1: as in the draft)");
+BOUNDED_PARAM(reference_rtt_us, reference_rtt_us, 0, MAX_REFERENCE_RTT_US, 0644,
+	      "flows with a shorter RTT have the rate of this RTT, in us, 0: their own");
+BOUNDED_PARAM(reduction_rounds, reduction_rounds, 1, MAX_REDUCTION_ROUNDS, 0644,
+	      "rounds that the reduction after a mark covers at most, 1: as in the draft");
 
 /* Returns true if the window grows as Reno's, by a packet per RTT. */
 static bool grows_as_reno(const struct prague *prague)

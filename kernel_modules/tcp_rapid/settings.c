@@ -2,6 +2,7 @@
 /* The module's parameters, in /sys/module/tcp_rapid/parameters. */
 #include <linux/module.h>
 
+#include "bounded_param.h"
 #include "settings.h"
 
 struct rapid_settings rapid_settings __read_mostly = {
@@ -16,17 +17,8 @@ struct rapid_settings rapid_settings __read_mostly = {
 	.push = true,
 };
 
-#define RAPID_PARAMETER(name, low, high, mode, text)					\
-static int rapid_set_##name(const char *value, const struct kernel_param *param)	\
-{											\
-	return param_set_uint_minmax(value, param, low, high);				\
-}											\
-static const struct kernel_param_ops rapid_##name##_ops = {				\
-	.set = rapid_set_##name,							\
-	.get = param_get_uint,								\
-};											\
-module_param_cb(name, &rapid_##name##_ops, &rapid_settings.name, mode);				\
-MODULE_PARM_DESC(name, text " (" #low " to " #high ")")
+#define RAPID_PARAMETER(name, low, high, mode, text) \
+	BOUNDED_PARAM(name, rapid_settings.name, low, high, mode, text)
 
 RAPID_PARAMETER(packets, 8, 64, 0444, "packets of a stream, N");
 RAPID_PARAMETER(factor_permille, 1010, 2000, 0444, "ratio of successive rates of a stream, 1000 m");
