@@ -70,36 +70,27 @@ def dumbbell(
 
 
 @cache
-def engine_with(*qdiscs: str) -> KernelEngine:
-    """Return the engine with the installed kernel, or with Linux 7.3 if the first lacks a qdisc."""
-    engine = KernelEngine()
-    if set(qdiscs) <= set(engine.kernel.queues):
-        return engine
-    newer = of_release("7.3")
-    if newer is None:
-        pytest.skip(f"Linux 7.3 has {' and '.join(qdiscs)}, but is not built")
-    return KernelEngine(newer)
+def kernel_with(*names: str) -> KernelBuild:
+    """Return a built kernel with these features, congestion controls or qdiscs; skip without one.
 
-
-@cache
-def run(scenario: Scenario) -> Run:
-    """Run a scenario once for all tests of a process."""
-    return engine_with(*(bottleneck.qdisc for bottleneck in scenario.bottlenecks)).run(scenario)
-
-
-@cache
-def kernel_with(name: str) -> KernelBuild:
-    """Return a built kernel with a feature, congestion control or qdisc; skip without one."""
+    It is the installed kernel, if that has all of them.
+    """
     for kernel in (installed(), of_release("7.3")):
-        if kernel and name in {*kernel.descriptions.features, *kernel.ccas, *kernel.queues}:
+        if kernel and {*names} <= {*kernel.descriptions.features, *kernel.ccas, *kernel.queues}:
             return kernel
-    pytest.skip(f"no kernel with {name} is built: ccbench kernel build 7.3")
+    pytest.skip(f"no kernel with {' and '.join(names)} is built: ccbench kernel build 7.3")
 
 
 @cache
 def run_with(name: str, scenario: Scenario) -> Run:
     """Run a scenario once on :func:`kernel_with` for all tests of a process."""
     return KernelEngine(kernel_with(name)).run(scenario)
+
+
+@cache
+def run(scenario: Scenario) -> Run:
+    """Run a scenario once, on a kernel with its qdiscs, for all tests of a process."""
+    return KernelEngine(kernel_with(*(link.qdisc for link in scenario.bottlenecks))).run(scenario)
 
 
 def ask(source: str, root: Path, *arguments: str, kernel: KernelBuild | None = None) -> str:

@@ -15,7 +15,7 @@ import ccbench
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.cli.main import program as cli
 from ccbench.emulate.kernel.source.build import installed
-from tests.kernel.conftest import dumbbell, engine_with
+from tests.kernel.conftest import dumbbell, kernel_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +112,7 @@ class TestRun:
     def test_examples(self, program: Callable[..., str], example: Path) -> None:
         """Every example runs, and moves data."""
         qdiscs = [link.qdisc for link in Scenario.load(example).bottlenecks]
-        release = engine_with(*qdiscs).kernel.release
+        release = kernel_with(*qdiscs).release
         document = json.loads(program("run", example, "--kernel", release, "--json"))
         assert document["flows"][0]["throughput_mbps"] > 0
 

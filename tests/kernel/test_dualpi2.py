@@ -15,7 +15,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.run.packets import delivered, waits_ns
-from tests.kernel.conftest import dumbbell, engine_with, run
+from tests.kernel.conftest import dumbbell, kernel_with, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -201,7 +201,7 @@ class TestCommand:
     @pytest.mark.usefixtures("own_store")
     def test_run(self, program: Callable[..., str], tmp_path: Path) -> None:
         """The program prints a row for each queue, also of repetitions, and the same as JSON."""
-        release = engine_with("dualpi2").kernel.release
+        release = kernel_with("dualpi2").release
         (tmp_path / "l4s.toml").write_text(replace(MIXED, duration_s=2).to_toml())
         command = ["run", tmp_path / "l4s.toml", "--kernel", release]
         shown = json.loads(program(*command, "--json"))["queues"]

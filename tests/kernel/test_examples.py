@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario, emulate, raygen, sweeps
-from ccbench.base.errors import InputError
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.topology import star
 from ccbench.datacenter.workload import flow_table
-from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.harm import long_flows
 from ccbench.run import plots
+from tests.kernel.conftest import run_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +83,6 @@ def _names() -> dict[str, Any]:
         "config": config,
         "emulate": emulate,
         "engine": emulate.get_engine("kernel"),
-        "l4s": _l4s(),
         "experiment": experiment,
         "result": raygen.search(config),
         "run": emulate.run(scenario),
@@ -99,15 +97,6 @@ def _names() -> dict[str, Any]:
     }
 
 
-def _l4s() -> Run | None:
-    """Return the run of the example for L4S; None without a kernel that can run it."""
-    try:
-        engine = KernelEngine(kernel="7.3")
-    except InputError:
-        return None
-    return emulate.run(Scenario.load(CHECKOUT / "examples" / "l4s.toml"), engine=engine)
-
-
 class TestDocumentation:
     @pytest.mark.parametrize("test", list(examples()), ids=lambda test: test.name)
     def test_docstring(
@@ -118,8 +107,9 @@ class TestDocumentation:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """An example in a docstring runs, and its result is as shown."""
-        if names["l4s"] is None and "l4s" in "".join(part.source for part in test.examples):
-            pytest.skip("it needs Linux 7.3: ccbench kernel build 7.3")
+        if "l4s" in "".join(part.source for part in test.examples):
+            scenario = Scenario.load(CHECKOUT / "examples" / "l4s.toml")
+            names = {**names, "l4s": run_with("prague", scenario)}
         monkeypatch.chdir(tmp_path)
         (tmp_path / "examples").symlink_to(CHECKOUT / "examples")
         module = importlib.import_module(test.globs["__name__"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.harm import jain_index
-from tests.kernel.conftest import dumbbell
+from tests.kernel.conftest import dumbbell, run_with
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,20 +33,9 @@ REFERENCE_MS = 25
 DRAFT_MARKS, MARKS = 1 + math.sqrt(3), 2.08
 
 
-@cache
-def engine() -> KernelEngine:
-    """Return the engine with a kernel that has Prague."""
-    try:
-        installed = KernelEngine()
-        return installed if "prague" in installed.kernel.ccas else KernelEngine(kernel="7.3")
-    except CcbenchError as error:
-        pytest.skip(str(error))
-
-
-@cache
 def run(scenario: Scenario) -> Run:
-    """Run a scenario once for all tests of a process."""
-    return engine().run(scenario)
+    """Run a scenario on a kernel with Prague."""
+    return run_with("prague", scenario)
 
 
 def path(

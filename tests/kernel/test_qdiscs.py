@@ -14,13 +14,13 @@ import pytest
 from ccbench import Bottleneck, Flow
 from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate.kernel.boot import rtnetlink
+from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.experiment import qdiscs
 from ccbench.run.packets import delivered
-from tests.kernel.conftest import dumbbell, engine_with, events, qdisc_options, read_back, run
+from tests.kernel.conftest import dumbbell, events, kernel_with, qdisc_options, read_back, run
 
 if TYPE_CHECKING:
     from ccbench import Run
-    from ccbench.emulate.kernel.engine import KernelEngine
 
 pytestmark = pytest.mark.kernel
 
@@ -137,7 +137,7 @@ class TestQdiscs:
         table = qdiscs.QDISCS[qdisc].options
         absent = set(table) - set(OPTIONS[qdisc])
         assert absent == {name for name in table if table[name].excludes in OPTIONS[qdisc]}
-        engine = engine_with(qdisc)
+        engine = KernelEngine(kernel_with(qdisc))
         others: list[dict[str, float | str]] = [{name: 7} for name in absent]
         for options in (OPTIONS[qdisc], *others):
             actual = read_back(engine, monkeypatch, qdisc, options)
@@ -151,7 +151,7 @@ class TestQdiscs:
     @pytest.mark.parametrize("qdisc", OPTIONS)
     def test_defaults(self, monkeypatch: pytest.MonkeyPatch, qdisc: str) -> None:
         """An omitted option has the default of its description, if there is one."""
-        actual = read_back(engine_with(qdisc), monkeypatch, qdisc, {})
+        actual = read_back(KernelEngine(kernel_with(qdisc)), monkeypatch, qdisc, {})
         for name, option in qdiscs.QDISCS[qdisc].options.items():
             if option.default is not None:
                 got = int.from_bytes(actual[option.attribute], sys.byteorder)
