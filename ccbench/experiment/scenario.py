@@ -192,6 +192,11 @@ class Scenario:
         return sum(flow.flow_count for flow in self.flows)
 
     @property
+    def hosts_ecn(self) -> tuple[bool | str, bool | str]:
+        """The ECN of the sending and of the receiving host."""
+        return self.ecn, self.ecn if self.receiver_ecn is None else self.receiver_ecn
+
+    @property
     def draws_at_random(self) -> bool:
         """Whether the scenario is random: it has noise, random losses, Wi-Fi or Poisson arrivals.
 

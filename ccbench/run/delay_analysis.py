@@ -43,7 +43,7 @@ def queueing_delay_percentiles_ms(
         validation.number(f"percentiles[{i}]", value, allowed, example=99)
         for i, value in enumerate(percentiles)
     ]
-    queue_analysis.record(run, bottleneck, queue)  # or an error
+    queue_analysis.check_bottleneck(run, bottleneck, queue)
     if run.queue_summary is None:
         waited_ns = np.sort(packets.waits_ns(run, bottleneck, queue))
         so_far = np.arange(1, waited_ns.size + 1)
@@ -68,10 +68,8 @@ def by_queue(run: RunRecord) -> pd.DataFrame:
             time_ns = record.time_ns_by_packets()
             counts = [record.packets(event) for event in ("dequeue", "mark", "drop")]
             mean_packets = float((time_ns * time_ns.index).sum() / time_ns.sum())
-            mean_ms = queue_analysis.queueing_delay_ms(run, bottleneck, queue)
+            mean_ms = queue_analysis.mean_wait_ms(record)
             delays = queueing_delay_percentiles_ms(run, (50, 99), bottleneck, queue)
             rows[bottleneck, queue] = [*counts, mean_packets, mean_ms, *delays]
-    names = ["bottleneck", "queue"]
-    index = pd.MultiIndex.from_tuples(list(rows) or [], names=names) if rows else None
-    table = pd.DataFrame([*rows.values()], index=index, columns=[*_COLUMNS])
-    return table if rows else table.set_index(pd.MultiIndex.from_arrays([[], []], names=names))
+    index = pd.MultiIndex.from_tuples(list(rows), names=["bottleneck", "queue"])
+    return pd.DataFrame([*rows.values()], index=index, columns=[*_COLUMNS])

@@ -41,7 +41,7 @@ def _reason(scenario: Scenario, end: dict[Any, Any], delivered_bytes: int) -> st
     if mode == "none":
         return ""
     kind = "classic ECN (RFC 3168)" if mode == "rfc3168" else "no ECN"
-    receiver_ecn = scenario.ecn if scenario.receiver_ecn is None else scenario.receiver_ecn
+    receiver_ecn = scenario.hosts_ecn[1]
     if receiver_ecn == "accecn":
         return f"{kind}, as the path or a sysctl prevents AccECN"
     return f"{kind}, as its receiver lacks {'AccECN' if receiver_ecn else 'ECN'}"

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "carried_bytes",
+    "check_bottleneck",
     "events",
+    "mean_wait_ms",
     "occupancy",
     "occupancy_distribution",
     "queueing_delay_ms",
@@ -39,7 +41,7 @@ __all__ = [
 
 def events(run: RunRecord, bottleneck: int, queue: str | None = None) -> pd.DataFrame:
     """Return the rows of ``queue`` that belong to a bottleneck, or to one of its queues."""
-    _check_bottleneck(run, bottleneck, queue)
+    check_bottleneck(run, bottleneck, queue)
     if run.scenario.queue_log is not True:
         raise InputError(
             f"queue_log is {run.scenario.queue_log!r}, so this run has no events of its queues: "
@@ -82,7 +84,7 @@ def occupancy(
 
 def carried_bytes(run: RunRecord, bottleneck: int) -> int:
     """Return the IP bytes that a link carried over the whole run."""
-    _check_bottleneck(run, bottleneck)
+    check_bottleneck(run, bottleneck)
     table = run.scenario.flow_table()
     first, last = table["first_bottleneck"], table["last_bottleneck"]
     some_continue = ((first <= bottleneck) & (bottleneck < last)).any()
@@ -102,14 +104,18 @@ def utilisation(run: RunRecord, bottleneck: int) -> float:
 
 def queueing_delay_ms(run: RunRecord, bottleneck: int, queue: str | None = None) -> float:
     """Return the mean waiting time of a packet in a queue, by Little's law."""
-    own = record(run, bottleneck, queue)
+    return mean_wait_ms(record(run, bottleneck, queue))
+
+
+def mean_wait_ms(own: QueueRecord) -> float:
+    """Return the mean waiting time of the packets of a queue's record in milliseconds."""
     left = own.packets("dequeue")
     return own.waited_ns() / left / 1e6 if left else math.nan
 
 
 def statistics(run: RunRecord, bottleneck: int) -> pd.DataFrame:
     """Return the statistics that a bottleneck's qdisc reports over time."""
-    _check_bottleneck(run, bottleneck)
+    check_bottleneck(run, bottleneck)
     reported = run.provenance.get("qdisc_statistics", ())
     names = reported[bottleneck] if reported else ()
     rows = run.qdiscs[run.qdiscs["bottleneck"] == bottleneck]
@@ -142,7 +148,7 @@ def record(run: RunRecord, bottleneck: int, queue: str | None = None) -> QueueRe
     """Return the record of a queue, in the form that the run has."""
     if run.queue_summary is None:
         return EventRecord(events(run, bottleneck, queue), intervals.duration_ns(run.scenario))
-    _check_bottleneck(run, bottleneck, queue)
+    check_bottleneck(run, bottleneck, queue)
     return SummaryRecord(run.queue_summary, bottleneck, queue)
 
 
@@ -153,12 +159,13 @@ def _utilisation_or_nan(run: RunRecord, bottleneck: int) -> float:
         return math.nan
 
 
-def _mean_occupancy(run: RunRecord, bottleneck: int, queue: str | None = None) -> float:
-    shares = occupancy_distribution(run, bottleneck, queue)
+def _mean_occupancy(run: RunRecord, bottleneck: int) -> float:
+    shares = occupancy_distribution(run, bottleneck)
     return float((shares * shares.index).sum())
 
 
-def _check_bottleneck(run: RunRecord, bottleneck: int, queue: str | None = None) -> None:
+def check_bottleneck(run: RunRecord, bottleneck: int, queue: str | None = None) -> None:
+    """Raise an InputError if the scenario has no such bottleneck, or the qdisc no such queue."""
     last = len(run.scenario.bottlenecks) - 1
     validation.whole("bottleneck", bottleneck, validation.Range(0, last), example=0)
     link = run.scenario.bottlenecks[bottleneck]

@@ -106,15 +106,15 @@ def seen_later(
         for captured, times in zip((packets, later), arrived or (None, None), strict=True)
     )
     has_flow = later["port"] != 0
-    expected = iter(of_later[has_flow][::-1].tolist())
-    left_ns = iter(later["time_ns"][has_flow][::-1].tolist())
-    following, until_ns = next(expected, None), next(left_ns, 0)
+    left_ns = later["time_ns"][has_flow][::-1].tolist()
+    expected = zip(of_later[has_flow][::-1].tolist(), left_ns, strict=True)
+    following, until_ns = next(expected, (None, 0))
     is_seen: npt.NDArray[np.bool_] = packets["port"] == 0  # packets without a flow
     backwards = zip(of_packets[::-1].tolist(), packets["time_ns"][::-1].tolist(), strict=True)
     for i, (packet, time_ns) in enumerate(backwards, start=1):
         if packet == following and time_ns <= until_ns:
             is_seen[-i] = True
-            following, until_ns = next(expected, None), next(left_ns, 0)
+            following, until_ns = next(expected, (None, 0))
     if following is not None:
         raise EngineError("packets passed the path in another order than they were sent")
     return is_seen

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
+from ccbench.emulate.kernel.source.build import NEWEST_TESTED
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["check", "check_cca", "needing_accecn"]
 
 _FULL_NAMES = {"accecn": "accurate ECN (RFC 9768)"}
-_NEXT_STEP = "choose another Linux: ccbench kernel build 7.3, and --kernel 7.3"
+_NEXT_STEP = (
+    f"choose another Linux: ccbench kernel build {NEWEST_TESTED}, and --kernel {NEWEST_TESTED}"
+)
 
 
 def check(scenario: Scenario, kernel: KernelBuild) -> None:
@@ -25,7 +28,7 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
             if value == "accecn":
                 allowed = f"true or false on Linux {kernel.release}, which lacks accurate ECN"
                 raise validation.bad(name, value, allowed, _NEXT_STEP)
-    if scenario.ecn == "accecn" and scenario.receiver_ecn in (None, "accecn"):
+    if scenario.hosts_ecn == ("accecn", "accecn"):
         for i, flow in enumerate(scenario.flows):
             if not flow.is_udp and kernel.cca(flow.cca).excludes == "accecn":
                 allowed = 'one whose feedback works with ecn = "accecn"'

@@ -207,8 +207,7 @@ def guest_input(
 
 def _flows_options(scenario: Scenario, kernel: KernelBuild) -> str:
     """Return the parameters of the module that sends and receives."""
-    ends = {scenario.ecn, scenario.receiver_ecn}
-    records_ecn = "accecn" in ends or features.needing_accecn(scenario, kernel)
+    records_ecn = "accecn" in scenario.hosts_ecn or features.needing_accecn(scenario, kernel)
     # An ordinary host negotiates the ECN of its own, not that of the flows' congestion controls.
     is_ordinary = scenario.receiver_ecn is not None
     return " ".join(["ecn=1"] * bool(records_ecn) + ["receiver_cca=reno"] * is_ordinary)

@@ -138,9 +138,9 @@ def _steps(
             yield _netlink(f"bottleneck{index}-{qdisc.name}", request)
     last_receiver = _FIRST_RECEIVER + (scenario.flow_count - 1) // _FLOWS_PER_ADDRESS
     receivers = [_RECEIVER.format(i) for i in range(_FIRST_RECEIVER, last_receiver + 1)]
-    receiver_ecn = scenario.ecn if scenario.receiver_ecn is None else scenario.receiver_ecn
+    sender_ecn, receiver_ecn = scenario.hosts_ecn
     hosts: tuple[tuple[str, list[str], bool | str, Sequence[str]], ...] = (
-        ("sender", [SENDER], scenario.ecn, programs.sender if programs else ()),
+        ("sender", [SENDER], sender_ecn, programs.sender if programs else ()),
         ("receiver", receivers, receiver_ecn, programs.receiver if programs else ()),
     )
     for host, addresses, ecn, program_steps in hosts:
@@ -149,8 +149,8 @@ def _steps(
         for address in addresses:
             yield _netlink(f"{host}-address", rtnetlink.add_address(_HOST_INTERFACE, address, 24))
         yield _netlink(f"{host}-up", rtnetlink.set_up(_HOST_INTERFACE))
-        own = {"net.ipv4.tcp_ecn": TCP_ECN[ecn], **dict(scenario.sysctls)}
-        sysctls = {**_HOST_SYSCTLS, **own}
+        own = {"net.ipv4.tcp_ecn": TCP_ECN[ecn]}
+        sysctls = {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}
         for name in sorted(sysctls, key=_LAST_SYSCTL.__eq__):
             yield _sysctl(name, sysctls[name])
         yield from program_steps

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DESCRIPTION",
+    "NEWEST_TESTED",
     "KernelBuild",
     "build",
     "find",
@@ -88,7 +89,7 @@ DESCRIPTION = "build.json"
 _held: dict[Path, int] = {}
 
 #: The newest release on which ccbench is tested.
-_NEWEST_TESTED = "7.3"
+NEWEST_TESTED = "7.3"
 
 _NEXT_STEP = "run: ccbench kernel build"
 
@@ -146,7 +147,7 @@ class KernelBuild:
         if name in QDISCS and name not in queues and (since := QDISCS[name].since):
             raise InputError(
                 f"qdisc = {name!r}: Linux {self.release} has none, Linux {since} and newer have: "
-                f"run `ccbench kernel build {_NEWEST_TESTED}` and use --kernel {_NEWEST_TESTED}"
+                f"run `ccbench kernel build {NEWEST_TESTED}` and use --kernel {NEWEST_TESTED}"
             )
         if name in EXCLUDED:
             message = f"qdisc = {name!r}: cannot be the queue of a link, as it {EXCLUDED[name]}"
