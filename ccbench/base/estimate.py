@@ -117,7 +117,7 @@ class Difference:
     --------
     >>> change = Difference.between(Estimate((1.0, 1.2, 1.1)), Estimate((1.9, 2.0, 2.4)))
     >>> round(change.mean, 2), round(change.half_width, 2), round(change.p_value, 3)
-    (1.0, 0.57, 0.015)
+    (1.0, 0.57, 0.014)
     """
 
     mean: float

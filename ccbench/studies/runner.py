@@ -16,7 +16,7 @@ import pandas as pd
 
 from ccbench import raygen
 from ccbench.base import durable, validation
-from ccbench.base.errors import EngineError, InputError
+from ccbench.base.errors import EngineError, InputError, MissingRequirement
 from ccbench.base.sealed import file_digest, sealed
 from ccbench.emulate import DEFAULT_STORE, resolve, run_many
 from ccbench.emulate.registry import info_of
@@ -240,7 +240,12 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
 def _engines(study: Study) -> list[Engine]:
     """Return the engines that a study names."""
     kernel: Any = info_of("kernel").load()
-    return [*map(resolve, study.engines), *(kernel(kernel=release) for release in study.kernels)]
+    try:
+        kernels = [kernel(kernel=release) for release in study.kernels]
+    except InputError as error:  # a lack of this machine, not the user's input
+        releases = ", ".join(study.kernels)
+        raise MissingRequirement(f"{study.name} runs on Linux {releases}: {error}") from None
+    return [*map(resolve, study.engines), *kernels]
 
 
 def _simulated(  # noqa: PLR0913 - as in run_study

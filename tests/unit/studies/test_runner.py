@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from ccbench import Scenario, raygen, studies
-from ccbench.base.errors import EngineError, InputError
+from ccbench.base.errors import EngineError, InputError, MissingRequirement
 from ccbench.base.sealed import check_files, unsealed
 from ccbench.emulate.registry import ENGINES
 from tests.unit.conftest import stand_in
@@ -85,6 +85,12 @@ class TestRunStudy:
         result = studies.run_study(study, engine=engine, store=None)
         assert [[], *[8, 8]] == [engine.ran, *(len(each.ran) for each in kernels.values())]
         assert ["6.1", "7.3"] == [item["engine_version"] for item in result.provenance["engines"]]
+
+    def test_missing_kernel(self, engine: ArithmeticEngine) -> None:
+        """A study on a kernel that is not built names it, and how to build it."""
+        study = replace(STUDY, kernels=("5.4",))
+        with pytest.raises(MissingRequirement, match=r"even-1 runs on .* kernel build 5.4"):
+            studies.run_study(study, engine=engine, store=None)
 
     def test_quick(self, engine: ArithmeticEngine) -> None:
         """The quick version runs its own scenarios."""

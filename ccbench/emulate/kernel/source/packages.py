@@ -60,8 +60,8 @@ def fetch(directory: Path, report: Callable[[str], None], release: str | None = 
     report : callable
         Called with the current step if it takes long.
     release : str, optional
-        Such as ``"7.3"``. By default 6.12 if the machine's package lists have it, else their newest
-        from 6.1 on.
+        Such as ``"7.3"``. By default 6.12 if it is downloaded or in the machine's package lists,
+        else the newest from 6.1 on of those downloaded, or of the lists.
 
     Raises
     ------
@@ -73,10 +73,17 @@ def fetch(directory: Path, report: Callable[[str], None], release: str | None = 
     if release is not None:
         _check(release)
     downloaded = {path.name.split("_")[0]: path for path in directory.glob("linux-source-*.tar.*")}
-    if package := _choose(downloaded, release):
+    wanted = release or _PREFERRED_RELEASE
+    if package := _choose(downloaded, wanted):
         return downloaded[package]
-    _require_apt()
-    listed = _listed(directory, {})
+    other = _choose(downloaded, None) if release is None else None
+    if other is None:
+        _require_apt()
+    listed = _listed(directory, {}) if shutil.which("apt-cache") else []
+    if package := _choose(listed, wanted):
+        return _downloaded(package, directory, {}, report)
+    if other is not None:
+        return downloaded[other]
     if package := _choose(listed, release):
         return _downloaded(package, directory, {}, report)
     if release is None:

@@ -86,6 +86,15 @@ class TestDefault:
         offer(on_path, "6.12", get="exit 1")
         assert first == fetch(tmp_path, print)
 
+    def test_preferred_beside_others(self, on_path: Programs, tmp_path: Path) -> None:
+        """Linux 6.12 is preferred to another one that is downloaded, as far as it is offered."""
+        offer(on_path, "6.1", sid="7.2")
+        other = fetch(tmp_path, print, "7.2")
+        assert fetch(tmp_path, print) == other
+        offer(on_path, "6.1 6.12", sid="7.2")
+        assert fetch(tmp_path, print).name.startswith("linux-source-6.12_")
+        assert fetch(tmp_path, print, "7.2") == other
+
     def test_none(self, on_path: Programs, tmp_path: Path) -> None:
         """If apt has no such package, the error says how to update its lists."""
         offer(on_path, "5.10")
