@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ccbench.classify.recording import Recording
     from ccbench.classify.trace import QueueTrace
     from ccbench.classify.verdict import Verdict
+    from ccbench.emulate import Engine
 
     GivenSetting = str | Setting | Mapping[Path, str | Setting] | Mapping[str, str | Setting] | None
 
@@ -64,7 +65,7 @@ class RecordedQueues:
         paths: Iterable[str | Path],
         setting: GivenSetting = None,
         *,
-        training: str | Path | None = None,
+        training: str | Path | Engine | None = None,
         filters: Filters = NO_FILTERS,
         training_filters: Filters | None = None,
         on_progress: Callable[[int, int], None] = lambda _done, _total: None,
@@ -72,12 +73,13 @@ class RecordedQueues:
         """Read files and classify them; see :func:`judge_files`."""
         if isinstance(paths, (str, Path)):
             raise validation.bad("paths", str(paths), "a list", f"write [{str(paths)!r}]")
-        loaded = TrainingSet.load(PACKAGED if training is None else Path(training))
+        file, engine = (training, None) if isinstance(training, (str, Path)) else (None, training)
+        loaded = TrainingSet.load(PACKAGED if file is None else Path(file))
         given = [Path(path) for path in paths]
         recordings = read_all(given, _resolved(setting), loaded.settings)
         settings = {each.setting for each in recordings}
-        if training is None:
-            loaded = with_settings(loaded, settings, on_progress=on_progress)
+        if file is None:
+            loaded = with_settings(loaded, settings, engine=engine, on_progress=on_progress)
         filters, training_filters = (
             each.of_length_of(loaded) for each in (filters, training_filters or filters)
         )
@@ -131,7 +133,7 @@ def judge_files(
     paths: Iterable[str | Path],
     setting: GivenSetting = None,
     *,
-    training: str | Path | None = None,
+    training: str | Path | Engine | None = None,
     filters: Filters = NO_FILTERS,
     training_filters: Filters | None = None,
 ) -> Verdict:
@@ -148,8 +150,10 @@ def judge_files(
         or of some files; by default that of the run, or that in the name of the file. Settings that
         the packaged training set lacks are trained, which takes minutes, and kept
         (:mod:`.on_demand`).
-    training : path, optional
-        Training set; by default the packaged one.
+    training : path or Engine, optional
+        Training set, or the engine whose runs are the training set, such as
+        ``KernelEngine(kernel="7.3")``, which takes minutes for each setting once. By default, the
+        packaged training set.
     filters : Filters
         Filters of the traces.
     training_filters : Filters, optional

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training for settings that a training set lacks; the result is kept for the next time."""
+"""Training for settings, or kernels, that a training set lacks; kept for the next time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def with_settings(
     training_set: TrainingSet,
     settings: Iterable[Setting],
     *,
-    engine: str | Engine = "kernel",
+    engine: Engine | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> TrainingSet:
     """Return a training set that has all of these settings.
@@ -42,8 +42,9 @@ def with_settings(
     ----------
     training_set : TrainingSet
     settings : iterable of Setting
-    engine : str or Engine
-        The engine of the runs.
+    engine : Engine, optional
+        The engine whose runs train these settings, instead of the traces of `training_set`. By
+        default, only missing settings are trained, on the kernel in use.
     on_progress : callable, optional
         Called with the number of finished runs of a setting and their total number.
 
@@ -55,9 +56,11 @@ def with_settings(
         If a run fails.
     """
     result = training_set
+    if engine is not None:
+        result = replace(training_set, samples=(), noisy=(), thresholds={})
     for setting in sorted(set(settings), key=lambda each: each.name):
         if setting not in result.settings:
-            own = _trained(setting, engine, on_progress)
+            own = _trained(setting, engine or "kernel", on_progress)
             result = replace(
                 result,
                 samples=(*result.samples, *own.samples),

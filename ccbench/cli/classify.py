@@ -13,7 +13,7 @@ from ccbench.base import validation
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json
 from ccbench.cli._explanation import describe, print_explanations
-from ccbench.cli._options import json_option, link_engine_options, quantity
+from ccbench.cli._options import EngineChoice, json_option, link_engine_options, quantity
 from ccbench.cli._status import ExitStatus
 from ccbench.cli._survey import print_plan, print_rows
 from ccbench.cli._trace_table import print_traces
@@ -25,15 +25,21 @@ if TYPE_CHECKING:
     from ccbench.classify.setting import Setting
     from ccbench.classify.web.survey import Survey
     from ccbench.classify.web.target import Target
-    from ccbench.cli._options import EngineChoice
-    from ccbench.emulate.engine import LinkEngine
+    from ccbench.emulate.engine import Engine, LinkEngine
 
 __all__ = ["classify"]
 
-#: Arguments that apply to recorded queues; all others apply to servers only.
-_OF_FILES = {
+#: Arguments that apply to recorded queues and to servers.
+_OF_BOTH = {
     *("names", "setting_names", "training", "skip", "length", "smooth", "bridge"),
-    *("plot", "explain", "as_json"),
+    "as_json",
+}
+#: Arguments that apply to recorded queues only, and the next step for servers. All others apply to
+#: servers only.
+_OF_FILES = {
+    "kernel": "name the server's folder, which has the recorded queues",
+    "plot": "leave it out; each server's folder has the figure",
+    "explain": "name the server's folder, which has the recorded queues",
 }
 
 
@@ -53,6 +59,12 @@ _OF_FILES = {
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Training set (`ccbench classify-train`) instead of the packaged one.",
+)
+@click.option(
+    "--kernel",
+    metavar="RELEASE",
+    help="Virtual kernel such as 7.3, whose runs in the settings of the files are the training set "
+    "instead. Takes minutes per setting once.",
 )
 @click.option(
     "--skip",
@@ -155,6 +167,7 @@ def classify(
     names: tuple[str, ...],
     setting_names: tuple[str, ...],
     training: Path | None,
+    kernel: str | None,
     skip: float,
     length: float | None,
     smooth: float | None,
@@ -185,12 +198,7 @@ def classify(
     filters = {"skip_s": skip, "duration_s": length, "smooth_s": smooth, "bridge_s": bridge}
     if not files:
         settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
-        if plot is not None:
-            allowed = "left out for servers, which have the figure in their folder"
-            raise validation.bad("--plot", str(plot), allowed, "leave it out")
-        if explain:
-            step = "name the server's folder, which has the recorded queues"
-            raise validation.bad("--explain", "given", "left out for servers", step)
+        _reject_options_of_files(context)
         return _classify_servers(
             names, hosts, settings, training=training, filters=filters, as_json=as_json, **survey
         )
@@ -202,9 +210,25 @@ def classify(
     _reject_options_of_servers(context)
     settings_of = _settings_of(files, setting_names)
     _classify_files(
-        files, settings_of, training, filters, plot=plot, explain=explain, as_json=as_json
+        files,
+        settings_of,
+        _training(training, kernel),
+        filters,
+        plot=plot,
+        explain=explain,
+        as_json=as_json,
     )
     return None
+
+
+def _training(file: Path | None, kernel: str | None) -> Path | Engine | None:
+    """Return the training set's file, or the engine whose runs are the training set."""
+    if kernel is None:
+        return file
+    if file is not None:
+        allowed = "left out with --kernel, whose runs are the training set"
+        raise validation.bad("--training", str(file), allowed, "leave out one of them")
+    return EngineChoice("kernel", {"--kernel": kernel}).make()
 
 
 def _settings_of(files: Sequence[Path], given: Sequence[str]) -> dict[Path, Setting]:
@@ -228,13 +252,27 @@ def _settings_of(files: Sequence[Path], given: Sequence[str]) -> dict[Path, Sett
 
 def _reject_options_of_servers(context: click.Context) -> None:
     """Reject options that apply to servers only, instead of ignoring them."""
-    for option in context.command.params:
-        is_given = context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
-        if is_given and option.name not in _OF_FILES:
+    for name, option in _given(context).items():
+        if name not in _OF_BOTH and name not in _OF_FILES:
             allowed = "left out for files, as it applies to servers"
-            raise validation.bad(
-                option.opts[-1], context.params[option.name or ""], allowed, "leave it out"
-            )
+            raise validation.bad(option, context.params[name], allowed, "leave it out")
+
+
+def _reject_options_of_files(context: click.Context) -> None:
+    """Reject options that apply to files only, instead of ignoring them."""
+    for name, option in _given(context).items():
+        if name in _OF_FILES:
+            value, step = str(context.params[name]), _OF_FILES[name]
+            raise validation.bad(option, value, "left out for servers", step)
+
+
+def _given(context: click.Context) -> dict[str, str]:
+    """Return the arguments that are given on the command line, with their options."""
+    return {
+        option.name: option.opts[-1]
+        for option in context.command.params
+        if option.name and context.get_parameter_source(option.name) == ParameterSource.COMMANDLINE
+    }
 
 
 def _classify_servers(
@@ -314,7 +352,7 @@ def _observe(
 def _classify_files(
     files: Sequence[Path],
     settings: Mapping[Path, Setting],
-    training: Path | None,
+    training: Path | Engine | None,
     filters: Mapping[str, Any],
     *,
     plot: Path | None,

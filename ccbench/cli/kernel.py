@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -113,6 +114,7 @@ def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
                 "hz": build.hz,
                 "ccas": build.ccas,
                 "qdiscs": list(build.queues),
+                "features": build.descriptions.features,
                 "modules": build.modules,
                 "version": build.version,
             }
@@ -129,7 +131,7 @@ def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
 )
 @json_option
 def list_kernels(*, offered: bool, as_json: bool) -> None:
-    """List the kernels in the cache with their sizes.
+    """List the kernels in the cache: sizes, CCAs, queueing disciplines.
 
     A `build` runs; modules are compiled against a `tree`. The state is `running` (in use by a
     process), `current` (used by the next run), `newest` of its Linux release and HZ, `old` or
@@ -146,7 +148,10 @@ def list_kernels(*, offered: bool, as_json: bool) -> None:
         return
     from ccbench.emulate.kernel.source.cached_kernels import cached_kernels
 
-    _print_kernels(cached_kernels(), as_json=as_json)
+    kernels = cached_kernels()
+    _print_kernels(kernels, as_json=as_json)
+    if not as_json:
+        _print_contents(kernels)
 
 
 @kernel.command()
@@ -186,6 +191,39 @@ def _print_kernels(kernels: Sequence[CachedKernel], *, as_json: bool) -> None:
                 for build in kernels
             ],
         )
+
+
+#: Contents of a build: heading and field of a CachedKernel.
+_CONTENTS = {
+    "congestion controls": "ccas",
+    "queueing disciplines": "qdiscs",
+    "features": "features",
+}
+
+
+def _print_contents(kernels: Sequence[CachedKernel]) -> None:
+    """Print what all releases have, and then what each has beyond that."""
+    builds = {
+        build.release: build
+        for build in reversed(kernels)  # of a release, the newest remains
+        if build.kind == "build" and build.is_needed
+    }
+    if not builds:
+        return
+    pairs: dict[str, str] = {}
+    own: dict[str, list[str]] = {release: [] for release in sorted(builds, key=_numbers)}
+    for heading, field in _CONTENTS.items():
+        names = {release: set(getattr(build, field)) for release, build in builds.items()}
+        common = set.intersection(*names.values())
+        pairs[heading] = ", ".join(sorted(common))
+        for release, others in own.items():
+            others.extend(sorted(names[release] - common))
+    also = {f"Linux {release} also": ", ".join(others) for release, others in own.items()}
+    print_pairs({name: text for name, text in {**pairs, **also}.items() if text}, words=True)
+
+
+def _numbers(release: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", release)]
 
 
 def _megabytes(kernels: Sequence[CachedKernel]) -> str:

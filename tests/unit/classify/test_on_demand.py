@@ -14,6 +14,7 @@ import pytest
 from ccbench.classify import on_demand, samples
 from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.emulate.registry import get_engine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,3 +94,11 @@ def test_damaged(packaged: TrainingSet, trained: list[Setting], tmp_path: Path) 
     on_demand.with_settings(packaged, [ELSEWHERE])
     assert ELSEWHERE in on_demand.with_settings(packaged, [ELSEWHERE]).settings
     assert [ELSEWHERE, ELSEWHERE] == trained
+
+
+def test_engine(packaged: TrainingSet, trained: list[Setting]) -> None:
+    """With an engine, settings are trained on it, also those that the training set has."""
+    own = on_demand.with_settings(packaged, [LOW_RATE], engine=get_engine("kernel"))
+    assert [LOW_RATE] == trained
+    assert (LOW_RATE,) == own.settings
+    assert packaged.limits == own.limits

@@ -61,6 +61,7 @@ class TestOfOneCommand:
         ("deployable", "--alpha=bbr", "--beta=cubic"),
         ("raygen", "--alpha=bbr", "--beta=cubic"),
         ("sweep", "examples/bbr-vs-cubic.toml", "--vary=rtt_ms=20,40"),
+        ("classify", "examples"),
         ("classify-train", "-o", "new.parquet"),
         ("study", "run", "ware-3.2", "--quick"),
     )

@@ -7,7 +7,7 @@ import os
 import stat
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ccbench.base.durable import remove
 from ccbench.base.errors import CcbenchError
@@ -52,6 +52,8 @@ class CachedKernel:
     state : str
         ``"running"``, in use by a process; ``"current"``, used by the next run; ``"newest"`` of its
         release and HZ; ``"old"`` or ``"damaged"``, removed by :func:`prune`.
+    ccas, qdiscs, features : tuple of str
+        A build's congestion controls, qdiscs of bottlenecks and features of the kernel, sorted.
     """
 
     path: Path
@@ -61,6 +63,9 @@ class CachedKernel:
     made_s: float
     size_bytes: int
     state: str
+    ccas: tuple[str, ...] = ()
+    qdiscs: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
 
     @property
     def is_needed(self) -> bool:
@@ -119,39 +124,38 @@ def prune(
 
 
 def _in_cache(
-    kind: str, describe: Callable[[Path], tuple[str, int, float]], counted: set[tuple[int, int]]
+    kind: str, describe: Callable[[Path], dict[str, Any]], counted: set[tuple[int, int]]
 ) -> list[CachedKernel]:
     """Return the trees or builds, newest first, with empty states."""
     kernels = []
     for path in sorted((kernels_dir() / f"{kind}s").glob("[!.]*")):
         with suppress(FileNotFoundError):  # removed by another process meanwhile
             try:
-                release, hz, made_s = describe(path)
+                described = describe(path)
             except CcbenchError:
-                release, hz, made_s = "", 0, path.stat().st_mtime
+                described = {"release": "", "hz": 0, "made_s": path.stat().st_mtime}
             size = _size_bytes(path, counted)
             kernels.append(
-                CachedKernel(
-                    path=path,
-                    kind=kind,
-                    release=release,
-                    hz=hz,
-                    made_s=made_s,
-                    size_bytes=size,
-                    state="",
-                )
+                CachedKernel(path=path, kind=kind, size_bytes=size, state="", **described)
             )
     return sorted(kernels, key=lambda kernel: kernel.made_s, reverse=True)
 
 
-def _tree(path: Path) -> tuple[str, int, float]:
+def _tree(path: Path) -> dict[str, Any]:
     tree = load_tree(path)
-    return tree.release, tree.hz, path.stat().st_mtime
+    return {"release": tree.release, "hz": tree.hz, "made_s": path.stat().st_mtime}
 
 
-def _build(path: Path) -> tuple[str, int, float]:
+def _build(path: Path) -> dict[str, Any]:
     build = load_build(path)
-    return build.release, build.hz, (path / DESCRIPTION).stat().st_mtime
+    return {
+        "release": build.release,
+        "hz": build.hz,
+        "made_s": (path / DESCRIPTION).stat().st_mtime,
+        "ccas": build.ccas,
+        "qdiscs": tuple(build.queues),
+        "features": tuple(sorted(build.descriptions.features.values())),
+    }
 
 
 def _state(

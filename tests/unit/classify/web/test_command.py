@@ -126,9 +126,11 @@ class TestCommand:
             ),
             (("example.com", "--min-utilisation", "80"), "min_utilisation is 80"),
             (("example.com", "--plot", "a.png", "--dry-run"), "--plot is"),
+            (("example.com", "--kernel", "7.3"), "--kernel is '7.3'; it must be left out for se"),
             (("example.com", "--bess-dir", "x"), "--bess-dir is"),
             (("example.com", "."), "files only"),
             ((".", "--dry-run"), "--dry-run is True; it must be left out for files"),
+            ((".", "--kernel", "7.3", "--training", "x"), "left out with --kernel"),
             ((".", "--pause", "3"), "--pause is 3.0; it must be left out for files"),
         ],
     )

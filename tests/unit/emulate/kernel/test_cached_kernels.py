@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,7 +18,7 @@ from ccbench.base.locks import locked
 from ccbench.cli import main as cli
 from ccbench.emulate.kernel.source import build as building
 from ccbench.emulate.kernel.source.cached_kernels import cached_kernels, prune
-from tests.unit.emulate.kernel.conftest import write
+from tests.unit.emulate.kernel.conftest import MODULE, write
 
 
 class TestKept:
@@ -91,6 +92,21 @@ class TestKept:
         assert rows[fast.version] == "current"
         pruned = CliRunner().invoke(cli.program, ["kernel", "prune", "--json"])
         assert [Path(item["path"]) for item in json.loads(pruned.stdout)["kernels"]] == [slow.path]
+
+    def test_contents(self, kernel: Path, sources: Path) -> None:
+        """Each build lists its CCAs; text output has the common ones, and those of one release."""
+        building.build(kernel)
+        write(kernel, {"Makefile": (kernel / "Makefile").read_text().replace("6.12.3", "6.13.1")})
+        write(sources, {"link/ours.c": MODULE.replace("swift", "newer")})
+        building.build(kernel)
+        newer, older = (item for item in cached_kernels() if item.kind == "build")
+        assert (older.release, newer.release) == ("6.12.3", "6.13.1")
+        assert set(older.ccas) - set(newer.ccas) == {"ours"}
+        listed = CliRunner().invoke(cli.program, ["kernel", "list"]).stdout.splitlines()
+        words = dict(re.split(r"  +", line, maxsplit=1) for line in listed[-4:] if "  " in line)
+        assert "swift" in words["congestion controls"]
+        assert words["Linux 6.12.3 also"] == "ours"
+        assert words["Linux 6.13.1 also"] == "newer"
 
     @pytest.mark.usefixtures("sources")
     def test_held(self, kernel: Path) -> None:
