@@ -165,7 +165,7 @@ def _run_once(
         print_json(document)
         return
     _print_flows(_few_rows(result.summary(), scenario), scenario.name)
-    _print_bottlenecks(bottlenecks)
+    _print_bottlenecks(bottlenecks, scenario)
     _print_queues(queues)
     _print_files({"made by": made_by(result.provenance)}, output, plot)
     _print_fallbacks(result)
@@ -203,7 +203,7 @@ def _repeat(
         return
     flows = result.estimates(lambda repetition: _few_rows(repetition.flows, scenario))
     _print_flows(flows, scenario.name)
-    _print_bottlenecks(result.estimates(lambda repetition: repetition.bottlenecks))
+    _print_bottlenecks(result.estimates(lambda repetition: repetition.bottlenecks), scenario)
     _print_queues(result.estimates(lambda repetition: repetition.queues))
     form = "1 (exact)" if result.is_exact else f"{count} (mean \u00b1 half of the 95 % interval)"
     versions = made_by(result.repetitions[0].provenance)
@@ -345,7 +345,7 @@ def _print_flows(flows: pd.DataFrame, title: str) -> None:
     )
 
 
-def _print_bottlenecks(bottlenecks: pd.DataFrame) -> None:
+def _print_bottlenecks(bottlenecks: pd.DataFrame, scenario: Scenario) -> None:
     """Print a row for each bottleneck; values are numbers or Estimates."""
     print_table(
         [
@@ -359,7 +359,7 @@ def _print_bottlenecks(bottlenecks: pd.DataFrame) -> None:
         ],
         [
             [
-                str(i),
+                f"{i} (reverse)" if i >= len(scenario.bottlenecks) else str(i),
                 f"{row['bandwidth_mbps']:g}",
                 str(row["queue_packets"]),
                 row["qdisc"],

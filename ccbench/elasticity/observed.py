@@ -236,7 +236,7 @@ def observe(  # noqa: PLR0913 - selection of packets and settings, by keyword
     chosen = _checked_flows(flows, run.scenario.flow_count)
     events = run.queue_events(bottleneck)
     if link_mbps is None:
-        link_mbps = run.scenario.bottlenecks[bottleneck].mean_mbps
+        link_mbps = run.scenario.links[bottleneck].mean_mbps
     link_mbps = validation.number("link_mbps", link_mbps, _POSITIVE, example=96)
     if rate_window_s is None:
         rate_window_s = _round_trip_s(run, chosen)

@@ -18,6 +18,8 @@ __all__ = ["packets", "samples", "work_mbit"]
 _RETRANSMITTED = 0.2
 #: Packets of a TCP flow that are not full-sized: SYN, the ACK of the SYN-ACK, the last data, FIN.
 _SMALL_PACKETS = 4
+#: Size of an ACK with timestamps.
+_ACK_BYTES = 52
 #: Samples of a flow at its start and end.
 _MIN_SAMPLES = 2
 #: Round trips of a flow that ends before it fills the link.
@@ -41,12 +43,18 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
     12004
     """
     arrivals = []
-    for i, link in enumerate(scenario.bottlenecks):
-        joined = [flow for flow in scenario.flows if flow.first_bottleneck <= i]
-        passing = [f for f in joined if f.last_bottleneck is None or f.last_bottleneck >= i]
+    count = len(scenario.bottlenecks)
+    places = [(flow, *scenario.links_of(flow)) for flow in scenario.flows]
+    for i, link in enumerate(scenario.links):
+        passing = [flow for flow, first, last in places if first <= i <= last]
         background_mbit = scenario.noise.background_share * link.mean_mbps * scenario.duration_s
         background = background_mbit * 1e6 / 8 / MTU_BYTES
-        arrivals.append(background + _packets(passing, link, scenario.duration_s))
+        acknowledged = [flow for flow in scenario.flows if flow.is_reverse != (i >= count)]
+        arrivals.append(
+            background
+            + _packets(passing, link, scenario.duration_s)
+            + _acks(acknowledged, link, scenario)
+        )
     return tuple(arrivals)
 
 
@@ -80,6 +88,17 @@ def _packets(flows: list[Flow], link: Bottleneck, duration_s: float) -> float:
         arrivals += min(offered, capacity_bytes / MTU_BYTES) * (1 + _RETRANSMITTED)
         arrivals += _SMALL_PACKETS * sum(flow.flow_count for flow in tcp)
     return arrivals
+
+
+def _acks(flows: list[Flow], link: Bottleneck, scenario: Scenario) -> float:
+    """Return an upper bound of the number of ACKs that flows of the other direction cause."""
+    acknowledged = 0.0
+    for flow in flows:
+        if not flow.is_udp:
+            last = scenario.links[scenario.links_of(flow)[1]]
+            acknowledged += _packets([flow], last, scenario.duration_s)
+    most = link.capacity_bytes(scenario.duration_s) / _ACK_BYTES + (link.queue_packets or 0)
+    return min(acknowledged, most)
 
 
 def _offered_packets(flow: Flow, link: Bottleneck, duration_s: float) -> float:
@@ -119,7 +138,7 @@ def _flow_duration_s(flow: Flow, scenario: Scenario) -> float:
         payload_bytes = flow.count * flow.size_bytes
     if not payload_bytes:
         return active_s
-    slowest_mbps = min(link.mean_mbps for link in scenario.bottlenecks)
+    slowest_mbps = min(link.mean_mbps for link in scenario.links)
     transmission_s = payload_bytes * 8e-6 / slowest_mbps
     round_trips_s = _ROUND_TRIPS * (scenario.rtt_ms + flow.extra_rtt_ms) / 1e3
     backlog_s = max(0.0, transmission_s - arrival_span_s)

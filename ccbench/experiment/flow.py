@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACKS",
+    "DIRECTIONS",
     "ECN_FIELDS",
     "KINDS",
     "MAX_BITRATES",
@@ -46,6 +47,9 @@ UDP_KINDS = frozenset({"cbr", "poisson"})
 
 #: Acknowledgement policies of a TCP receiver.
 ACKS = ("default", "delayed", "every")
+
+#: Directions of a flow's data.
+DIRECTIONS = ("forward", "reverse")
 
 #: Values of the ECN field of UDP packets by their names (RFC 3168, RFC 9331).
 ECN_FIELDS = {"": 0, "ect1": 1, "ect0": 2, "ce": 3}
@@ -140,6 +144,10 @@ class Flow:
     last_bottleneck : int, optional
         Position of the bottleneck after which these flows leave the path, at least
         `first_bottleneck`. Default: the last.
+    direction : str
+        ``"forward"``, data go from the sending to the receiving host, or ``"reverse"``, the other
+        way through the `reverse_bottlenecks`, to which `first_bottleneck` and `last_bottleneck`
+        then apply. ACKs cross all bottlenecks of the other direction.
     acks : str
         For TCP: acknowledgement policy of the receiver. ``"default"`` is Linux's policy for an
         application that only reads: about every second packet, and often immediately after a read.
@@ -195,6 +203,7 @@ class Flow:
     extra_rtt_ms: float = field(default=0.0, metadata=number(Range(0, 10_000), example=20))
     first_bottleneck: int = field(default=0, metadata=whole(Range(0, _LAST_POSITION), example=1))
     last_bottleneck: int | None = None
+    direction: str = "forward"
     acks: str = "default"
     segmentation_offload: bool = field(default=True, metadata=checked(validation.flag))
     arrivals: Arrivals = ()
@@ -207,6 +216,7 @@ class Flow:
             raise validation.bad("kind", self.kind, allowed, 'write for example kind = "bulk"')
         validation.one_of("acks", self.acks, ACKS)
         validation.one_of("ecn", self.ecn, ECN_FIELDS)
+        validation.one_of("direction", self.direction, DIRECTIONS)
         set_field(self, "arrivals", arrivals.checked(self.arrivals))
         self._check_kind()
         check_fields(self)
@@ -220,6 +230,11 @@ class Flow:
         return self.kind in UDP_KINDS
 
     @property
+    def is_reverse(self) -> bool:
+        """Whether the receiving host of the scenario sends."""
+        return self.direction == "reverse"
+
+    @property
     def flow_count(self) -> int:
         """Number of single flows or, with `connections`, of connections."""
         return self.connections or len(self.arrivals) or self.count
@@ -227,11 +242,13 @@ class Flow:
     def to_dict(self) -> dict[str, Any]:
         """Return the non-empty settings as a dictionary of plain values.
 
-        `segmentation_offload` is left out if it is true.
+        `segmentation_offload` is left out if it is true, and `direction` if it is ``"forward"``.
         """
         values = dataclass_dicts.present(self)
         if self.segmentation_offload:
             del values["segmentation_offload"]
+        if not self.is_reverse:
+            del values["direction"]
         if self.arrivals:
             values["arrivals"] = [list(pair) for pair in self.arrivals]
         return values

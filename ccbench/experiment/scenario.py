@@ -36,17 +36,22 @@ __all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Flow", "Noise", "Scenario", 
 #: bytes of timestamps.
 MSS_BYTES = MTU_BYTES - 52
 
+#: Maximum number of bottlenecks in each direction.
 MAX_BOTTLENECKS = 8
+
+#: Maximum number of single flows from the receiving host, which has that many ports for them.
+MAX_REVERSE_FLOWS = 25_000
 
 _Part = TypeVar("_Part", Flow, Bottleneck)
 
 
-def _parts_of(cls: type) -> Callable[[str, object], tuple[Any, ...]]:
-    """Return a check for a non-empty tuple of `cls`."""
+def _parts_of(cls: type, *, least: int = 1) -> Callable[[str, object], tuple[Any, ...]]:
+    """Return a check for a tuple of at least this number of `cls`."""
 
     def check(name: str, parts: object) -> tuple[Any, ...]:
-        if not isinstance(parts, tuple | list) or not parts:
-            allowed = f"a list of one {cls.__name__} or more"
+        if not isinstance(parts, tuple | list) or len(parts) < least:
+            allowed = f"a list of {'one' if least else 'any number of'} {cls.__name__}"
+            allowed += " or more" if least else ""
             step = f"add one; in TOML it is a table headed [[{name}]]"
             raise validation.bad(name, parts, allowed, step)
         for i, part in enumerate(parts):
@@ -81,17 +86,25 @@ def _queue_log(name: str, value: object) -> bool | str:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """One experiment: flows from a sender to a receiver through one or more bottlenecks in a row.
+    """One experiment: flows between two hosts through one or more bottlenecks in a row.
 
     Parameters
     ----------
     flows : tuple of Flow
         Groups of flows. Single flows are numbered from 0, group by group.
     bottlenecks : tuple of Bottleneck
-        1 to 8 bottlenecks in the order of the path. The scenario replaces each `queue_bdp` by the
-        equivalent `queue_packets`.
+        1 to 8 bottlenecks in the order of the path from the sending to the receiving host. The
+        scenario replaces each `queue_bdp` by the equivalent `queue_packets`.
+    reverse_bottlenecks : tuple of Bottleneck
+        Up to 8 bottlenecks in the order of the way back, which ACKs cross, and data of flows with
+        ``direction="reverse"``. By default, ACKs are neither queued nor lost. In a run, their
+        numbers follow those of `bottlenecks` (:attr:`links`).
     rtt_ms : float
         Base round-trip time in milliseconds, 0.001 to 10,000, without queueing and transmission.
+    forward_delay_ms : float, optional
+        Part of `rtt_ms` on the way from the bottlenecks to the receiving host; the rest is on the
+        way back. By default, all of it is on the way back: flows and queues of one direction depend
+        on the sum only.
     duration_s : float
         Length in seconds, 0.001 or more.
     seed : int
@@ -151,6 +164,12 @@ class Scenario:
     bottlenecks: tuple[Bottleneck, ...] = field(metadata=checked(_parts_of(Bottleneck)))
     rtt_ms: float = field(metadata=number(Range(0.001, 10_000), example=40))
     duration_s: float = field(metadata=number(Range(0.001, 1e6), example=60))
+    reverse_bottlenecks: tuple[Bottleneck, ...] = field(
+        default=(), metadata=checked(_parts_of(Bottleneck, least=0))
+    )
+    forward_delay_ms: float | None = field(
+        default=None, metadata=number(Range(0, 10_000), example=20, optional=True)
+    )
     seed: int = field(default=1, metadata=whole(Range(0, 2**63 - 1), example=1))
     noise: Noise = field(default=NO_NOISE, metadata=checked(_noise))
     ack_batch_ms: float = field(default=0.0, metadata=number(Range(0, 1_000), example=1))
@@ -168,28 +187,45 @@ class Scenario:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if len(self.bottlenecks) > MAX_BOTTLENECKS:
-            allowed, step = f"1 to {MAX_BOTTLENECKS} of them", "remove some"
-            raise validation.bad("bottlenecks", len(self.bottlenecks), allowed, step)
+        for name in ("bottlenecks", "reverse_bottlenecks"):
+            if (count := len(getattr(self, name))) > MAX_BOTTLENECKS:
+                raise validation.bad(name, count, f"at most {MAX_BOTTLENECKS}", "remove some")
+        if self.forward_delay_ms is not None and self.forward_delay_ms > self.rtt_ms:
+            allowed, step = f"at most rtt_ms = {self.rtt_ms:g}", "lower it, or raise rtt_ms"
+            raise validation.bad("forward_delay_ms", self.forward_delay_ms, allowed, step)
         if self.flow_count > MAX_FLOWS:
             allowed, step = f"at most {MAX_FLOWS} single flows", "lower the counts"
             raise validation.bad("flows", self.flow_count, allowed, step)
         for i, flow in enumerate(self.flows):
             self._check_times(f"flows[{i}]", flow)
-            for name, position, step in (
-                ("first_bottleneck", flow.first_bottleneck, "join the path earlier"),
-                ("last_bottleneck", flow.last_bottleneck or 0, "leave it out"),
-            ):
-                if position >= len(self.bottlenecks):
-                    allowed = f"at most {len(self.bottlenecks) - 1}, the last position"
-                    raise validation.bad(f"flows[{i}].{name}", position, allowed, step)
-        sized = tuple(map(self._with_queue_packets, range(len(self.bottlenecks))))
-        set_field(self, "bottlenecks", sized)
+            self._check_places(f"flows[{i}]", flow)
+        self._check_reverse_flows()
+        sized = tuple(map(self._with_queue_packets, range(len(self.links))))
+        set_field(self, "bottlenecks", sized[: len(self.bottlenecks)])
+        set_field(self, "reverse_bottlenecks", sized[len(self.bottlenecks) :])
 
     @property
     def flow_count(self) -> int:
         """Number of single flows."""
         return sum(flow.flow_count for flow in self.flows)
+
+    @property
+    def links(self) -> tuple[Bottleneck, ...]:
+        """The bottlenecks of both directions, by their numbers in runs."""
+        return self.bottlenecks + self.reverse_bottlenecks
+
+    def link_name(self, number: int) -> str:
+        """Return a bottleneck's place in the scenario, such as ``reverse_bottlenecks[0]``."""
+        position = number - len(self.bottlenecks)
+        is_reverse = position >= 0
+        return f"reverse_bottlenecks[{position}]" if is_reverse else f"bottlenecks[{number}]"
+
+    def links_of(self, flow: Flow) -> tuple[int, int]:
+        """Return the numbers of the first and of the last bottleneck of a flow's data."""
+        before = len(self.bottlenecks) if flow.is_reverse else 0
+        count = len(self.reverse_bottlenecks if flow.is_reverse else self.bottlenecks)
+        last = count - 1 if flow.last_bottleneck is None else flow.last_bottleneck
+        return before + flow.first_bottleneck, before + last
 
     @property
     def hosts_ecn(self) -> tuple[bool | str, bool | str]:
@@ -204,7 +240,7 @@ class Scenario:
         """
         return (
             bool(self.noise)
-            or any(link.loss > 0 or link.wifi is not None for link in self.bottlenecks)
+            or any(link.loss > 0 or link.wifi is not None for link in self.links)
             or any(flow.kind == "poisson" for flow in self.flows)
         )
 
@@ -217,7 +253,7 @@ class Scenario:
         >>> Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=60).bdp_packets()
         50.0
         """
-        return self.bottlenecks[bottleneck].mean_mbps * 1e3 * self.rtt_ms / (8 * MTU_BYTES)
+        return self.links[bottleneck].mean_mbps * 1e3 * self.rtt_ms / (8 * MTU_BYTES)
 
     def flow_table(self) -> pd.DataFrame:
         """Return one row per single flow.
@@ -227,8 +263,8 @@ class Scenario:
         DataFrame
             Index ``flow`` from 0; columns ``group`` (position in `flows`), ``label``, ``kind``,
             ``cca``, ``start_s`` (with noise), ``stop_s`` (default: `duration_s`), ``size_bytes``
-            and ``rate_mbps`` (missing for kinds without them), ``extra_rtt_ms``,
-            ``first_bottleneck`` and ``last_bottleneck`` (default: the last of the path).
+            and ``rate_mbps`` (missing for kinds without them), ``extra_rtt_ms``, and the numbers
+            of the ``first_bottleneck`` and ``last_bottleneck`` of its data.
 
         Examples
         --------
@@ -250,13 +286,8 @@ class Scenario:
                 "size_bytes": pd.array([flow.size_bytes for flow in self.flows], dtype="Int64"),
                 "rate_mbps": pd.Series([flow.rate_mbps for flow in self.flows], dtype="float64"),
                 "extra_rtt_ms": [flow.extra_rtt_ms for flow in self.flows],
-                "first_bottleneck": [flow.first_bottleneck for flow in self.flows],
-                "last_bottleneck": [
-                    len(self.bottlenecks) - 1
-                    if flow.last_bottleneck is None
-                    else flow.last_bottleneck
-                    for flow in self.flows
-                ],
+                "first_bottleneck": [self.links_of(flow)[0] for flow in self.flows],
+                "last_bottleneck": [self.links_of(flow)[1] for flow in self.flows],
             }
         )
         counts = [flow.flow_count for flow in self.flows]
@@ -306,7 +337,7 @@ class Scenario:
         document.pop("name", None)
         for flow in document["flows"]:
             flow.pop("label", None)
-        for bottleneck in document["bottlenecks"]:
+        for bottleneck in (*document["bottlenecks"], *document.get("reverse_bottlenecks", ())):
             bottleneck.get("trace", {}).pop("name", None)
         canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
@@ -315,7 +346,9 @@ class Scenario:
         """Return the non-empty settings as a dictionary of JSON-able values."""
         values = dataclass_dicts.present(self)
         values["flows"] = [flow.to_dict() for flow in self.flows]
-        values["bottlenecks"] = [bottleneck.to_dict() for bottleneck in self.bottlenecks]
+        for name in ("bottlenecks", "reverse_bottlenecks"):
+            if name in values:
+                values[name] = [bottleneck.to_dict() for bottleneck in values[name]]
         if self.sysctls:
             values["sysctls"] = dict(self.sysctls)
         if self.module_parameters:
@@ -344,12 +377,15 @@ class Scenario:
         def read_flows(value: object) -> list[Flow]:
             return _read_parts("flows", value, lambda item: Flow.from_dict(item, base))
 
-        def read_bottlenecks(value: object) -> list[Bottleneck]:
-            return _read_parts("bottlenecks", value, lambda item: Bottleneck.from_dict(item, base))
+        def bottlenecks_of(name: str) -> Callable[[object], list[Bottleneck]]:
+            return lambda value: _read_parts(
+                name, value, lambda item: Bottleneck.from_dict(item, base)
+            )
 
         readers: dataclass_dicts.Readers = {
             "flows": read_flows,
-            "bottlenecks": read_bottlenecks,
+            "bottlenecks": bottlenecks_of("bottlenecks"),
+            "reverse_bottlenecks": bottlenecks_of("reverse_bottlenecks"),
             "noise": read_noise,
             "sysctls": lambda value: kernel_settings.flattened("sysctls", value),
             "module_parameters": lambda value: kernel_settings.flattened(
@@ -371,9 +407,10 @@ class Scenario:
         document = dataclass_dicts.without_defaults(Scenario, self.to_dict())
         if not self.noise:
             del document["noise"]
-        for name, cls in (("flows", Flow), ("bottlenecks", Bottleneck)):
+        parts = {"flows": Flow, "bottlenecks": Bottleneck, "reverse_bottlenecks": Bottleneck}
+        for name in parts.keys() & document.keys():
             document[name] = [
-                dataclass_dicts.without_defaults(cls, part) for part in document[name]
+                dataclass_dicts.without_defaults(parts[name], part) for part in document[name]
             ]
         return toml_files.dumps(document)
 
@@ -425,12 +462,36 @@ class Scenario:
             step = "lower it, or let the flow send for longer"
             raise validation.bad("noise.start_spread_ms", self.noise.start_spread_ms, allowed, step)
 
+    def _check_places(self, where: str, flow: Flow) -> None:
+        name = "reverse_bottlenecks" if flow.is_reverse else "bottlenecks"
+        links = self.reverse_bottlenecks if flow.is_reverse else self.bottlenecks
+        if not links:
+            allowed = '"forward" without reverse_bottlenecks'
+            step = "add a bottleneck; in TOML it is a table headed [[reverse_bottlenecks]]"
+            raise validation.bad(f"{where}.direction", flow.direction, allowed, step)
+        for field_name, position, step in (
+            ("first_bottleneck", flow.first_bottleneck, "join the path earlier"),
+            ("last_bottleneck", flow.last_bottleneck or 0, "leave it out"),
+        ):
+            if position >= len(links):
+                allowed = f"at most {len(links) - 1}, the last position in {name}"
+                raise validation.bad(f"{where}.{field_name}", position, allowed, step)
+
+    def _check_reverse_flows(self) -> None:
+        count = sum(flow.flow_count for flow in self.flows if flow.is_reverse)
+        if count > MAX_REVERSE_FLOWS:
+            allowed = f"at most {MAX_REVERSE_FLOWS} single flows in the reverse direction"
+            raise validation.bad("flows", count, allowed, "lower the counts")
+        if count and self.receiver_ecn is not None:
+            allowed = "left out with flows in the reverse direction"
+            raise validation.bad("receiver_ecn", self.receiver_ecn, allowed, "use ecn")
+
     def _with_queue_packets(self, i: int) -> Bottleneck:
-        bottleneck = self.bottlenecks[i]
+        bottleneck = self.links[i]
         if bottleneck.queue_bdp is None:
             return bottleneck
         packets = max(1, round(bottleneck.queue_bdp * self.bdp_packets(i)))
-        with validation.within(f"bottlenecks[{i}].queue_bdp = {bottleneck.queue_bdp:g}: "):
+        with validation.within(f"{self.link_name(i)}.queue_bdp = {bottleneck.queue_bdp:g}: "):
             return replace(bottleneck, queue_bdp=None, queue_packets=packets)
 
 

@@ -34,7 +34,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def delivered(run: RunRecord) -> pd.DataFrame:
-    """Return the delays of every packet that left the last bottleneck of its flow.
+    """Return the delays of every data packet that left the last bottleneck of its flow.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ def delivered(run: RunRecord) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row per packet in the order of departure. Columns: ``flow``; ``bytes`` of IP;
+        A row per data packet in the order of departure. Columns: ``flow``; ``bytes`` of IP;
         ``arrival_s`` at the first bottleneck; ``queueing_ms``, the sum over all queues;
-        ``one_way_ms``, the sum of queueing, transmission and half of the flow's base round-trip
-        time (on a link that follows a trace, the transmission time of single packets is unknown and
-        counts as 0).
+        ``one_way_ms``, the sum of queueing, transmission and the base delay in this direction,
+        by default half of the flow's base round-trip time (on a link that follows a trace, the
+        transmission time of single packets is unknown and counts as 0).
 
     Raises
     ------
@@ -59,23 +59,43 @@ def delivered(run: RunRecord) -> pd.DataFrame:
     --------
     >>> delivered(run).groupby("flow")["queueing_ms"].quantile(0.95)  # doctest: +SKIP
     """
-    links = run.scenario.bottlenecks
-    for link in links:
+    count, total = len(run.scenario.bottlenecks), len(run.scenario.links)
+    for link in run.scenario.links:
         _check_order(run, link)
+    parts = _delivered(run, range(count))
+    if count < total:
+        parts += _delivered(run, range(count, total))
+    if len(parts) == 1:
+        return parts[0].reset_index(drop=True)
+    return pd.concat(parts).sort_index(kind="stable").reset_index(drop=True)
+
+
+def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
+    """Return the data packets that left each bottleneck of a direction as their last one.
+
+    Acknowledgements of the other direction's flows cross the same bottlenecks, all of them.
+    """
     flows = run.scenario.flow_table()
     joins, leaves = (flows[f"{end}_bottleneck"].to_numpy() for end in ("first", "last"))
-    log = _Log(run, 0, links[0])
+    has_data = (numbers.start <= joins) & (joins < numbers.stop)
+    joins, leaves = (
+        np.where(has_data, joins, numbers.start),
+        np.where(has_data, leaves, numbers[-1]),
+    )
+    base_ms = _base_ms(run, flows["extra_rtt_ms"].to_numpy(), is_reverse=numbers.start > 0)
+    link = run.scenario.links[numbers.start]
+    log = _Log(run, numbers.start, link)
     # Of the packets that left for a link: arrival at their first queue, and waiting time so far.
     arrival_ns = log.enqueued_ns[log.enqueue_of]
     waited_ns = log.dequeued_ns - arrival_ns
-    base_ms = (run.scenario.rtt_ms + flows["extra_rtt_ms"].to_numpy()) / 2
     parts = []
-    for number, link in enumerate(links[1:], start=1):
+    for number in numbers[1:]:
         continues = leaves[log.dequeued_flow] >= number
         if not continues.all():
             times_ns = arrival_ns[~continues], waited_ns[~continues]
-            parts.append(_delays(log, links[number - 1], ~continues, times_ns, base_ms))
+            parts.append(_delays(log, link, ~continues, times_ns, base_ms))
             arrival_ns, waited_ns = arrival_ns[continues], waited_ns[continues]
+        link = run.scenario.links[number]
         log = _Log(run, number, link)
         arrives = log.is_enqueue | log.is_loss
         # A link preserves the order: its k-th packet is the k-th to arrive or to be lost.
@@ -86,10 +106,20 @@ def delivered(run: RunRecord) -> pd.DataFrame:
         arrival_ns, waited_ns = before_ns[:, log.is_enqueue[arrives]][:, log.enqueue_of]
         waited_ns += log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
     all_packets = np.ones(log.dequeued_ns.size, dtype=bool)
-    last = _delays(log, links[-1], all_packets, (arrival_ns, waited_ns), base_ms)
-    if not parts:
-        return last.reset_index(drop=True)
-    return pd.concat([*parts, last]).sort_index(kind="stable").reset_index(drop=True)
+    parts.append(_delays(log, link, all_packets, (arrival_ns, waited_ns), base_ms))
+    if has_data.all():  # avoids copies of millions of rows
+        return parts
+    return [part[has_data[part["flow"]]] for part in parts]
+
+
+def _base_ms(
+    run: RunRecord, extra_rtt_ms: npt.NDArray[np.float64], *, is_reverse: bool
+) -> npt.NDArray[np.float64]:
+    """Return the base delay of each flow in a direction; half of the RTT if it is not split."""
+    rtt_ms: npt.NDArray[np.float64] = run.scenario.rtt_ms + extra_rtt_ms
+    if (forward_ms := run.scenario.forward_delay_ms) is None:
+        return rtt_ms / 2
+    return rtt_ms - forward_ms if is_reverse else np.full(rtt_ms.size, forward_ms)
 
 
 def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntArray:
@@ -113,7 +143,7 @@ def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntAr
     --------
     >>> waits_ns(l4s, 0, "l4s").max() / 1e6  # doctest: +SKIP
     """
-    link = run.scenario.bottlenecks[bottleneck]
+    link = run.scenario.links[bottleneck]
     _check_order(run, link)
     log = _Log(run, bottleneck, link)
     waited_ns: IntArray = log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
@@ -173,8 +203,8 @@ def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.
     Returns
     -------
     DataFrame
-        Index ``flow``; columns ``sent``, packets that arrived at their first bottleneck, and
-        ``lost``, packets dropped by a queue or lost at random at any bottleneck.
+        Index ``flow``; columns ``sent``, data packets that arrived at their first bottleneck, and
+        ``lost``, those dropped by a queue or lost at random at any bottleneck.
 
     Raises
     ------
@@ -190,9 +220,12 @@ def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.
     index = pd.RangeIndex(run.scenario.flow_count, name="flow")
     counts = pd.DataFrame(0, index=index, columns=["sent", "lost"])
     joins = run.scenario.flow_table()["first_bottleneck"].to_numpy()
-    for number in range(len(run.scenario.bottlenecks)):
+    count = len(run.scenario.bottlenecks)
+    for number in range(len(run.scenario.links)):
         log = _events_of_flows(run, number)
         log = log[log["time_ns"].between(from_s * 1e9, end_s * 1e9)]
+        if run.scenario.reverse_bottlenecks:  # without acknowledgements
+            log = log[(joins[log["flow"]] >= count) == (number >= count)]
         event, flow = log["event"].cat.codes, log["flow"]
         came = flow[event.isin((_ENQUEUE, _LOSS))].to_numpy()
         counts["sent"] += np.bincount(came[joins[came] == number], minlength=len(index))

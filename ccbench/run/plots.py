@@ -60,7 +60,7 @@ def throughput_and_queue(run: Run) -> Figure:
     >>> save(figure, "run.png")  # doctest: +SKIP
     """
     scenario = run.scenario
-    panels = 1 + (len(scenario.bottlenecks) if scenario.queue_log else 0)
+    panels = 1 + (len(scenario.links) if scenario.queue_log else 0)
     figure = Figure(figsize=(9, 3.2 + 1.9 * (panels - 1)), layout="constrained")
     ratios = [1.6] + [1.0] * (panels - 1)
     axes = figure.subplots(panels, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
@@ -150,15 +150,24 @@ def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
     interval_s = _interval_s(run) / 4 if has_events else run.scenario.sample_interval_ms / 1e3
     occupancy = run.occupancy(interval_s, bottleneck)
     axes.plot(occupancy.index, occupancy, color="0.35", linewidth=0.8)
-    room = run.scenario.bottlenecks[bottleneck].queue_packets or 0
+    room = run.scenario.links[bottleneck].queue_packets or 0
     if room <= FULL_VIEW * occupancy.max():
         axes.axhline(room, color="0.6", linestyle=":")
     else:  # the line would compress the curve
         axes.set_title(f"room for {room} packets", loc="right", fontsize="small", color="0.4")
-    number = f" {bottleneck + 1}" if len(run.scenario.bottlenecks) > 1 else ""
-    axes.set_ylabel(f"queue{number} (packets)")
+    axes.set_ylabel(f"{_queue_name(run, bottleneck)} (packets)")
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
+
+
+def _queue_name(run: Run, bottleneck: int) -> str:
+    """Return the name of a queue, with its position if its direction has several."""
+    count = len(run.scenario.bottlenecks)
+    is_reverse = bottleneck >= count
+    of_direction = run.scenario.reverse_bottlenecks if is_reverse else run.scenario.bottlenecks
+    position = bottleneck - count if is_reverse else bottleneck
+    number = f" {position + 1}" if len(of_direction) > 1 else ""
+    return f"{'reverse ' if is_reverse else ''}queue{number}"
 
 
 def _lines(run: Run, throughput: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

@@ -48,7 +48,7 @@ def events(run: RunRecord, bottleneck: int, queue: str | None = None) -> pd.Data
             "run with queue_log = true"
         )
     rows = run.queue
-    if len(run.scenario.bottlenecks) > 1:  # avoids a copy of millions of rows
+    if len(run.scenario.links) > 1:  # avoids a copy of millions of rows
         rows = rows[rows["bottleneck"] == bottleneck]
     if queue is None:
         return rows
@@ -88,7 +88,9 @@ def carried_bytes(run: RunRecord, bottleneck: int) -> int:
     table = run.scenario.flow_table()
     first, last = table["first_bottleneck"], table["last_bottleneck"]
     some_continue = ((first <= bottleneck) & (bottleneck < last)).any()
-    if some_continue or run.scenario.noise.background_share:
+    is_reverse = bottleneck >= len(run.scenario.bottlenecks)
+    carries_acks = any(flow.is_reverse != is_reverse for flow in run.scenario.flows)
+    if some_continue or carries_acks or run.scenario.noise.background_share:
         return record(run, bottleneck).carried_bytes()
     leaves_here = table.index[last == bottleneck]
     reached = run.flows.groupby("flow")["throughput_bytes"].last()
@@ -98,7 +100,7 @@ def carried_bytes(run: RunRecord, bottleneck: int) -> int:
 def utilisation(run: RunRecord, bottleneck: int) -> float:
     """Return the utilisation of a link over the whole run."""
     carried = carried_bytes(run, bottleneck)
-    capacity = run.scenario.bottlenecks[bottleneck].capacity_bytes(run.scenario.duration_s)
+    capacity = run.scenario.links[bottleneck].capacity_bytes(run.scenario.duration_s)
     return carried / capacity if capacity else math.nan
 
 
@@ -128,7 +130,7 @@ def statistics(run: RunRecord, bottleneck: int) -> pd.DataFrame:
 
 def summary(run: RunRecord) -> pd.DataFrame:
     """Return rate, queue, utilisation and delay of each bottleneck."""
-    links = run.scenario.bottlenecks
+    links = run.scenario.links
     is_recorded = bool(run.scenario.queue_log)
     rows = [
         {
@@ -166,9 +168,9 @@ def _mean_occupancy(run: RunRecord, bottleneck: int) -> float:
 
 def check_bottleneck(run: RunRecord, bottleneck: int, queue: str | None = None) -> None:
     """Raise an InputError if the scenario has no such bottleneck, or the qdisc no such queue."""
-    last = len(run.scenario.bottlenecks) - 1
+    last = len(run.scenario.links) - 1
     validation.whole("bottleneck", bottleneck, validation.Range(0, last), example=0)
-    link = run.scenario.bottlenecks[bottleneck]
+    link = run.scenario.links[bottleneck]
     if queue is not None and not link.queues:
         raise InputError(
             f"queue = {queue!r}: the qdisc {link.qdisc} of bottleneck {bottleneck} has no queue "

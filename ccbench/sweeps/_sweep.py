@@ -319,7 +319,7 @@ class Sweep:
         first = self.cases[0].scenario
         queue_log: bool | str = False
         # The flows' samples cover only the last bottleneck and no background traffic.
-        exceeds_samples = len(first.bottlenecks) > 1 or any(
+        exceeds_samples = len(first.links) > 1 or any(
             case.scenario.noise.background_share for case in self.cases
         )
         needs_queue = any(metric.needs_queue for metric in self.measured)

@@ -89,7 +89,7 @@ def _values(
             for i, name in enumerate(_group_names(sweep))
         ]
     once = table if "group" not in table else table[table["group"] == 0]
-    columns = metric.columns(len(sweep.cases[0].scenario.bottlenecks))
+    columns = metric.columns(len(sweep.cases[0].scenario.links))
     names = [f"bottleneck {i}" for i in range(len(columns))] if len(columns) > 1 else [""]
     return [(name, once[column]) for name, column in zip(names, columns, strict=True)]
 

@@ -189,11 +189,11 @@ def _harm(solo: Run, competing: Run) -> list[float]:
 
 
 def _utilisation(run: Run) -> list[float]:
-    return [run.utilisation(i) for i in range(len(run.scenario.bottlenecks))]
+    return [run.utilisation(i) for i in range(len(run.scenario.links))]
 
 
 def _delay(run: Run) -> list[float]:
-    return [run.queueing_delay_ms(i) for i in range(len(run.scenario.bottlenecks))]
+    return [run.queueing_delay_ms(i) for i in range(len(run.scenario.links))]
 
 
 def _table(*metrics: SweepMetric) -> Mapping[str, SweepMetric]:

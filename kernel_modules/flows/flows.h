@@ -102,6 +102,17 @@ static inline bool flow_is_served(const struct flow *flow)
 	return flow->spec->kind == CCBENCH_SERVED;
 }
 
+/* Network namespace of the host that sends data, or receives them. */
+static inline struct net *flow_sender_net(const struct flow *flow)
+{
+	return flow->spec->reverse ? ccbench_receiver_net() : ccbench_sender_net();
+}
+
+static inline struct net *flow_receiver_net(const struct flow *flow)
+{
+	return flow->spec->reverse ? ccbench_sender_net() : ccbench_receiver_net();
+}
+
 /* Current TCP socket of the receiver, or NULL. */
 static inline struct sock *flow_receiver(const struct flow *flow)
 {
@@ -117,7 +128,7 @@ static inline struct sock *flow_sender(const struct flow *flow)
 /* ---- tcp.c ---- */
 
 int tcp_set_cca(struct socket *sock, const char *cca);
-int tcp_listen_for(const char *cca);
+int tcp_listen_for(const struct flow *flow);
 void tcp_work(struct flow *flow);
 void tcp_rx_work(struct work_struct *work);
 enum hrtimer_restart tcp_timer(struct hrtimer *timer);
@@ -149,7 +160,7 @@ void served_collect(struct flow *flow);
 
 /* ---- udp.c ---- */
 
-int udp_listen(void);
+int udp_listen(const struct flow *flow);
 void udp_work(struct flow *flow);
 enum hrtimer_restart udp_timer(struct hrtimer *timer);
 

@@ -229,7 +229,7 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 		      CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	if (flow_is_served(flow))
 		return served_listen(flow);
-	return flow_is_udp(flow) ? udp_listen() : tcp_listen_for(spec->cca);
+	return flow_is_udp(flow) ? udp_listen(flow) : tcp_listen_for(flow);
 }
 
 static int create_flows(const void *description, size_t bytes)

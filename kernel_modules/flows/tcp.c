@@ -22,11 +22,12 @@
 #define FLOWS_PER_ADDRESS	25000
 
 /*
- * One listener per CCA: some (dctcp) are required at both ends, and a connection inherits the
- * CCA of its listener.
+ * One listener per CCA and host: some (dctcp) are required at both ends, and a connection
+ * inherits the CCA of its listener.
  */
 static struct listener {
 	char cca[CCBENCH_CCA_MAX];
+	const struct net *net;
 	struct socket *sock;
 } listeners[MAX_LISTENERS];
 static u32 listener_count;
@@ -150,19 +151,21 @@ static void listener_data_ready(struct sock *sk)
 		queue_work(flow_queue, &accept_work);
 }
 
-static int port_of(const char *cca)
+static int port_of(const struct flow *flow)
 {
+	const char *cca = listener_cca(flow->spec->cca);
 	u32 i;
 
-	cca = listener_cca(cca);
 	for (i = 0; i < listener_count; i++)
-		if (!strcmp(listeners[i].cca, cca))
+		if (listeners[i].net == flow_receiver_net(flow) &&
+		    !strcmp(listeners[i].cca, cca))
 			return FIRST_PORT + i;
 	return -ENOENT;
 }
 
-int tcp_listen_for(const char *cca)
+int tcp_listen_for(const struct flow *flow)
 {
+	const char *cca = listener_cca(flow->spec->cca);
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
 		.sin_port = htons(FIRST_PORT + listener_count),
@@ -171,12 +174,11 @@ int tcp_listen_for(const char *cca)
 	struct socket *sock;
 	int err;
 
-	cca = listener_cca(cca);
-	if (port_of(cca) > 0)
+	if (port_of(flow) > 0)
 		return 0;
 	if (listener_count == MAX_LISTENERS)
 		return -E2BIG;
-	err = sock_create_kern(ccbench_receiver_net(), AF_INET, SOCK_STREAM,
+	err = sock_create_kern(flow_receiver_net(flow), AF_INET, SOCK_STREAM,
 			       IPPROTO_TCP, &sock);
 	if (err)
 		return err;
@@ -194,6 +196,7 @@ int tcp_listen_for(const char *cca)
 	if (err)
 		return err;
 	strscpy(listener->cca, cca, sizeof(listener->cca));
+	listener->net = flow_receiver_net(flow);
 	listener->sock = sock;
 	listener_count++;
 	return 0;
@@ -224,12 +227,14 @@ static void tx_open(struct flow *flow)
 	const struct ccbench_flow_spec *spec = flow->spec;
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(RECEIVER_ADDRESS + flow->id / FLOWS_PER_ADDRESS),
+		.sin_port = htons(port_of(flow)),
+		.sin_addr.s_addr = htonl(spec->reverse ? SENDER_ADDRESS :
+					 RECEIVER_ADDRESS + flow->id / FLOWS_PER_ADDRESS),
 	};
 	struct socket *sock;
 	int err;
 
-	err = sock_create_kern(ccbench_sender_net(), AF_INET, SOCK_STREAM,
+	err = sock_create_kern(flow_sender_net(flow), AF_INET, SOCK_STREAM,
 			       IPPROTO_TCP, &sock);
 	if (err)
 		goto fail;
@@ -243,7 +248,6 @@ static void tx_open(struct flow *flow)
 	err = tcp_set_cca(sock, spec->cca);
 	if (err)
 		goto fail;
-	address.sin_port = htons(port_of(spec->cca));
 	err = kernel_connect(sock, ccbench_address(&address), sizeof(address), O_NONBLOCK);
 	if (err && err != -EINPROGRESS)
 		goto fail;

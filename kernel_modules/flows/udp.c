@@ -14,7 +14,7 @@
 #define PORT		5000
 #define HEADER_BYTES	(sizeof(struct iphdr) + sizeof(struct udphdr))
 
-/* ---- the receiver: one socket for all flows --------------------------- */
+/* ---- the receivers: one socket per host ------------------------------- */
 
 static int rx_packet(struct sock *sk, struct sk_buff *skb)
 {
@@ -26,18 +26,20 @@ static int rx_packet(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-int udp_listen(void)
+int udp_listen(const struct flow *flow)
 {
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
 		.sin_port = htons(PORT),
 	};
-	static struct socket *sock;
+	static bool is_open[2];
+	struct socket *sock;
 	int err;
 
-	if (sock)
+	if (is_open[!flow->spec->reverse])
 		return 0;
-	err = sock_create_kern(ccbench_receiver_net(), AF_INET, SOCK_DGRAM,
+	is_open[!flow->spec->reverse] = true;
+	err = sock_create_kern(flow_receiver_net(flow), AF_INET, SOCK_DGRAM,
 			       IPPROTO_UDP, &sock);
 	if (err)
 		return err;
@@ -54,12 +56,12 @@ static void tx_open(struct flow *flow)
 {
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(RECEIVER_ADDRESS),
+		.sin_addr.s_addr = htonl(flow->spec->reverse ? SENDER_ADDRESS : RECEIVER_ADDRESS),
 		.sin_port = htons(PORT),
 	};
 	int err;
 
-	err = sock_create_kern(ccbench_sender_net(), AF_INET, SOCK_DGRAM,
+	err = sock_create_kern(flow_sender_net(flow), AF_INET, SOCK_DGRAM,
 			       IPPROTO_UDP, &flow->tx);
 	if (!err) {
 		flow->tx->sk->sk_mark = ccbench_mark(flow->id);

@@ -11,8 +11,8 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	5
-#define CCBENCH_MAX_BOTTLENECKS	8
+#define CCBENCH_PROTOCOL	6
+#define CCBENCH_MAX_BOTTLENECKS	16	/* of both directions */
 
 /* ---- records, guest to host ------------------------------------------- */
 
@@ -93,7 +93,7 @@ struct ccbench_qdisc_record {
 struct ccbench_flow_record {
 	__u64 time_ns;
 	__u64 delivered_bytes;	/* payload delivered to the application */
-	__u64 throughput_bytes;	/* IP bytes that left the last bottleneck */
+	__u64 throughput_bytes;	/* IP bytes that left the last bottleneck of the data */
 	__u64 pacing_rate_bps;	/* bits per second */
 	__u32 flow;
 	__u32 cwnd_packets;
@@ -170,17 +170,20 @@ enum ccbench_queue_log {
 };
 
 /*
- * link.bin: header, bottlenecks, their traces, the flows' extra delays in us,
- * and the indices of the first and last bottleneck of each flow.
+ * link.bin: header, bottlenecks, their traces, the flows' extra delays in us, and the indices
+ * of the first and last bottleneck of each flow's data, which are of one direction.
  */
 struct ccbench_link_header {
 	__u32 protocol;
-	__u32 bottlenecks;
+	__u32 bottlenecks;	/* to the receiver, then to the sender */
+	__u32 reverse_bottlenecks;	/* those to the sender */
 	__u32 flows;
 	__u32 queue_log;	/* enum ccbench_queue_log */
-	__u64 rtt_ns;
+	__u32 reserved;
+	__u64 forward_delay_ns;	/* to the receiver, after the bottlenecks */
+	__u64 reverse_delay_ns;	/* to the sender, after the bottlenecks */
 	__u64 forward_jitter_ns;	/* to the receiver, before the bottlenecks */
-	__u64 reverse_jitter_ns;	/* to the sender */
+	__u64 reverse_jitter_ns;	/* to the sender, before the bottlenecks */
 	__u64 sender_jitter_ns;	/* at the sender, independent for each flow */
 	__u64 ack_batch_ns;	/* ACKs leave at multiples of this; 0: immediately */
 	__u64 seed;
@@ -247,7 +250,8 @@ struct ccbench_flow_spec {
 	__u8 ecn;		/* UDP: ECN field of the packets */
 	__u8 acks;		/* TCP: enum ccbench_acks */
 	__u8 single_packets;	/* TCP: send without segmentation offload */
-	__u32 packet_bytes;	/* UDP: size of the IP packet */
+	__u16 packet_bytes;	/* UDP: size of the IP packet */
+	__u16 reverse;		/* the receiving host sends */
 	char cca[CCBENCH_CCA_MAX];
 	/* CCBENCH_VIDEO */
 	__u64 segment_ns;
@@ -292,7 +296,7 @@ static inline bool ccbench_has_flow(u32 mark)
 	return ccbench_flow(mark) != CCBENCH_NO_FLOW;
 }
 
-/* Counters of a flow on the path. */
+/* Counters of a flow's data on the path. */
 struct ccbench_path_counters {
 	u64 departed_bytes;	/* bytes that left the last bottleneck */
 	u32 drops;		/* by the queues of all bottlenecks */

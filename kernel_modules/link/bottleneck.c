@@ -71,7 +71,7 @@ static void dropped_by_queue(struct sk_buff *skb)
 		link->orphaned = true;
 		return;
 	}
-	path_count_drop(skb->mark);
+	path_count_drop(link, skb->mark);
 	record(link, skb, CCBENCH_DROP);
 }
 
@@ -360,7 +360,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 		skb->mark |= CCBENCH_MARK_L4S;
 	if (unlikely(lost(link, skb->mark))) {
 		record(link, skb, CCBENCH_LOSS);
-		path_count_loss(skb->mark);
+		path_count_loss(link, skb->mark);
 		kfree_skb(skb);
 		return;
 	}
@@ -434,8 +434,7 @@ static void bottleneck_setup(struct net_device *dev)
 	dev->tx_queue_len = 1000;
 }
 
-int bottleneck_create(struct bottleneck *link, u8 index, bool last,
-		      const struct ccbench_link_header *header,
+int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header *header,
 		      const struct ccbench_bottleneck *spec, const u32 *trace_ms)
 {
 	struct net_device *dev;
@@ -446,12 +445,10 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 		return -ENOMEM;
 	*(struct bottleneck **)netdev_priv(dev) = link;
 	link->dev = dev;
-	link->index = index;
-	link->last = last;
 	link->rate_bps = spec->rate_bps;
 	if (spec->wifi_frames) {
 		link->wifi = wifi_create(spec, trace_ms,
-					 random_stream(header->seed, RANDOM_WIFI, index, 0));
+					 random_stream(header->seed, RANDOM_WIFI, link->index, 0));
 		if (IS_ERR(link->wifi))
 			return PTR_ERR(link->wifi);
 	} else {
@@ -463,8 +460,9 @@ int bottleneck_create(struct bottleneck *link, u8 index, bool last,
 	link->loss_every = spec->loss_every_packets;
 	link->loss = spec->loss;
 	if (link->loss) {
-		link->background_loss = random_stream(header->seed, RANDOM_BACKGROUND_LOSS, index, 0);
-		link->loss_draws = path_draws(header, RANDOM_LOSS, index);
+		link->background_loss = random_stream(header->seed, RANDOM_BACKGROUND_LOSS,
+						      link->index, 0);
+		link->loss_draws = path_draws(header, RANDOM_LOSS, link->index);
 		if (!link->loss_draws)
 			return -ENOMEM;
 	}

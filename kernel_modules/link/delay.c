@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Path from the receiver to the sender: the whole propagation delay, jitter, and batches of
- * ACKs. Flows of equal delay share a line.
+ * Propagation delay of both directions. To the sender, flows have delays of their own, and
+ * those of equal delay share a line.
  */
-#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -17,19 +16,23 @@ struct delay_line {
 static struct delay_line *lines;
 static u32 line_count;
 static u32 *line_of_flow;
-static struct jitter jitter;
-static u64 batch_ns;
+static struct line forward;
+static u64 forward_ns;
 
-void delay_receive(struct sk_buff *skb)
+void delay_to_receiver(struct sk_buff *skb)
+{
+	if (forward_ns)
+		line_add(&forward, skb, path_now_ns() + forward_ns);
+	else
+		path_reach_receiver(skb);
+}
+
+void delay_to_sender(struct sk_buff *skb, u64 time_ns)
 {
 	/* Packets without a flow use the line without extra delay. */
 	struct delay_line *line = &lines[skb->mark ? line_of_flow[ccbench_flow(skb->mark)] : 0];
-	u64 ready_ns = path_now_ns() + jitter_draw_ns(&jitter, skb->mark);
 
-	/* In batches, all waiting ACKs leave at multiples of batch_ns. */
-	if (batch_ns)
-		ready_ns = div64_u64(ready_ns + batch_ns - 1, batch_ns) * batch_ns;
-	line_add(&line->line, skb, ready_ns + line->delay_ns);
+	line_add(&line->line, skb, time_ns + line->delay_ns);
 }
 
 static u32 line_find_or_add(u64 delay_ns)
@@ -39,7 +42,7 @@ static u32 line_find_or_add(u64 delay_ns)
 	for (i = 0; i < line_count; i++)
 		if (lines[i].delay_ns == delay_ns)
 			return i;
-	line_init(&lines[i].line, path_deliver);
+	line_init(&lines[i].line, path_reach_sender);
 	lines[i].delay_ns = delay_ns;
 	line_count++;
 	return i;
@@ -59,9 +62,11 @@ int delay_create(const struct ccbench_link_header *header, const u32 *extra_us)
 	if (!lines || !line_of_flow)
 		return -ENOMEM;
 
-	batch_ns = header->ack_batch_ns;
-	line_find_or_add(header->rtt_ns);
+	line_find_or_add(header->reverse_delay_ns);
 	for (i = 0; i < flows; i++)
-		line_of_flow[i] = line_find_or_add(header->rtt_ns + extra_us[i] * NSEC_PER_USEC);
-	return jitter_create(&jitter, header->reverse_jitter_ns, RANDOM_REVERSE_JITTER, header);
+		line_of_flow[i] = line_find_or_add(header->reverse_delay_ns +
+						   extra_us[i] * NSEC_PER_USEC);
+	line_init(&forward, path_reach_receiver);
+	forward_ns = header->forward_delay_ns;
+	return 0;
 }

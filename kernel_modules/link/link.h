@@ -2,13 +2,13 @@
 /*
  * The emulated path.
  *
- *   sender --> bottleneck 0 --> ... --> bottleneck n-1 --> receiver
- *      ^                                                      |
- *      +------------ delay (the whole base RTT) <-------------+
+ *   sender --> bottleneck 0 --> ... --> bottleneck n-1 --> delay --> receiver
+ *      ^                                                               |
+ *      +--- delay <-- bottleneck n+m-1 <-- ... <-- bottleneck n <------+
  *
  * A congestion control or a queue only observes the total propagation delay of the
- * loop, so all of it is on the way back. This saves a timer per data packet: packets
- * that leave the last bottleneck arrive immediately.
+ * loop, so by default all of it is on the way back. This saves a timer per data packet:
+ * packets that leave bottleneck n-1 arrive immediately. By default m is 0.
  */
 #ifndef _CCBENCH_LINK_H
 #define _CCBENCH_LINK_H
@@ -73,7 +73,8 @@ u64 wifi_estimate_bps(const struct wifi *wifi);
 struct bottleneck {
 	struct net_device *dev;
 	u8 index;
-	bool last;
+	bool reverse;		/* to the sender */
+	bool last;		/* of its direction */
 
 	/* The link: a constant rate, a trace, or Wi-Fi. */
 	u64 rate_bps;
@@ -104,8 +105,8 @@ struct bottleneck {
 	struct random_stream background_loss;
 };
 
-int bottleneck_create(struct bottleneck *link, u8 index, bool last,
-		      const struct ccbench_link_header *header,
+/* Sets up a bottleneck whose place on the path is set. */
+int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header *header,
 		      const struct ccbench_bottleneck *spec, const u32 *trace_ms);
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 /* Takes the next packet from the queue; returns NULL without packets. */
@@ -146,17 +147,20 @@ int jitter_create(struct jitter *jitter, u64 range_ns, enum random_purpose purpo
 		  const struct ccbench_link_header *header);
 u64 jitter_draw_ns(struct jitter *jitter, u32 mark);
 
-/* ---- departure.c: from the sender to the first bottleneck ---- */
+/* ---- departure.c: from a host to its first bottleneck ---- */
 
 int departure_create(const struct ccbench_link_header *header);
-/* Handles a packet from the sender. */
-void departure_send(struct sk_buff *skb);
+/* Handles a packet from the sender, or from the receiver. */
+void departure_from_sender(struct sk_buff *skb);
+void departure_from_receiver(struct sk_buff *skb);
 
-/* ---- delay.c: from the receiver to the sender ---- */
+/* ---- delay.c: from the last bottleneck to a host ---- */
 
 int delay_create(const struct ccbench_link_header *header, const u32 *extra_us);
-/* Handles a packet for the host of skb->dev. */
-void delay_receive(struct sk_buff *skb);
+/* Handles a packet for the receiver, at this time. */
+void delay_to_receiver(struct sk_buff *skb);
+/* Handles a packet for the sender, at a time of the monotonic clock. */
+void delay_to_sender(struct sk_buff *skb, u64 time_ns);
 
 /* ---- summary.c ---- */
 
@@ -175,18 +179,20 @@ extern bool queue_summary;		/* events are summarised */
 extern struct ccbench_log *batch_log;	/* NULL: no Wi-Fi */
 extern struct ccbench_log *qdisc_log;	/* NULL: no statistics of qdiscs */
 
-/* Hands a packet to the first bottleneck of its flow. */
-void path_enter(struct sk_buff *skb);
+/* Hands a packet to its first bottleneck on the way to the receiver, or to the sender. */
+void path_to_receiver(struct sk_buff *skb);
+void path_to_sender(struct sk_buff *skb);
 /* Hands on a packet that has crossed a bottleneck. */
 void path_forward(struct sk_buff *skb, const struct bottleneck *from);
 /* Random streams for packets without a flow, then for each flow; NULL without memory. */
 struct random_stream *path_draws(const struct ccbench_link_header *header,
 				 enum random_purpose purpose, u32 bottleneck);
 /* Count a packet dropped by a queue, or lost at random before it. */
-void path_count_drop(u32 mark);
-void path_count_loss(u32 mark);
-/* Delivers a packet to the stack of the host of skb->dev. */
-void path_deliver(struct sk_buff *skb);
+void path_count_drop(const struct bottleneck *link, u32 mark);
+void path_count_loss(const struct bottleneck *link, u32 mark);
+/* Deliver a packet to the stack of a host. */
+void path_reach_receiver(struct sk_buff *skb);
+void path_reach_sender(struct sk_buff *skb);
 /* Sets up a device for IP packets without link-layer addresses. */
 void path_setup_device(struct net_device *dev);
 

@@ -31,13 +31,21 @@
 struct ccbench_log *queue_log, *batch_log, *qdisc_log;
 bool queue_summary;
 
+/* Bottlenecks of a flow. */
+struct route {
+	u8 first;		/* to the receiver */
+	u8 first_reverse;	/* to the sender */
+	u8 last;		/* of the data */
+	bool reverse;		/* data go to the sender */
+};
+
 static struct bottleneck *bottlenecks;
 static u32 bottleneck_count;
+static u32 forward_count;	/* bottlenecks to the receiver */
 static struct net_device *sender, *receiver;
 static struct ccbench_path_counters *counters;
+static struct route *routes;
 static u32 flow_count;
-static const u32 *first_bottleneck;	/* of each flow */
-static const u32 *last_bottleneck;	/* of each flow */
 static u64 epoch_ns;
 
 /* ---- clock ------------------------------------------------------------ */
@@ -75,51 +83,78 @@ EXPORT_SYMBOL_GPL(ccbench_finish);
 
 /* ---- packets ---------------------------------------------------------- */
 
-void path_deliver(struct sk_buff *skb)
+static void deliver(struct sk_buff *skb, struct net_device *host)
 {
+	skb->dev = host;
 	skb->pkt_type = PACKET_HOST;
 	skb_reset_mac_header(skb);
 	memset(skb->cb, 0, sizeof(skb->cb));
 	netif_receive_skb(skb);
 }
 
-void path_enter(struct sk_buff *skb)
+void path_reach_receiver(struct sk_buff *skb)
 {
-	u32 first = skb->mark ? first_bottleneck[ccbench_flow(skb->mark)] : 0;
+	deliver(skb, receiver);
+}
+
+void path_reach_sender(struct sk_buff *skb)
+{
+	deliver(skb, sender);
+}
+
+void path_to_receiver(struct sk_buff *skb)
+{
+	u32 first = skb->mark ? routes[ccbench_flow(skb->mark)].first : 0;
 
 	bottleneck_receive(&bottlenecks[first], skb);
 }
 
+void path_to_sender(struct sk_buff *skb)
+{
+	u32 first = skb->mark ? routes[ccbench_flow(skb->mark)].first_reverse : forward_count;
+
+	bottleneck_receive(&bottlenecks[first], skb);
+}
+
+/* Whether a direction is that of the data of a flow. */
+static bool has_data(u32 flow, bool reverse)
+{
+	return routes[flow].reverse == reverse;
+}
+
 void path_forward(struct sk_buff *skb, const struct bottleneck *from)
 {
+	const u32 flow = ccbench_flow(skb->mark);
+
 	if (unlikely(skb->mark & CCBENCH_MARK_BACKGROUND)) {
 		consume_skb(skb);
 		return;
 	}
-	if (!from->last &&
-	    !(skb->mark && from->index == last_bottleneck[ccbench_flow(skb->mark)])) {
+	if (!from->last && !(skb->mark && from->index == routes[flow].last)) {
 		bottleneck_receive(&bottlenecks[from->index + 1], skb);
 		return;
 	}
-	if (skb->mark) {
-		counters[ccbench_flow(skb->mark)].departed_bytes += skb->len;
-		counters[ccbench_flow(skb->mark)].packets--;
+	if (skb->mark && has_data(flow, from->reverse)) {
+		counters[flow].departed_bytes += skb->len;
+		counters[flow].packets--;
 	}
-	skb->dev = receiver;
-	path_deliver(skb);
+	if (from->reverse)
+		delay_to_sender(skb, path_now_ns());
+	else
+		delay_to_receiver(skb);
 }
 
-void path_count_loss(u32 mark)
+void path_count_loss(const struct bottleneck *link, u32 mark)
 {
-	if (ccbench_has_flow(mark))
+	if (ccbench_has_flow(mark) && has_data(ccbench_flow(mark), link->reverse))
 		counters[ccbench_flow(mark)].packets--;
 }
 
-void path_count_drop(u32 mark)
+void path_count_drop(const struct bottleneck *link, u32 mark)
 {
-	if (ccbench_has_flow(mark))
+	if (ccbench_has_flow(mark) && has_data(ccbench_flow(mark), link->reverse))
 		counters[ccbench_flow(mark)].drops++;
-	path_count_loss(mark);
+	path_count_loss(link, mark);
 }
 
 /* Removes the state of the host from a packet that leaves it. */
@@ -135,20 +170,24 @@ static void leave_host(struct sk_buff *skb)
 		skb->mark = 0;
 }
 
-static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
+static void leave(struct sk_buff *skb, bool reverse)
 {
 	leave_host(skb);
-	if (skb->mark)
+	if (skb->mark && has_data(ccbench_flow(skb->mark), reverse))
 		counters[ccbench_flow(skb->mark)].packets++;
-	departure_send(skb);
+}
+
+static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	leave(skb, false);
+	departure_from_sender(skb);
 	return NETDEV_TX_OK;
 }
 
 static netdev_tx_t receiver_xmit(struct sk_buff *skb, struct net_device *dev)
 {
-	leave_host(skb);
-	skb->dev = sender;
-	delay_receive(skb);
+	leave(skb, true);
+	departure_from_receiver(skb);
 	return NETDEV_TX_OK;
 }
 
@@ -252,70 +291,110 @@ struct random_stream *path_draws(const struct ccbench_link_header *header,
 	return draws;
 }
 
-static int create_path(const void *cursor, const void *end)
+static int open_logs(const struct ccbench_bottleneck *specs)
 {
-	const struct ccbench_link_header *header = take(&cursor, end, sizeof(*header));
-	const struct ccbench_bottleneck *specs;
-	const u32 *extra_us;
 	u32 i;
 	int err;
 
-	if (!header || header->protocol != CCBENCH_PROTOCOL || !header->bottlenecks ||
-	    header->bottlenecks > CCBENCH_MAX_BOTTLENECKS)
-		return -EINVAL;
-	specs = take(&cursor, end, array_size(header->bottlenecks, sizeof(*specs)));
-	if (!specs)
-		return -EINVAL;
-	for (i = 0; i < header->bottlenecks; i++) {
-		if (!specs[i].wifi_frames || batch_log)
-			continue;
-		err = open_log(&batch_log, "batches.bin", BATCH_LOG_BUFFER_BYTES);
-		if (err)
-			return err;
+	for (i = 0; i < bottleneck_count; i++) {
+		if (specs[i].wifi_frames && !batch_log) {
+			err = open_log(&batch_log, "batches.bin", BATCH_LOG_BUFFER_BYTES);
+			if (err)
+				return err;
+		}
+		if (specs[i].statistics && !qdisc_log) {
+			err = open_log(&qdisc_log, "qdiscs.bin", QDISC_LOG_BUFFER_BYTES);
+			if (err)
+				return err;
+		}
 	}
-	for (i = 0; i < header->bottlenecks; i++) {
-		if (!specs[i].statistics || qdisc_log)
-			continue;
-		err = open_log(&qdisc_log, "qdiscs.bin", QDISC_LOG_BUFFER_BYTES);
-		if (err)
-			return err;
-	}
-	bottlenecks = kcalloc(header->bottlenecks, sizeof(*bottlenecks), GFP_KERNEL);
-	counters = kvcalloc(max(header->flows, 1U), sizeof(*counters), GFP_KERNEL);
-	flow_count = header->flows;
-	bottleneck_count = header->bottlenecks;
-	if (!bottlenecks || !counters)
-		return -ENOMEM;
+	return 0;
+}
 
-	for (i = 0; i < header->bottlenecks; i++) {
+static int create_bottlenecks(const struct ccbench_link_header *header,
+			      const struct ccbench_bottleneck *specs,
+			      const void **cursor, const void *end)
+{
+	u32 i;
+	int err;
+
+	for (i = 0; i < bottleneck_count; i++) {
+		struct bottleneck *link = &bottlenecks[i];
 		const u32 length = specs[i].trace_length;
-		const u32 *trace_ms = take(&cursor, end, array_size(length, sizeof(u32)));
+		const u32 *trace_ms = take(cursor, end, array_size(length, sizeof(u32)));
 
 		/* Either a rate, or a trace or bitrates, which must not end with 0. */
 		if (!trace_ms || !specs[i].rate_bps == !length ||
 		    (length && !trace_ms[length - 1]))
 			return -EINVAL;
-		err = bottleneck_create(&bottlenecks[i], i, i == header->bottlenecks - 1,
-					header, &specs[i], length ? trace_ms : NULL);
+		link->index = i;
+		link->reverse = i >= forward_count;
+		link->last = i == forward_count - 1 || i == bottleneck_count - 1;
+		err = bottleneck_create(link, header, &specs[i], length ? trace_ms : NULL);
 		if (err)
 			return err;
 	}
+	return 0;
+}
 
-	extra_us = take(&cursor, end, array_size(header->flows, sizeof(u32)));
-	if (!extra_us)
-		return -EINVAL;
-	first_bottleneck = take(&cursor, end, array_size(header->flows, sizeof(u32)));
-	if (!first_bottleneck)
-		return -EINVAL;
-	last_bottleneck = take(&cursor, end, array_size(header->flows, sizeof(u32)));
-	if (!last_bottleneck)
-		return -EINVAL;
-	for (i = 0; i < header->flows; i++)
-		if (last_bottleneck[i] >= header->bottlenecks ||
-		    first_bottleneck[i] > last_bottleneck[i])
+static int create_routes(const u32 *first, const u32 *last)
+{
+	u32 i;
+
+	for (i = 0; i < flow_count; i++) {
+		if (last[i] >= bottleneck_count || first[i] > last[i] ||
+		    bottlenecks[first[i]].reverse != bottlenecks[last[i]].reverse)
 			return -EINVAL;
-	err = departure_create(header) ?: delay_create(header, extra_us) ?:
-	      background_create(header, specs, bottlenecks);
+		routes[i] = (struct route) {
+			.first = 0,
+			.first_reverse = forward_count,
+			.last = last[i],
+			.reverse = bottlenecks[last[i]].reverse,
+		};
+		if (routes[i].reverse)
+			routes[i].first_reverse = first[i];
+		else
+			routes[i].first = first[i];
+	}
+	return 0;
+}
+
+static int create_path(const void *cursor, const void *end)
+{
+	const struct ccbench_link_header *header = take(&cursor, end, sizeof(*header));
+	const struct ccbench_bottleneck *specs;
+	const u32 *extra_us, *first, *last;
+	int err;
+
+	if (!header || header->protocol != CCBENCH_PROTOCOL ||
+	    header->bottlenecks > CCBENCH_MAX_BOTTLENECKS ||
+	    header->bottlenecks <= header->reverse_bottlenecks)
+		return -EINVAL;
+	specs = take(&cursor, end, array_size(header->bottlenecks, sizeof(*specs)));
+	if (!specs)
+		return -EINVAL;
+	flow_count = header->flows;
+	bottleneck_count = header->bottlenecks;
+	forward_count = header->bottlenecks - header->reverse_bottlenecks;
+	err = open_logs(specs);
+	if (err)
+		return err;
+	bottlenecks = kcalloc(bottleneck_count, sizeof(*bottlenecks), GFP_KERNEL);
+	counters = kvcalloc(max(flow_count, 1U), sizeof(*counters), GFP_KERNEL);
+	routes = kvcalloc(max(flow_count, 1U), sizeof(*routes), GFP_KERNEL);
+	if (!bottlenecks || !counters || !routes)
+		return -ENOMEM;
+
+	err = create_bottlenecks(header, specs, &cursor, end);
+	if (err)
+		return err;
+	extra_us = take(&cursor, end, array_size(flow_count, sizeof(u32)));
+	first = take(&cursor, end, array_size(flow_count, sizeof(u32)));
+	last = take(&cursor, end, array_size(flow_count, sizeof(u32)));
+	if (!extra_us || !first || !last)
+		return -EINVAL;
+	err = create_routes(first, last) ?: departure_create(header) ?:
+	      delay_create(header, extra_us) ?: background_create(header, specs, bottlenecks);
 	if (err)
 		return err;
 

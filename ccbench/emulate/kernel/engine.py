@@ -214,7 +214,7 @@ class KernelEngine:
 
     def _statistics(self, scenario: Scenario) -> tuple[tuple[Field, ...], ...]:
         """Return the statistics that the qdisc of each bottleneck reports."""
-        return tuple(self.kernel.queue(link.qdisc).statistics for link in scenario.bottlenecks)
+        return tuple(self.kernel.queue(link.qdisc).statistics for link in scenario.links)
 
     def doctor(self) -> list[Check]:
         """Return the checks of this machine's requirements."""

@@ -106,8 +106,9 @@ class HttpKernelEngine(KernelEngine):
         Raises
         ------
         InputError
-            If they cannot: also for bulk flows with an extra delay, for CCAs that need a receiver,
-            and for paths that hold more data than the client requests.
+            If they cannot: also for bulk flows with an extra delay or in the reverse direction,
+            for CCAs that need a receiver, and for paths that hold more data than the client
+            requests.
         MissingRequirement
             If a program is not installed.
         """
@@ -125,6 +126,10 @@ class HttpKernelEngine(KernelEngine):
         for i, flow in enumerate(scenario.flows):
             if flow.kind != "bulk":
                 continue
+            if flow.is_reverse:
+                allowed = '"forward", as the web server is at the sender'
+                step = "change it, or use the engine kernel"
+                raise validation.bad(f"flows[{i}].direction", flow.direction, allowed, step)
             if flow.extra_rtt_ms:
                 raise validation.bad(
                     f"flows[{i}].extra_rtt_ms",

@@ -64,6 +64,10 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
     if len(scenario.bottlenecks) > 1:
         allowed, step = f"one with the engine {engine}", "remove some, or use the engine kernel"
         raise validation.bad("bottlenecks", len(scenario.bottlenecks), allowed, step)
+    if scenario.reverse_bottlenecks:
+        allowed, step = f"left out with the engine {engine}", "use the engine kernel"
+        count = len(scenario.reverse_bottlenecks)
+        raise validation.bad("reverse_bottlenecks", count, allowed, step)
     if scenario.flow_count > _MAX_FLOWS:
         allowed = f"at most {_MAX_FLOWS} single flows with the engine {engine}"
         raise validation.bad("flows", scenario.flow_count, allowed, "lower the counts")
@@ -117,6 +121,8 @@ def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, st
         yield "ack_batch_ms", scenario.ack_batch_ms, "0"
     if scenario.module_parameters:
         yield "module_parameters", dict(scenario.module_parameters), "left out"
+    if scenario.forward_delay_ms is not None:
+        yield "forward_delay_ms", scenario.forward_delay_ms, "left out"
     yield from _virtual_time_ecn(scenario)
     for i, flow in enumerate(scenario.flows):
         for field, value, allowed in _virtual_time_settings(flow):

@@ -188,7 +188,7 @@ def guest_input(
     unused = {cca.module for cca in kernel.descriptions.ccas.values()} - used
     absent = unused.union(_EMULATION_MODULES)
     modules = [module for module in kernel.modules if module not in absent]
-    qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.bottlenecks]
+    qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.links]
     programs_mb = programs.memory_mb if programs else 0
     return GuestInput(
         files={

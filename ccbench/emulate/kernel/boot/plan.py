@@ -111,7 +111,7 @@ def _steps(
 ) -> Iterator[str]:
     # Call traces of crashes (crash.py) are printed at the level KERN_INFO.
     yield _sysctl("kernel.printk", "8")
-    clearing = sum(1 << i for i, link in enumerate(scenario.bottlenecks) if link.clears_ecn)
+    clearing = sum(1 << i for i, link in enumerate(scenario.links) if link.clears_ecn)
     path_options = f" clears_ecn={clearing}" if clearing else ""
     yield f"module /modules/ccbench_link.ko out={HERE}{path_options}"
     yield f"module /modules/ccbench_flows.ko {flows_options}".rstrip()
@@ -123,7 +123,7 @@ def _steps(
     yield _sysctl("vm.watermark_boost_factor", "0")
 
     yield f"feed /proc/ccbench/link {_RUN}/link.bin"
-    for index, (bottleneck, qdisc) in enumerate(zip(scenario.bottlenecks, qdiscs, strict=True)):
+    for index, (bottleneck, qdisc) in enumerate(zip(scenario.links, qdiscs, strict=True)):
         interface = _HOST_INTERFACE + index
         assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
         request = rtnetlink.set_qdisc(
@@ -187,6 +187,6 @@ def path_packets(scenario: Scenario) -> float:
     jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
     extra_ms = max(flow.extra_rtt_ms for flow in scenario.flows)
     longest_rtt_ms = scenario.rtt_ms + extra_ms + jitter_ms
-    fastest_mbps = max(bottleneck.mean_mbps for bottleneck in scenario.bottlenecks)
+    fastest_mbps = max(bottleneck.mean_mbps for bottleneck in scenario.links)
     in_flight = fastest_mbps * 1e3 * longest_rtt_ms / (8 * 1500)
-    return in_flight + sum(bottleneck.queue_packets or 0 for bottleneck in scenario.bottlenecks)
+    return in_flight + sum(bottleneck.queue_packets or 0 for bottleneck in scenario.links)

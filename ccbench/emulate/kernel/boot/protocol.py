@@ -32,15 +32,18 @@ __all__ = [
     "describe_link",
 ]
 
-_PROTOCOL = 5
+_PROTOCOL = 6
 
 LINK_HEADER = np.dtype(
     [
         ("protocol", "u4"),
         ("bottlenecks", "u4"),
+        ("reverse_bottlenecks", "u4"),
         ("flows", "u4"),
         ("queue_log", "u4"),
-        ("rtt_ns", "u8"),
+        ("reserved", "u4"),
+        ("forward_delay_ns", "u8"),
+        ("reverse_delay_ns", "u8"),
         ("forward_jitter_ns", "u8"),
         ("reverse_jitter_ns", "u8"),
         ("sender_jitter_ns", "u8"),
@@ -87,7 +90,8 @@ FLOW_SPEC = np.dtype(
         ("ecn", "u1"),
         ("acks", "u1"),
         ("single_packets", "u1"),
-        ("packet_bytes", "u4"),
+        ("packet_bytes", "u2"),
+        ("reverse", "u2"),
         ("cca", "S16"),
         ("segment_ns", "u8"),
         ("buffer_ns", "u8"),
@@ -109,13 +113,17 @@ def describe_link(scenario: Scenario) -> bytes:
 
     The path of a flow consists of its extra delay and its first and last bottlenecks.
     """
+    forward_ns = round((scenario.forward_delay_ms or 0) * 1e6)
     header = np.array(
         (
             _PROTOCOL,
-            len(scenario.bottlenecks),
+            len(scenario.links),
+            len(scenario.reverse_bottlenecks),
             scenario.flow_count,
             QUEUE_LOGS.index(scenario.queue_log),
-            round(scenario.rtt_ms * 1e6),
+            0,
+            forward_ns,
+            round(scenario.rtt_ms * 1e6) - forward_ns,
             round(scenario.noise.forward_jitter_ms * 1e6),
             round(scenario.noise.reverse_jitter_ms * 1e6),
             round(scenario.noise.sender_jitter_ms * 1e6),
@@ -124,20 +132,16 @@ def describe_link(scenario: Scenario) -> bytes:
             round(scenario.duration_s * 1e9),
             round(scenario.sample_interval_ms * 1e6),
             # Occupancies 0 to n of a queue of n packets, and one row for longer queues.
-            2 + max(bottleneck.queue_packets or 0 for bottleneck in scenario.bottlenecks),
+            2 + max(bottleneck.queue_packets or 0 for bottleneck in scenario.links),
         ),
         dtype=LINK_HEADER,
     )
     bottlenecks = np.array(
-        [_bottleneck(b, scenario.noise) for b in scenario.bottlenecks], dtype=BOTTLENECK
+        [_bottleneck(b, scenario.noise) for b in scenario.links], dtype=BOTTLENECK
     )
-    traces = [np.array(_steps(b), dtype="u4") for b in scenario.bottlenecks]
+    traces = [np.array(_steps(b), dtype="u4") for b in scenario.links]
     extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.flows]
-    first = [flow.first_bottleneck for flow in scenario.flows]
-    last = [
-        len(scenario.bottlenecks) - 1 if flow.last_bottleneck is None else flow.last_bottleneck
-        for flow in scenario.flows
-    ]
+    first, last = zip(*map(scenario.links_of, scenario.flows), strict=True)
     paths = (_per_flow(scenario, np.array(column, "u4")) for column in (extra_us, first, last))
     return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, *paths))
 
@@ -223,6 +227,7 @@ def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...
         ACKS.index(flow.acks),
         not flow.segmentation_offload,
         flow.packet_bytes,
+        flow.is_reverse,
         flow.cca.encode(),
         _nanoseconds(flow.segment_s or 0),
         _nanoseconds(flow.buffer_s or 0),

@@ -24,8 +24,8 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
     InputError
         If the kernel lacks a qdisc or its options, or a congestion control requires other options.
     """
-    for i, bottleneck in enumerate(scenario.bottlenecks):
-        with validation.within(f"bottlenecks[{i}]."):
+    for i, bottleneck in enumerate(scenario.links):
+        with validation.within(f"{scenario.link_name(i)}."):
             kernel.queue(bottleneck.qdisc).check(dict(bottleneck.qdisc_options))
     for i, flow in enumerate(scenario.flows):
         if not flow.is_udp and (needed := kernel.cca(flow.cca).qdisc_option) is not None:
@@ -37,7 +37,7 @@ def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:
 
     Runs store it, as :mod:`ccbench.run.packets` is independent of modules.
     """
-    names = {bottleneck.qdisc for bottleneck in scenario.bottlenecks} - QDISCS.keys()
+    names = {bottleneck.qdisc for bottleneck in scenario.links} - QDISCS.keys()
     return {name: kernel.queue(name).drops.name.lower() for name in sorted(names)}
 
 
@@ -46,7 +46,7 @@ def _check_option(
 ) -> None:
     """Raise an InputError if a bottleneck's option is not the one that the flow's CCA requires."""
     qdisc, option, value = needed
-    for i, bottleneck in enumerate(scenario.bottlenecks):
+    for i, bottleneck in enumerate(scenario.links):
         if bottleneck.qdisc != qdisc:
             continue
         default = kernel.queue(qdisc).options[option].default
@@ -54,6 +54,7 @@ def _check_option(
         if actual != value:
             cca = scenario.flows[flow].cca
             raise InputError(
-                f"bottlenecks[{i}].qdisc_options.{option} is {actual!r}; it must be {value!r} for "
-                f"cca = {cca!r} (flows[{flow}]): change it, or choose another congestion control"
+                f"{scenario.link_name(i)}.qdisc_options.{option} is {actual!r}; it must be "
+                f"{value!r} for cca = {cca!r} (flows[{flow}]): change it, or choose another "
+                "congestion control"
             )
