@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,10 +19,11 @@ from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 from ccbench.emulate import Store, get_engine, run_many
 from ccbench.emulate.kernel import web as programs
+from ccbench.emulate.kernel.boot import pinning
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.http import HttpKernelEngine
 from ccbench.experiment.noise import Noise
-from tests.kernel.conftest import dumbbell
+from tests.kernel.conftest import dumbbell, guests
 from tests.kernel.test_determinism import content
 
 if TYPE_CHECKING:
@@ -112,6 +115,26 @@ class TestServer:
         throughput = result.throughput(1.0)[0]
         assert throughput.loc[:3].sum() == 0 == throughput.loc[9:].sum()
         assert throughput.loc[5:7].mean() > 9
+
+    def test_one_core(
+        self, web: HttpKernelEngine, own_temporary: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The guest's kernel and its programs run on one of this process's cores."""
+        for core in os.sched_getaffinity(0):  # claims that no other test makes
+            (own_temporary / f"cpu{core}").mkdir()
+        monkeypatch.setattr(pinning, "CORES", own_temporary)
+        cores: dict[int, set[int]] = {}
+
+        def look(_: float) -> None:
+            for pid in guests(own_temporary):
+                with suppress(ProcessLookupError):
+                    cores[pid] = os.sched_getaffinity(pid)
+
+        web.run(dumbbell(duration_s=5), on_progress=look)
+        assert len(cores) >= 4  # kernel, init, server and client
+        (shared,) = set(map(frozenset, cores.values()))
+        assert 1 == len(shared)
+        assert shared <= os.sched_getaffinity(0)
 
     def test_fast_path(self, web: HttpKernelEngine) -> None:
         """The client's requests and HTTP/2 windows fill a fast and long path too."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.emulate.kernel.boot import ending
 from ccbench.emulate.kernel.boot.ending import MEMORY_FOLDER
+from ccbench.emulate.kernel.boot.pinning import pinned
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +88,8 @@ def boot(
             start_new_session=True,
         )
         try:
-            is_hung = not _watch(process, directory / "progress.bin", on_progress)
+            with pinned(process.pid):
+                is_hung = not _watch(process, directory / "progress.bin", on_progress)
             if is_hung:
                 _request_trace(process)
         finally:
