@@ -41,6 +41,10 @@ CASES: dict[str, list[Scenario]] = {
     "CoDel, PIE": over(qdisc="codel") + over(qdisc="pie"),
     "other queueing disciplines": over(qdisc="fq_codel") + over(qdisc="cake"),
     "several bottlenecks in a row": [replace(_PLAIN, bottlenecks=(_LINK, _LINK))],
+    "bottlenecks on the way back, flows in both directions": [
+        *also(reverse_bottlenecks=(_LINK,)),
+        *also(forward_delay_ms=5),
+    ],
     "link of varying rate (trace)": over(trace=Trace(name="even", opportunities_ms=(1, 2))),
     "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),
     "random loss": over(loss=0.01),

@@ -28,7 +28,7 @@ EVERYTHING = scenario(
         Flow(kind="onoff", on_s=1, off_s=0.5),
         Flow(kind="video", bitrates_mbps=(0.5, 2), segment_s=4, buffer_s=30),
         Flow(kind="cbr", rate_mbps=1, packet_bytes=200),
-        Flow(kind="poisson", rate_mbps=1),
+        Flow(kind="poisson", rate_mbps=1, direction="reverse"),
     ),
     bottlenecks=(
         Bottleneck(bandwidth_mbps=12, queue_bdp=2, loss=0.01),
@@ -39,6 +39,8 @@ EVERYTHING = scenario(
             qdisc_options=(("target_ms", 5), ("ecn", True), ("mode", "x"), ("interval_ms", 0.5)),
         ),
     ),
+    reverse_bottlenecks=(Bottleneck(bandwidth_mbps=3, queue_bdp=1, qdisc="pfifo"),),
+    forward_delay_ms=20,
     seed=7,
     sample_interval_ms=5,
     queue_log=False,

@@ -41,7 +41,37 @@ class TestScenario:
         [
             ({"flows": ()}, "flows is (); it must be a list of one Flow or more"),
             ({"flows": (LINK,)}, "flows[0] is Bottleneck("),
-            ({"bottlenecks": (LINK,) * 9}, "bottlenecks is 9; it must be 1 to 8 of them"),
+            ({"bottlenecks": (LINK,) * 9}, "bottlenecks is 9; it must be at most 8"),
+            ({"reverse_bottlenecks": (LINK,) * 9}, "reverse_bottlenecks is 9; it must be at most"),
+            ({"reverse_bottlenecks": "slow"}, "reverse_bottlenecks is 'slow'; it must be a list"),
+            ({"forward_delay_ms": 51}, "forward_delay_ms is 51.0; it must be at most rtt_ms = 50"),
+            (
+                {"flows": (Flow(direction="reverse"),)},
+                "flows[0].direction is 'reverse'; it must be \"forward\" without reverse_bott",
+            ),
+            (
+                {
+                    "flows": (Flow(direction="reverse", first_bottleneck=1),),
+                    "bottlenecks": (LINK, LINK),
+                    "reverse_bottlenecks": (LINK,),
+                },
+                "flows[0].first_bottleneck is 1; it must be at most 0, the last position in rever",
+            ),
+            (
+                {
+                    "flows": (Flow(direction="reverse", count=25_001),),
+                    "reverse_bottlenecks": (LINK,),
+                },
+                "flows is 25001; it must be at most 25000 single flows in the reverse direction",
+            ),
+            (
+                {
+                    "flows": (Flow(direction="reverse"),),
+                    "reverse_bottlenecks": (LINK,),
+                    "receiver_ecn": True,
+                },
+                "receiver_ecn is True; it must be left out with flows in the reverse direction",
+            ),
             ({"flows": (Flow(count=10**6), Flow())}, "flows is 1000001"),
             ({"rtt_ms": 0}, "rtt_ms is 0; it must be a number at least 0.001 and at most 10000"),
             ({"duration_s": float("inf")}, "duration_s is inf"),

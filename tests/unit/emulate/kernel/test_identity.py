@@ -73,6 +73,8 @@ OF_SCENARIO = {
     "flows": (scenario(), scenario(flows=(Flow(), Flow()))),
     "bottlenecks": (scenario(), scenario(bottlenecks=(LINK, LINK))),
     "rtt_ms": (scenario(), scenario(rtt_ms=50.000001)),
+    "reverse_bottlenecks": (scenario(), scenario(reverse_bottlenecks=(LINK,))),
+    "forward_delay_ms": (scenario(), scenario(forward_delay_ms=0.000001)),
     "duration_s": (scenario(), scenario(duration_s=61)),
     "seed": (scenario(), scenario(seed=2)),
     "noise": (scenario(), scenario(noise=Noise(reverse_jitter_ms=1))),
@@ -117,6 +119,10 @@ OF_FLOW = {
     "extra_rtt_ms": (with_flow(), with_flow(extra_rtt_ms=1)),
     "first_bottleneck": (with_flow(), with_flow(first_bottleneck=1)),
     "last_bottleneck": (with_flow(), with_flow(last_bottleneck=0)),
+    "direction": (
+        scenario(flows=(Flow(),), reverse_bottlenecks=(LINK,)),
+        scenario(flows=(Flow(direction="reverse"),), reverse_bottlenecks=(LINK,)),
+    ),
     "acks": (with_flow(), with_flow(acks="every")),
     "segmentation_offload": (with_flow(), with_flow(segmentation_offload=False)),
     "arrivals": (
@@ -273,7 +279,7 @@ class TestEngine:
         given = KernelEngine(KERNEL).guest_input(RICH)
         table = RICH.flow_table()
         assert table["cca"].tolist() == given.ccas.tolist()
-        assert (2, 60 * 10**9, False) == (given.bottlenecks, given.duration_ns, given.queue_log)
+        assert (3, 60 * 10**9, False) == (given.bottlenecks, given.duration_ns, given.queue_log)
         for log in (True, False, "summary"):
             logged = KernelEngine(KERNEL).guest_input(scenario(queue_log=log))
             assert logged.queue_log is log or logged.queue_log == log == "summary"
