@@ -66,7 +66,11 @@ def how_to_pages() -> list[Path]:
     folder = DOCS / "how-to"
     index = (folder / "index.md").read_text(encoding="utf-8")
     (names,) = re.findall(r"^```{toctree}\n:hidden:\n\n(.*?)^```$", index, re.DOTALL | re.MULTILINE)
-    return [DOCS / "getting-started.md", *(folder / f"{name}.md" for name in names.split())]
+    return [
+        DOCS / "getting-started.md",
+        DOCS / "paths.md",
+        *(folder / f"{name}.md" for name in names.split()),
+    ]
 
 
 def blocks(page: Path) -> list[Block]:

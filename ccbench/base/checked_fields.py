@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ccbench.base.validation import Range
 
-__all__ = ["check_fields", "checked", "number", "set_field", "whole"]
+__all__ = ["check_fields", "checked", "instance_of", "number", "set_field", "whole"]
 
 _CHECK = "check"
 
@@ -71,6 +71,17 @@ def whole(allowed: Range, *, example: int, optional: bool = False) -> Metadata:
         lambda name, value: validation.whole(name, value, allowed, example=example),
         optional=optional,
     )
+
+
+def instance_of(cls: type, example: str) -> Callable[[str, object], Any]:
+    """Return a check for an instance of a class, created as in `example`."""
+
+    def check(name: str, value: object) -> Any:
+        if not isinstance(value, cls):
+            raise validation.bad(name, value, f"a {cls.__name__}", f"create one with {example}")
+        return value
+
+    return check
 
 
 def check_fields(instance: DataclassInstance) -> None:

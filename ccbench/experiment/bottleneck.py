@@ -4,15 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from ccbench.base import dataclass_dicts, validation
+from ccbench.base.checked_fields import (
+    check_fields,
+    checked,
+    instance_of,
+    number,
+    set_field,
+    whole,
+)
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 from ccbench.experiment import trace_library
 from ccbench.experiment.flow import MTU_BYTES
+from ccbench.experiment.impairments import BurstLoss, Policer, Reordering, read_impairment
 from ccbench.experiment.qdiscs import QDISCS
 from ccbench.experiment.trace import Trace
 from ccbench.experiment.wifi import Wifi
@@ -21,7 +31,50 @@ __all__ = ["Bottleneck"]
 
 Option: TypeAlias = int | float | str | bool
 
+#: Settings that are tables.
+_IMPAIRMENTS: dict[str, type[Any]] = {
+    "burst_loss": BurstLoss,
+    "policer": Policer,
+    "reordering": Reordering,
+}
+
+#: Maximum number of a lost packet.
+_LAST_PACKET = 2**32 - 1
+
 _QDISC_NAME = '"droptail" or the Linux name of a qdisc'
+
+
+def _qdisc(name: str, value: object) -> str:
+    return validation.text(name, value, r"[a-z0-9_]{1,15}", _QDISC_NAME, example="pie")
+
+
+def _ascending(name: str, value: object) -> tuple[int, ...]:
+    """Check ascending numbers of packets."""
+    several = validation.several(name, value, "a list of numbers of packets", f"write {name} = [3]")
+    allowed = Range(1, _LAST_PACKET)
+    numbers = tuple(
+        validation.whole(f"{name}[{i}]", number, allowed, example=3)
+        for i, number in enumerate(several)
+    )
+    if sorted(set(numbers)) != list(numbers):
+        raise validation.bad(name, list(numbers), "ascending", "sort it, without duplicates")
+    return numbers
+
+
+def _checked_options(name: str, options: Any) -> tuple[tuple[str, Option], ...]:
+    pairs = validation.pairs(name, options, "write for example {target_ms = 5}")
+    result: dict[str, Option] = {}
+    allowed = "a name of lower-case letters, digits and _"
+    for key, value in pairs.items():
+        option = validation.text(name, key, r"[a-z0-9_]+", allowed, example="target_ms")
+        where = f"{name}.{option}"
+        if isinstance(value, str):
+            result[option] = validation.text(where, value, r"\S+", "one word", example="dual")
+        elif isinstance(value, bool | int):
+            result[option] = value
+        else:
+            result[option] = validation.number(where, value, Range(), example=5)
+    return tuple(sorted(result.items()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +110,20 @@ class Bottleneck:
     loss_every_packets : int
         Period of a deterministic loss before the queue, in packets of all flows, 2 to 1e12. By
         default, there is no such loss.
+    loss_packets : tuple of int
+        Numbers of packets that are lost before the queue, ascending; the first packet to arrive is
+        1.
+    burst_loss : BurstLoss, optional
+        Random losses in bursts before the queue; in TOML a table, ``burst_loss = {to_bad = 0.002,
+        to_good = 0.2}``.
+    policer : Policer, optional
+        A token bucket before the queue that drops packets above its rate; in TOML a table,
+        ``policer = {rate_mbps = 10, burst_bytes = 50_000}``.
+    duplicates : float
+        Share of the packets of each flow that arrive twice at the queue, 0 or more and below 1.
+    reordering : Reordering, optional
+        Packets that arrive late after the link; in TOML a table, ``reordering = {share = 0.01,
+        delay_ms = 5}``.
     clears_ecn : bool
         Whether packets lose their ECN codepoint and marks before the queue, as at some old routers
         (RFC 8311, section 2). By default, they keep them.
@@ -72,56 +139,55 @@ class Bottleneck:
     100.0
     """
 
-    bandwidth_mbps: float | None = None
-    trace: Trace | None = None
-    wifi: Wifi | None = None
-    queue_packets: int | None = None
-    queue_bdp: float | None = None
-    qdisc: str = "droptail"
-    qdisc_options: tuple[tuple[str, Option], ...] = ()
-    loss: float = 0.0
-    loss_every_packets: int | None = None
-    clears_ecn: bool | None = None
+    bandwidth_mbps: float | None = field(
+        default=None, metadata=number(Range(0.001, 100_000), example=100, optional=True)
+    )
+    trace: Trace | None = field(
+        default=None, metadata=checked(instance_of(Trace, "Trace.from_file(...)"), optional=True)
+    )
+    wifi: Wifi | None = field(
+        default=None, metadata=checked(instance_of(Wifi, "Wifi(...)"), optional=True)
+    )
+    queue_packets: int | None = field(
+        default=None, metadata=whole(Range(1, 1_000_000), example=100, optional=True)
+    )
+    queue_bdp: float | None = field(
+        default=None, metadata=number(Range(0, 1000, low_open=True), example=1, optional=True)
+    )
+    qdisc: str = field(default="droptail", metadata=checked(_qdisc))
+    qdisc_options: tuple[tuple[str, Option], ...] = field(
+        default=(), metadata=checked(_checked_options)
+    )
+    loss: float = field(default=0.0, metadata=number(Range(0, 1, high_open=True), example=0.01))
+    loss_every_packets: int | None = field(
+        default=None, metadata=whole(Range(2, 1e12), example=1_000_000, optional=True)
+    )
+    loss_packets: tuple[int, ...] = field(default=(), metadata=checked(_ascending))
+    burst_loss: BurstLoss | None = field(
+        default=None, metadata=checked(instance_of(BurstLoss, "BurstLoss(...)"), optional=True)
+    )
+    policer: Policer | None = field(
+        default=None, metadata=checked(instance_of(Policer, "Policer(...)"), optional=True)
+    )
+    duplicates: float | None = field(
+        default=None, metadata=number(Range(0, 1, high_open=True), example=0.01, optional=True)
+    )
+    reordering: Reordering | None = field(
+        default=None, metadata=checked(instance_of(Reordering, "Reordering(...)"), optional=True)
+    )
+    clears_ecn: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
 
     def __post_init__(self) -> None:
-        number, whole = validation.number, validation.whole
         self._exactly_one("bandwidth_mbps", "trace", "wifi", example="bandwidth_mbps = 100")
         self._exactly_one("queue_packets", "queue_bdp", example="queue_bdp = 1")
-        qdisc = validation.text("qdisc", self.qdisc, r"[a-z0-9_]{1,15}", _QDISC_NAME, example="pie")
-        options = _checked_options(self.qdisc_options)
-        if qdisc == "droptail" and options:
+        check_fields(self)
+        if self.qdisc == "droptail" and self.qdisc_options:
             allowed = "left out for droptail, which has no options"
-            raise validation.bad("qdisc_options", dict(options), allowed, "remove it, name a qdisc")
-        if self.trace is not None and not isinstance(self.trace, Trace):
-            raise validation.bad("trace", self.trace, "a Trace", "read one with Trace.from_file")
-        if self.wifi is not None and not isinstance(self.wifi, Wifi):
-            raise validation.bad("wifi", self.wifi, "a Wifi", "create one with Wifi(...)")
-        values: dict[str, object] = {
-            "qdisc": qdisc,
-            "qdisc_options": options,
-            "loss": number("loss", self.loss, Range(0, 1, high_open=True), example=0.01),
-        }
-        if self.bandwidth_mbps is not None:
-            rate = Range(0.001, 100_000)
-            values["bandwidth_mbps"] = number(
-                "bandwidth_mbps", self.bandwidth_mbps, rate, example=100
-            )
-        if self.queue_packets is not None:
-            room = Range(1, 1_000_000)
-            values["queue_packets"] = whole("queue_packets", self.queue_packets, room, example=100)
-        if self.loss_every_packets is not None:
-            period = Range(2, 1e12)
-            values["loss_every_packets"] = whole(
-                "loss_every_packets", self.loss_every_packets, period, example=1_000_000
-            )
-        if self.clears_ecn is not None:
-            # Absent rather than false, so that the identities of other scenarios remain the same.
-            values["clears_ecn"] = validation.flag("clears_ecn", self.clears_ecn) or None
-        if self.queue_bdp is not None:
-            multiple = Range(0, 1000, low_open=True)
-            values["queue_bdp"] = number("queue_bdp", self.queue_bdp, multiple, example=1)
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+            step = "remove it, name a qdisc"
+            raise validation.bad("qdisc_options", dict(self.qdisc_options), allowed, step)
+        # Absent rather than 0 or false, so that the identities of other scenarios remain the same.
+        for name in ("duplicates", "clears_ecn"):
+            set_field(self, name, getattr(self, name) or None)
 
     @property
     def mean_mbps(self) -> float:
@@ -129,6 +195,12 @@ class Bottleneck:
         if (varying := self.trace or self.wifi) is not None:
             return varying.mean_mbps
         return cast("float", self.bandwidth_mbps)  # exactly one of the three is present
+
+    @property
+    def draws_at_random(self) -> bool:
+        """Whether it is random: losses, duplicates, reordering or Wi-Fi."""
+        random = (self.loss, self.duplicates, self.burst_loss, self.reordering, self.wifi)
+        return any(random)
 
     @property
     def packet_ms(self) -> float:
@@ -174,6 +246,10 @@ class Bottleneck:
             values["wifi"] = self.wifi.to_dict()
         if self.qdisc_options:
             values["qdisc_options"] = dict(self.qdisc_options)
+        if self.loss_packets:
+            values["loss_packets"] = list(self.loss_packets)
+        for name in _IMPAIRMENTS.keys() & values.keys():
+            values[name] = dataclass_dicts.present(values[name])
         return values
 
     @classmethod
@@ -197,7 +273,10 @@ class Bottleneck:
             with validation.within("trace."):
                 return dataclass_dicts.build(Trace, value, {})
 
-        return dataclass_dicts.build(cls, data, {"trace": read_trace, "wifi": read_wifi})
+        readers: dict[str, Any] = {"trace": read_trace, "wifi": read_wifi}
+        for name, impairment in _IMPAIRMENTS.items():
+            readers[name] = partial(read_impairment, name, impairment)
+        return dataclass_dicts.build(cls, data, readers)
 
     def _exactly_one(self, *names: str, example: str) -> None:
         given = [name for name in names if getattr(self, name) is not None]
@@ -206,19 +285,3 @@ class Bottleneck:
             raise InputError(f"{both} exclude each other: remove all but one of them")
         if not given:
             raise InputError(f"{' or '.join(names)} is missing: write for example {example}")
-
-
-def _checked_options(options: Any) -> tuple[tuple[str, Option], ...]:
-    pairs = validation.pairs("qdisc_options", options, "write for example {target_ms = 5}")
-    result: dict[str, Option] = {}
-    allowed = "a name of lower-case letters, digits and _"
-    for key, value in pairs.items():
-        name = validation.text("qdisc_options", key, r"[a-z0-9_]+", allowed, example="target_ms")
-        field = f"qdisc_options.{name}"
-        if isinstance(value, str):
-            result[name] = validation.text(field, value, r"\S+", "one word", example="dual")
-        elif isinstance(value, bool | int):
-            result[name] = value
-        else:
-            result[name] = validation.number(field, value, Range(), example=5)
-    return tuple(sorted(result.items()))

@@ -234,13 +234,13 @@ class Scenario:
 
     @property
     def draws_at_random(self) -> bool:
-        """Whether the scenario is random: it has noise, random losses, Wi-Fi or Poisson arrivals.
+        """Whether the scenario is random: noise, links that draw, or Poisson arrivals.
 
         Otherwise a congestion control (BBR) or queueing discipline (FQ-CoDel) may still be random.
         """
         return (
             bool(self.noise)
-            or any(link.loss > 0 or link.wifi is not None for link in self.links)
+            or any(link.draws_at_random for link in self.links)
             or any(flow.kind == "poisson" for flow in self.flows)
         )
 

@@ -53,7 +53,8 @@ def delivered(run: RunRecord) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If the run has no queue log, or a qdisc drops arbitrary packets, as CHOKe does.
+        If the run has no queue log, a qdisc drops arbitrary packets, as CHOKe does, or packets are
+        reordered or duplicated between two bottlenecks.
 
     Examples
     --------
@@ -75,6 +76,8 @@ def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
 
     Acknowledgements of the other direction's flows cross the same bottlenecks, all of them.
     """
+    for before, after in zip(numbers, numbers[1:], strict=False):
+        _check_between(run, before, after)
     flows = run.scenario.flow_table()
     joins, leaves = (flows[f"{end}_bottleneck"].to_numpy() for end in ("first", "last"))
     has_data = (numbers.start <= joins) & (joins < numbers.stop)
@@ -157,6 +160,15 @@ def _check_order(run: RunRecord, link: Bottleneck) -> None:
         message = f"qdisc = {link.qdisc!r} drops packets from the middle of its queue, so that"
         step = "choose another qdisc, or no metric of delay"
         raise InputError(f"{message} delays of single packets are unknown: {step}")
+
+
+def _check_between(run: RunRecord, before: int, after: int) -> None:
+    links = run.scenario.links
+    if links[before].reordering or links[after].duplicates:
+        raise InputError(
+            f"packets are reordered or duplicated between bottlenecks {before} and {after}, so that "
+            "delays of single packets are unknown: choose no metric of delay"
+        )
 
 
 def _delays(

@@ -48,7 +48,8 @@ class Run(RunRecord):
             A packet leaves the queue marked "congestion experienced"; its ``dequeue`` follows
             immediately.
         ``loss``
-            A packet was lost at random before it arrived at the queue.
+            A packet was lost before it arrived at the queue: at random or by a policer, for
+            example.
     flows : DataFrame
         Samples of each flow from its start, at multiples of the scenario's `sample_interval_ms` and
         at its end, in order of time. Columns: ``time_ns``; ``flow``; the running totals

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	6
+#define CCBENCH_PROTOCOL	7
 #define CCBENCH_MAX_BOTTLENECKS	16	/* of both directions */
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -170,8 +170,9 @@ enum ccbench_queue_log {
 };
 
 /*
- * link.bin: header, bottlenecks, their traces, the flows' extra delays in us, and the indices
- * of the first and last bottleneck of each flow's data, which are of one direction.
+ * link.bin: header, bottlenecks, the trace and then the lost packets of each, the flows' extra
+ * delays in us, and the indices of the first and last bottleneck of each flow's data, which
+ * are of one direction.
  */
 struct ccbench_link_header {
 	__u32 protocol;
@@ -206,6 +207,17 @@ struct ccbench_bottleneck {
 	__u64 loss_every_packets;	/* interval of periodic loss; 0: none */
 	__u32 l4s_mask;		/* bits of the ECN field of packets for an L4S queue; 0: none */
 	__u32 statistics;	/* whether statistics of the qdisc are sampled */
+	__u32 lost_packets;	/* number of lost packets that follow the trace, ascending */
+	__u32 duplicates;	/* probability in units of 2^-32 */
+	/* Losses in bursts: in the good and in the bad state, probabilities in units of 2^-32. */
+	__u64 burst_change[2];
+	__u64 burst_loss[2];
+	__u64 policer_bps;	/* 0: none */
+	__u64 policer_bytes;
+	/* Packets that arrive late: probability in units of 2^-32, and delay or later packets. */
+	__u32 reordered;
+	__u32 reordered_packets;
+	__u64 reordered_ns;
 };
 
 enum ccbench_flow_kind {

@@ -26,6 +26,9 @@ enum random_purpose {
 	RANDOM_POISSON,		/* gaps of a Poisson flow */
 	RANDOM_WIFI,		/* overhead of batches */
 	RANDOM_BACKGROUND_LOSS,
+	RANDOM_BURST_LOSS,
+	RANDOM_DUPLICATES,
+	RANDOM_REORDERING,
 };
 
 struct random_stream {

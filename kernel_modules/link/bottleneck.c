@@ -141,13 +141,21 @@ static void link_next(struct bottleneck *link)
 		netif_start_queue(link->dev);
 }
 
+static void forward(struct sk_buff *skb, const struct bottleneck *link)
+{
+	if (unlikely(link->reordering))
+		reorder_forward(skb, link);
+	else
+		path_forward(skb, link);
+}
+
 static void link_finish(struct bottleneck *link)
 {
 	struct sk_buff *skb = link->in_service;
 
 	link->in_service = NULL;
 	link_next(link);
-	path_forward(skb, link);
+	forward(skb, link);
 }
 
 /* Time of the next opportunity since the start of the clock. */
@@ -229,7 +237,7 @@ static void batch_acked(struct path_event *event)
 	wifi_finish(link, &packets);
 	link_next(link);
 	while ((skb = __skb_dequeue(&packets)))
-		path_forward(skb, link);
+		forward(skb, link);
 	rcu_read_unlock_bh();
 }
 
@@ -331,22 +339,7 @@ EXPORT_SYMBOL_GPL(ccbench_link_capacity);
 
 /* ---- queue ------------------------------------------------------------ */
 
-static bool lost(struct bottleneck *link, u32 mark)
-{
-	struct random_stream *draws;
-
-	if (link->loss_every && ++link->since_loss == link->loss_every) {
-		link->since_loss = 0;
-		return true;
-	}
-	if (!link->loss)
-		return false;
-	draws = mark & CCBENCH_MARK_BACKGROUND ? &link->background_loss :
-						 &link->loss_draws[ccbench_flow(mark) + 1];
-	return random_u32(draws) < link->loss;
-}
-
-void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
+static void arrive(struct bottleneck *link, struct sk_buff *skb)
 {
 	struct sk_buff *to_free = NULL;
 	spinlock_t *lock;
@@ -358,7 +351,7 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	ecn = ecn_of(skb);
 	if (ecn & link->l4s_mask)
 		skb->mark |= CCBENCH_MARK_L4S;
-	if (unlikely(lost(link, skb->mark))) {
+	if (unlikely(link->losses) && loss_takes(link->losses, skb)) {
 		record(link, skb, CCBENCH_LOSS);
 		path_count_loss(link, skb->mark);
 		kfree_skb(skb);
@@ -389,6 +382,29 @@ void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
 	if (!link->in_service)
 		link_next(link);
 	rcu_read_unlock_bh();
+}
+
+/* Returns a copy of a packet that arrives twice, or NULL. */
+static struct sk_buff *duplicate_of(const struct bottleneck *link, const struct sk_buff *skb)
+{
+	struct sk_buff *twin;
+
+	if (skb->mark & CCBENCH_MARK_BACKGROUND ||
+	    random_u32(&link->duplicate_draws[ccbench_flow(skb->mark) + 1]) >= link->duplicates)
+		return NULL;
+	twin = skb_copy(skb, GFP_ATOMIC);
+	if (twin)
+		path_count_duplicate(link, skb->mark);
+	return twin;
+}
+
+void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb)
+{
+	struct sk_buff *twin = unlikely(link->duplicates) ? duplicate_of(link, skb) : NULL;
+
+	arrive(link, skb);
+	if (twin)
+		arrive(link, twin);
 }
 
 /* ---- statistics of the qdisc ------------------------------------------ */
@@ -435,7 +451,8 @@ static void bottleneck_setup(struct net_device *dev)
 }
 
 int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header *header,
-		      const struct ccbench_bottleneck *spec, const u32 *trace_ms)
+		      const struct ccbench_bottleneck *spec, const u32 *trace_ms,
+		      const u32 *lost_packets)
 {
 	struct net_device *dev;
 
@@ -457,13 +474,16 @@ int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header 
 	}
 	link->l4s_mask = spec->l4s_mask;
 	link->statistics = spec->statistics;
-	link->loss_every = spec->loss_every_packets;
-	link->loss = spec->loss;
-	if (link->loss) {
-		link->background_loss = random_stream(header->seed, RANDOM_BACKGROUND_LOSS,
-						      link->index, 0);
-		link->loss_draws = path_draws(header, RANDOM_LOSS, link->index);
-		if (!link->loss_draws)
+	link->losses = loss_create(header, link->index, spec, lost_packets);
+	if (IS_ERR(link->losses))
+		return PTR_ERR(link->losses);
+	link->reordering = reorder_create(header, link->index, spec);
+	if (IS_ERR(link->reordering))
+		return PTR_ERR(link->reordering);
+	link->duplicates = spec->duplicates;
+	if (link->duplicates) {
+		link->duplicate_draws = path_draws(header, RANDOM_DUPLICATES, link->index);
+		if (!link->duplicate_draws)
 			return -ENOMEM;
 	}
 	path_event_init(&link->sent, link->wifi ? batch_acked :

@@ -40,6 +40,11 @@ void path_event_set(struct path_event *event, u64 time_ns)
 		ccbench_clock_call(clock_interrupt, time_ns - ktime_get_ns());
 }
 
+void path_event_cancel(struct path_event *event)
+{
+	timerqueue_del(&pending, &event->node);
+}
+
 /*
  * Returns true if the guest has nothing to do, which is required before time may advance:
  * softirqs raised by packets and threads woken by them come first.

@@ -43,6 +43,8 @@ static inline void path_event_init(struct path_event *event,
 void path_events_init(void);
 /* Schedules an event that is not pending for a time of the monotonic clock. */
 void path_event_set(struct path_event *event, u64 time_ns);
+/* Removes a pending event. */
+void path_event_cancel(struct path_event *event);
 /* The monotonic clock. */
 u64 path_now_ns(void);
 
@@ -63,6 +65,28 @@ bool wifi_start(struct bottleneck *link);
 void wifi_finish(struct bottleneck *link, struct sk_buff_head *packets);
 /* Estimated capacity of the link from its last batches; 0 before the first. */
 u64 wifi_estimate_bps(const struct wifi *wifi);
+
+/* ---- loss.c ---- */
+
+/* Losses before a queue. */
+struct losses;
+
+/* Returns NULL without losses. */
+struct losses *loss_create(const struct ccbench_link_header *header, u32 index,
+			   const struct ccbench_bottleneck *spec, const u32 *numbers);
+/* Whether a packet that arrives is lost. */
+bool loss_takes(struct losses *losses, const struct sk_buff *skb);
+
+/* ---- reorder.c ---- */
+
+/* Packets that arrive late after a link. */
+struct reordering;
+
+/* Returns NULL without late packets. */
+struct reordering *reorder_create(const struct ccbench_link_header *header, u32 index,
+				  const struct ccbench_bottleneck *spec);
+/* Hands on a packet that has crossed a link with late packets, now or later. */
+void reorder_forward(struct sk_buff *skb, const struct bottleneck *link);
 
 /* ---- bottleneck.c ---- */
 
@@ -98,16 +122,17 @@ struct bottleneck {
 	bool orphaned;		/* the qdisc has removed its destructor */
 	u8 l4s_mask;		/* bits of the ECN field of packets for its L4S queue; 0: none */
 	bool statistics;	/* sampled */
-	u64 loss_every;		/* interval of periodic loss in packets; 0: none */
-	u64 since_loss;
-	u32 loss;		/* probability in units of 2^-32 */
-	struct random_stream *loss_draws;	/* for packets without a flow, then for each flow */
-	struct random_stream background_loss;
+
+	struct losses *losses;	/* NULL: none */
+	struct reordering *reordering;	/* NULL: none */
+	u32 duplicates;		/* probability in units of 2^-32 */
+	struct random_stream *duplicate_draws;	/* for packets without a flow, then for each flow */
 };
 
 /* Sets up a bottleneck whose place on the path is set. */
 int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header *header,
-		      const struct ccbench_bottleneck *spec, const u32 *trace_ms);
+		      const struct ccbench_bottleneck *spec, const u32 *trace_ms,
+		      const u32 *lost_packets);
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 /* Takes the next packet from the queue; returns NULL without packets. */
 struct sk_buff *bottleneck_take(struct bottleneck *link);
@@ -182,7 +207,7 @@ extern struct ccbench_log *qdisc_log;	/* NULL: no statistics of qdiscs */
 /* Hands a packet to its first bottleneck on the way to the receiver, or to the sender. */
 void path_to_receiver(struct sk_buff *skb);
 void path_to_sender(struct sk_buff *skb);
-/* Hands on a packet that has crossed a bottleneck. */
+/* Hands on a packet that has crossed a bottleneck, without reordering. */
 void path_forward(struct sk_buff *skb, const struct bottleneck *from);
 /* Random streams for packets without a flow, then for each flow; NULL without memory. */
 struct random_stream *path_draws(const struct ccbench_link_header *header,
@@ -190,6 +215,8 @@ struct random_stream *path_draws(const struct ccbench_link_header *header,
 /* Count a packet dropped by a queue, or lost at random before it. */
 void path_count_drop(const struct bottleneck *link, u32 mark);
 void path_count_loss(const struct bottleneck *link, u32 mark);
+/* Counts a packet that is duplicated before a queue. */
+void path_count_duplicate(const struct bottleneck *link, u32 mark);
 /* Deliver a packet to the stack of a host. */
 void path_reach_receiver(struct sk_buff *skb);
 void path_reach_sender(struct sk_buff *skb);

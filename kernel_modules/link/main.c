@@ -150,6 +150,12 @@ void path_count_loss(const struct bottleneck *link, u32 mark)
 		counters[ccbench_flow(mark)].packets--;
 }
 
+void path_count_duplicate(const struct bottleneck *link, u32 mark)
+{
+	if (mark && has_data(ccbench_flow(mark), link->reverse))
+		counters[ccbench_flow(mark)].packets++;
+}
+
 void path_count_drop(const struct bottleneck *link, u32 mark)
 {
 	if (ccbench_has_flow(mark) && has_data(ccbench_flow(mark), link->reverse))
@@ -322,15 +328,16 @@ static int create_bottlenecks(const struct ccbench_link_header *header,
 		struct bottleneck *link = &bottlenecks[i];
 		const u32 length = specs[i].trace_length;
 		const u32 *trace_ms = take(cursor, end, array_size(length, sizeof(u32)));
+		const u32 *lost = take(cursor, end, array_size(specs[i].lost_packets, sizeof(u32)));
 
 		/* Either a rate, or a trace or bitrates, which must not end with 0. */
-		if (!trace_ms || !specs[i].rate_bps == !length ||
+		if (!trace_ms || !lost || !specs[i].rate_bps == !length ||
 		    (length && !trace_ms[length - 1]))
 			return -EINVAL;
 		link->index = i;
 		link->reverse = i >= forward_count;
 		link->last = i == forward_count - 1 || i == bottleneck_count - 1;
-		err = bottleneck_create(link, header, &specs[i], length ? trace_ms : NULL);
+		err = bottleneck_create(link, header, &specs[i], length ? trace_ms : NULL, lost);
 		if (err)
 			return err;
 	}

@@ -12,6 +12,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Scenario, Trace
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.registry import ENGINES, get_engine
+from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.wifi import Wifi
 from tests.documentation import DOCS
@@ -48,7 +49,16 @@ CASES: dict[str, list[Scenario]] = {
     "link of varying rate (trace)": over(trace=Trace(name="even", opportunities_ms=(1, 2))),
     "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),
     "random loss": over(loss=0.01),
-    "periodic loss": over(loss_every_packets=1000),
+    "periodic and given losses, losses in bursts": [
+        *over(loss_every_packets=1000),
+        *over(loss_packets=(3,)),
+        *over(burst_loss=BurstLoss.of(0.01, 3)),
+    ],
+    "policers, duplicates, reordering": [
+        *over(policer=Policer(rate_mbps=5, burst_bytes=3000)),
+        *over(duplicates=0.01),
+        *over(reordering=Reordering(share=0.01, packets=3)),
+    ],
     "routers that clear ECN, receivers with less ECN": [
         *over(clears_ecn=True),
         *also(ecn=True, receiver_ecn=False),

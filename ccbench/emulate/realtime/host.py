@@ -17,6 +17,7 @@ from ccbench.emulate.engine import Check
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.flow import Flow
     from ccbench.experiment.noise import Noise
     from ccbench.experiment.scenario import Scenario
@@ -111,10 +112,8 @@ def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
 
 def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of features that only the virtual kernel supports."""
-    if scenario.bottlenecks[0].wifi is not None:
-        yield "bottlenecks[0].wifi", "set", "left out"
-    if (every := scenario.bottlenecks[0].loss_every_packets) is not None:
-        yield "bottlenecks[0].loss_every_packets", every, "left out"
+    for field, value in _virtual_time_path(scenario.bottlenecks[0]):
+        yield f"bottlenecks[0].{field}", value, "left out"
     if scenario.queue_log == "summary":
         yield "queue_log", scenario.queue_log, "true or false"
     if scenario.ack_batch_ms:
@@ -127,6 +126,16 @@ def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, st
     for i, flow in enumerate(scenario.flows):
         for field, value, allowed in _virtual_time_settings(flow):
             yield f"flows[{i}].{field}", value, allowed
+
+
+def _virtual_time_path(bottleneck: Bottleneck) -> Iterator[tuple[str, object]]:
+    """Yield field and value of such features of a bottleneck."""
+    if bottleneck.wifi is not None:
+        yield "wifi", "set"
+    several = ("loss_packets", "burst_loss", "policer", "duplicates", "reordering")
+    for name in ("loss_every_packets", *several):
+        if value := getattr(bottleneck, name):
+            yield name, value
 
 
 def _virtual_time_ecn(scenario: Scenario) -> Iterator[tuple[str, object, str]]:

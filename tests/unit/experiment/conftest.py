@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 
 LINK = Bottleneck(bandwidth_mbps=12, queue_packets=50)
@@ -39,7 +40,18 @@ EVERYTHING = scenario(
             qdisc_options=(("target_ms", 5), ("ecn", True), ("mode", "x"), ("interval_ms", 0.5)),
         ),
     ),
-    reverse_bottlenecks=(Bottleneck(bandwidth_mbps=3, queue_bdp=1, qdisc="pfifo"),),
+    reverse_bottlenecks=(
+        Bottleneck(
+            bandwidth_mbps=3,
+            queue_bdp=1,
+            qdisc="pfifo",
+            loss_packets=(3, 8),
+            burst_loss=BurstLoss(to_bad=0.001, to_good=0.1, loss_good=0.01),
+            policer=Policer(rate_mbps=2, burst_bytes=15_000),
+            duplicates=0.01,
+            reordering=Reordering(share=0.02, packets=3),
+        ),
+    ),
     forward_delay_ms=20,
     seed=7,
     sample_interval_ms=5,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench.base.errors import InputError
+from ccbench.experiment.impairments import BurstLoss
 from ccbench.experiment.scenario import Bottleneck, Trace
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ class TestTrace:
         assert str(caught.value).startswith(f"{path}{message}")
 
 
+LINK = {"bandwidth_mbps": 1, "queue_packets": 9}
+
+
 class TestBottleneck:
     @pytest.mark.parametrize(
         ("settings", "message"),
@@ -68,6 +72,14 @@ class TestBottleneck:
                 "qdisc_options is {'limit': 1}; it must be left out for droptail",
             ),
             ({"trace": "file", "queue_bdp": 1}, "trace is 'file'; it must be a Trace"),
+            ({**LINK, "duplicates": 1}, "duplicates is 1; it must be a number at least 0 and be"),
+            ({**LINK, "loss_packets": (3, 3)}, "loss_packets is [3, 3]; it must be ascending"),
+            ({**LINK, "loss_packets": (0,)}, "loss_packets[0] is 0; it must be a whole number"),
+            ({**LINK, "loss_packets": 7}, "loss_packets is 7; it must be a list of numbers"),
+            (
+                {**LINK, "policer": 3},
+                "policer is 3; it must be a Policer: create one with Policer(",
+            ),
         ],
     )
     def test_bad(self, settings: dict[str, Any], message: str) -> None:
@@ -85,3 +97,44 @@ class TestBottleneck:
             )
 
         assert codel(("a", 1), ("b", 2)) == codel(("b", 2), ("a", 1))
+
+
+class TestImpairments:
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            (
+                {"policer": 3},
+                "policer is 3; it must be a table: write for example policer = {rate_",
+            ),
+            ({"policer": {"rate_mbps": 3}}, "policer.burst_bytes is missing"),
+            (
+                {"policer": {"rate_mbps": 3, "burst_bytes": 100}},
+                "policer.burst_bytes is 100; it must be a whole number at least 1500",
+            ),
+            (
+                {"reordering": {"share": 0.1}},
+                "reordering.delay_ms and packets are both missing: write for example delay_ms = 5",
+            ),
+            (
+                {"reordering": {"share": 0.1, "delay_ms": 3, "packets": 3}},
+                "reordering.delay_ms and packets exclude each other: keep one of them",
+            ),
+            (
+                {"burst_loss": {"to_bad": 0, "to_good": 0.5}},
+                "burst_loss.to_bad is 0; it must be a number above 0",
+            ),
+            ({"burst_loss": {"loss": 0.5}}, "burst_loss.loss is not a setting; did you mean"),
+        ],
+    )
+    def test_bad(self, settings: dict[str, Any], message: str) -> None:
+        """A wrong table is named with its field, value and the next step."""
+        with pytest.raises(InputError) as caught:
+            Bottleneck.from_dict({**LINK, **settings})
+        assert str(caught.value).startswith(message)
+
+    def test_mean_of_bursts(self) -> None:
+        """The share of lost packets is that of the stationary distribution."""
+        loss = BurstLoss(to_bad=0.1, to_good=0.3, loss_bad=0.8, loss_good=0.2)
+        assert loss.mean == pytest.approx(0.25 * 0.8 + 0.75 * 0.2)
+        assert BurstLoss.of(0.03, 7).mean == pytest.approx(0.03)

@@ -15,7 +15,7 @@ from ccbench.experiment.flow import ACKS, ECN_FIELDS, MAX_BITRATES
 from ccbench.experiment.qdiscs import QDISCS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -32,7 +32,7 @@ __all__ = [
     "describe_link",
 ]
 
-_PROTOCOL = 6
+_PROTOCOL = 7
 
 LINK_HEADER = np.dtype(
     [
@@ -67,6 +67,15 @@ BOTTLENECK = np.dtype(
         ("loss_every_packets", "u8"),
         ("l4s_mask", "u4"),
         ("statistics", "u4"),
+        ("lost_packets", "u4"),
+        ("duplicates", "u4"),
+        ("burst_change", "u8", 2),
+        ("burst_loss", "u8", 2),
+        ("policer_bps", "u8"),
+        ("policer_bytes", "u8"),
+        ("reordered", "u4"),
+        ("reordered_packets", "u4"),
+        ("reordered_ns", "u8"),
     ]
 )
 FLOWS_HEADER = np.dtype(
@@ -109,9 +118,10 @@ _FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "vi
 
 
 def describe_link(scenario: Scenario) -> bytes:
-    """Return the description of the path: header, bottlenecks, traces and paths of the flows.
+    """Return the description of the path: header, bottlenecks, their lists, paths of the flows.
 
-    The path of a flow consists of its extra delay and its first and last bottlenecks.
+    The lists of a bottleneck are its trace and its lost packets. The path of a flow consists of its
+    extra delay and its first and last bottlenecks.
     """
     forward_ns = round((scenario.forward_delay_ms or 0) * 1e6)
     header = np.array(
@@ -139,16 +149,15 @@ def describe_link(scenario: Scenario) -> bytes:
     bottlenecks = np.array(
         [_bottleneck(b, scenario.noise) for b in scenario.links], dtype=BOTTLENECK
     )
-    traces = [np.array(_steps(b), dtype="u4") for b in scenario.links]
+    lists = [np.array([*_steps(b), *b.loss_packets], dtype="u4") for b in scenario.links]
     extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.flows]
     first, last = zip(*map(scenario.links_of, scenario.flows), strict=True)
     paths = (_per_flow(scenario, np.array(column, "u4")) for column in (extra_us, first, last))
-    return b"".join(part.tobytes() for part in (header, bottlenecks, *traces, *paths))
+    return b"".join(part.tobytes() for part in (header, bottlenecks, *lists, *paths))
 
 
 def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:
     rate_bps = round((bottleneck.bandwidth_mbps or 0) * 1e6)
-    loss = min(round(bottleneck.loss * 2**32), 2**32 - 1)
     wifi = bottleneck.wifi
     if wifi is None:
         batches: tuple[object, ...] = (0, 0, 0, (0, 0))
@@ -161,7 +170,38 @@ def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:
     qdisc = QDISCS.get(bottleneck.qdisc)
     l4s_mask = qdisc.l4s_mask(dict(bottleneck.qdisc_options)) if qdisc else 0
     statistics = bool(qdisc and qdisc.statistics)
-    return rate_bps, background_bps, steps, loss, *batches, every, l4s_mask, statistics
+    return (
+        rate_bps,
+        background_bps,
+        steps,
+        _probability(bottleneck.loss),
+        *batches,
+        every,
+        l4s_mask,
+        statistics,
+        len(bottleneck.loss_packets),
+        _probability(bottleneck.duplicates or 0),
+        *_impairments(bottleneck),
+    )
+
+
+def _impairments(bottleneck: Bottleneck) -> Iterator[object]:
+    """Yield the fields of losses in bursts, policer and reordering."""
+    bursts, policer, late = bottleneck.burst_loss, bottleneck.policer, bottleneck.reordering
+    states = (0.0, 0.0), (0.0, 0.0)
+    if bursts is not None:
+        states = (bursts.to_bad, bursts.to_good), (bursts.loss_good, bursts.loss_bad)
+    yield from (tuple(round(share * 2**32) for share in state) for state in states)
+    yield round(policer.rate_mbps * 1e6) if policer else 0
+    yield policer.burst_bytes if policer else 0
+    yield _probability(late.share) if late else 0
+    yield (late.packets or 0) if late else 0
+    yield round((late.delay_ms or 0) * 1e6) if late else 0
+
+
+def _probability(share: float) -> int:
+    """Return a probability below 1 in units of 2^-32; 0 only if it is 0."""
+    return min(max(round(share * 2**32), share > 0), 2**32 - 1)
 
 
 def _steps(bottleneck: Bottleneck) -> Sequence[int]:

@@ -18,6 +18,7 @@ from ccbench.emulate.kernel.source import build
 from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described
 from ccbench.experiment.flow import MAX_BITRATES
+from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 from ccbench.experiment.wifi import Wifi
@@ -45,6 +46,11 @@ RICH = replace(
         replace(EVERYTHING.bottlenecks[1], qdisc_options=(("target_ms", 5),)),
     ),
 )
+IMPAIRMENTS: dict[str, Any] = {
+    "burst_loss": BurstLoss(to_bad=0.01, to_good=0.2),
+    "policer": Policer(rate_mbps=3, burst_bytes=1500),
+    "reordering": Reordering(share=0.01, delay_ms=4),
+}
 RADIO = Wifi(bitrates_mbps=(13, 65))
 
 
@@ -66,6 +72,12 @@ def with_link(**settings: Any) -> Scenario:
 def with_radio(**settings: Any) -> Scenario:
     """Make a scenario with a Wi-Fi link."""
     return with_link(wifi=replace(RADIO, **settings), queue_packets=50)
+
+
+def with_impairment(name: str, **settings: Any) -> Scenario:
+    """Make a scenario with an impairment."""
+    impairment = replace(IMPAIRMENTS[name], **settings)
+    return with_link(bandwidth_mbps=12, queue_packets=50, **{name: impairment})
 
 
 #: For each field two scenarios that differ in it, and in fields that it requires.
@@ -174,6 +186,37 @@ OF_LINK = {
         with_link(bandwidth_mbps=12, queue_packets=50),
         with_link(bandwidth_mbps=12, queue_packets=50, loss_every_packets=1000),
     ),
+    "loss_packets": (
+        with_link(bandwidth_mbps=12, queue_packets=50, loss_packets=(1, 2)),
+        with_link(bandwidth_mbps=12, queue_packets=50, loss_packets=(1, 3)),
+    ),
+    "duplicates": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=12, queue_packets=50, duplicates=1e-12),
+    ),
+    **{
+        name: (
+            with_link(bandwidth_mbps=12, queue_packets=50),
+            with_link(bandwidth_mbps=12, queue_packets=50, **{name: impairment}),
+        )
+        for name, impairment in IMPAIRMENTS.items()
+    },
+}
+OF_BURSTS = {
+    name: (with_impairment("burst_loss"), with_impairment("burst_loss", **{name: 0.1}))
+    for name in ("to_bad", "to_good", "loss_bad", "loss_good")
+}
+OF_POLICER = {
+    "rate_mbps": (with_impairment("policer"), with_impairment("policer", rate_mbps=4)),
+    "burst_bytes": (with_impairment("policer"), with_impairment("policer", burst_bytes=1501)),
+}
+OF_REORDERING = {
+    "share": (with_impairment("reordering"), with_impairment("reordering", share=0.02)),
+    "delay_ms": (with_impairment("reordering"), with_impairment("reordering", delay_ms=4.000001)),
+    "packets": (
+        with_impairment("reordering", delay_ms=None, packets=2),
+        with_impairment("reordering", delay_ms=None, packets=3),
+    ),
 }
 OF_RADIO = {
     "bitrates_mbps": (with_radio(), with_radio(bitrates_mbps=(65, 13))),
@@ -191,6 +234,9 @@ PAIRS: dict[type[Any], tuple[dict[str, tuple[Scenario, Scenario]], set[str]]] = 
     Flow: (OF_FLOW, {"label"}),
     Bottleneck: (OF_LINK, set()),
     Wifi: (OF_RADIO, set()),
+    BurstLoss: (OF_BURSTS, set()),
+    Policer: (OF_POLICER, set()),
+    Reordering: (OF_REORDERING, set()),
     Noise: (OF_NOISE, set()),
     Trace: ({"opportunities_ms": OF_LINK["trace"]}, {"name"}),
 }

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Impairments of a bottleneck: losses in bursts, reordering, policing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+from ccbench.base import dataclass_dicts, validation
+from ccbench.base.checked_fields import check_fields, number, whole
+from ccbench.base.errors import InputError
+from ccbench.base.validation import Range
+
+__all__ = ["BurstLoss", "Policer", "Reordering", "read_impairment"]
+
+_PROBABILITY = Range(0, 1)
+_ABOVE_0 = Range(0, 1, low_open=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BurstLoss:
+    """Random losses in bursts: the model of Gilbert (1960) and Elliott (1963).
+
+    The bottleneck is in a good or a bad state, at the start in the good one. At each packet of any
+    flow it may change its state, and then loses the packet with the probability of the state.
+
+    Parameters
+    ----------
+    to_bad, to_good : float
+        Probability per packet of the change from the good to the bad state, and back; above 0.
+    loss_bad, loss_good : float
+        Probability of a loss in each state.
+
+    Raises
+    ------
+    InputError
+        If a probability is out of range.
+
+    Examples
+    --------
+    1 % of the packets are lost, in runs of 5 on average:
+
+    >>> loss = BurstLoss.of(0.01, 5)
+    >>> round(loss.mean, 6), loss.to_good
+    (0.01, 0.2)
+    """
+
+    example: ClassVar[str] = "{to_bad = 0.002, to_good = 0.2}"
+
+    to_bad: float = field(metadata=number(_ABOVE_0, example=0.002))
+    to_good: float = field(metadata=number(_ABOVE_0, example=0.2))
+    loss_bad: float = field(default=1.0, metadata=number(_PROBABILITY, example=1))
+    loss_good: float = field(default=0.0, metadata=number(_PROBABILITY, example=0))
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @classmethod
+    def of(cls, loss: float, run_packets: float) -> BurstLoss:
+        """Return the losses of a share of packets in runs of a mean length."""
+        to_good = 1 / run_packets
+        return cls(to_bad=to_good * loss / (1 - loss), to_good=to_good)
+
+    @property
+    def mean(self) -> float:
+        """Share of the packets that are lost in the long run."""
+        weights = self.to_bad * self.loss_bad + self.to_good * self.loss_good
+        return weights / (self.to_bad + self.to_good)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reordering:
+    """Packets that arrive late after the bottleneck, so that later ones overtake them.
+
+    Parameters
+    ----------
+    share : float
+        Share of the packets of each flow that arrive late, above 0 and below 1.
+    delay_ms : float, optional
+        Their additional delay in milliseconds. Exactly one of `delay_ms` and `packets` is required.
+    packets : int, optional
+        The number of later packets of the flow that overtake them. A packet without as many
+        successors arrives after a second.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range, or both or none of the two are given.
+
+    Examples
+    --------
+    >>> Reordering(share=0.01, packets=3).delay_ms is None
+    True
+    """
+
+    example: ClassVar[str] = "{share = 0.01, delay_ms = 5}"
+
+    share: float = field(metadata=number(Range(0, 1, low_open=True, high_open=True), example=0.01))
+    delay_ms: float | None = field(
+        default=None, metadata=number(Range(1e-6, 10_000), example=5, optional=True)
+    )
+    packets: int | None = field(
+        default=None, metadata=whole(Range(1, 1_000_000), example=3, optional=True)
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if (self.delay_ms is None) == (self.packets is None):
+            given = "exclude each other" if self.packets else "are both missing"
+            step = "keep one of them" if self.packets else "write for example delay_ms = 5"
+            raise InputError(f"delay_ms and packets {given}: {step}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policer:
+    """A token bucket that drops packets instead of queueing them.
+
+    Parameters
+    ----------
+    rate_mbps : float
+        Rate of the tokens in Mbit/s of IP bytes, 0.001 to 100,000.
+    burst_bytes : int
+        Size of the bucket in bytes, at least a packet of 1500; it is full at the start.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> Policer(rate_mbps=10, burst_bytes=50_000).rate_mbps
+    10.0
+    """
+
+    example: ClassVar[str] = "{rate_mbps = 10, burst_bytes = 50_000}"
+
+    rate_mbps: float = field(metadata=number(Range(0.001, 100_000), example=10))
+    burst_bytes: int = field(metadata=whole(Range(1500, 1_000_000_000), example=50_000))
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+Impairment = TypeVar("Impairment", BurstLoss, Reordering, Policer)
+
+
+def read_impairment(name: str, cls: type[Impairment], value: object) -> Impairment:
+    """Read an impairment from a table of a document.
+
+    Raises
+    ------
+    InputError
+        If the table is invalid. The message starts with `name`.
+
+    Examples
+    --------
+    >>> read_impairment("policer", Policer, {"rate_mbps": 10, "burst_bytes": 3000}).burst_bytes
+    3000
+    """
+    if not isinstance(value, Mapping):
+        raise validation.bad(name, value, "a table", f"write for example {name} = {cls.example}")
+    data: Mapping[str, Any] = value
+    with validation.within(f"{name}."):
+        return dataclass_dicts.build(cls, data, {})

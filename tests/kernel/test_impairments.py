@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses in bursts, given losses, policers, duplicates and reordering, against theory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.base.errors import InputError
+from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
+from ccbench.run.packets import delivered, fates
+from tests.kernel.conftest import run
+
+pytestmark = pytest.mark.kernel
+
+#: Packets of 500 bytes at a fifth of the rate of the link, without queueing.
+CBR = Flow(kind="cbr", rate_mbps=4, packet_bytes=500)
+
+
+def over(*flows: Flow, duration_s: float = 20, **settings: Any) -> Scenario:
+    """Return a scenario over an impaired link of 20 Mbit/s and 40 ms."""
+    link = Bottleneck(**{"bandwidth_mbps": 20, "queue_packets": 100, **settings})
+    return Scenario(flows=flows or (CBR,), bottlenecks=(link,), rtt_ms=40, duration_s=duration_s)
+
+
+def lost(result: Run, bottleneck: int = 0) -> npt.NDArray[np.bool_]:
+    """Return for each packet that arrives whether it is lost before the queue."""
+    events = result.queue_events(bottleneck)["event"]
+    return (events[events.isin(["enqueue", "loss"])] == "loss").to_numpy()
+
+
+def runs(is_lost: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return the lengths of the runs of losses."""
+    changes = np.diff(np.r_[0, is_lost.astype(int), 0])
+    return np.flatnonzero(changes == -1) - np.flatnonzero(changes == 1)
+
+
+class TestBursts:
+    def test_length(self) -> None:
+        """Runs of losses have the geometric distribution of the time in the bad state."""
+        is_lost = lost(run(over(burst_loss=BurstLoss.of(0.05, 4), duration_s=100)))
+        lengths = runs(is_lost)
+        # The state has a sojourn of mean 4 and standard deviation sqrt(12).
+        assert lengths.mean() == pytest.approx(4, abs=4 * math.sqrt(12 / len(lengths)))
+        assert (lengths == 1).mean() == pytest.approx(
+            0.25, abs=4 * math.sqrt(0.25 * 0.75 / len(lengths))
+        )
+        # The number of runs is near Poisson.
+        expected = 0.05 / 4 * len(is_lost)
+        assert len(lengths) == pytest.approx(expected, abs=4 * math.sqrt(expected))
+
+    def test_probabilities_of_states(self) -> None:
+        """Each state loses packets with its own probability; the mean is that of the chain."""
+        loss = BurstLoss(to_bad=0.01, to_good=0.05, loss_bad=0.5, loss_good=0.01)
+        is_lost = lost(run(over(burst_loss=loss, duration_s=100)))
+        # Sojourns of 20 and 100 packets make the variance at most 40 times that of independence.
+        noise = math.sqrt(40 * loss.mean * (1 - loss.mean) / len(is_lost))
+        assert is_lost.mean() == pytest.approx(loss.mean, abs=4 * noise)
+        lag = np.corrcoef(is_lost[1:], is_lost[:-1])[0, 1]
+        assert lag > 0.2  # independent losses: 0
+
+    def test_seeds(self) -> None:
+        """Seeds and bottlenecks have independent losses."""
+        link = Bottleneck(
+            bandwidth_mbps=20, queue_packets=100, burst_loss=BurstLoss(to_bad=0.5, to_good=0.5)
+        )
+        scenario = replace(over(), bottlenecks=(link, link))
+        one, other = run(scenario), run(replace(scenario, seed=2))
+        series = [lost(one)[:2000], lost(one, 1)[:2000], lost(other)[:2000], lost(other, 1)[:2000]]
+        for i, first in enumerate(series):
+            for second in series[:i]:
+                assert abs(np.corrcoef(first, second)[0, 1]) < 4 / math.sqrt(2000)
+
+    def test_square_root_law(self) -> None:
+        """With bursts within a window, Reno's rate follows from the rate of bursts, not packets.
+
+        Reno reduces its window once per round trip (RFC 5681), so that losses in runs of r packets
+        give sqrt(r) times the rate of the same share of independent losses (Mathis 1997).
+        """
+        share, run_packets = 0.008, 4
+        flows = tuple(Flow(cca="reno", acks="every") for _ in range(5))
+
+        def rate(**loss: Any) -> float:
+            scenario = over(
+                *flows, bandwidth_mbps=1000, queue_packets=10_000, duration_s=120, **loss
+            )
+            return float(run(scenario).summary()["throughput_mbps"].mean())
+
+        gain = rate(burst_loss=BurstLoss.of(share, run_packets)) / rate(loss=share)
+        assert gain == pytest.approx(math.sqrt(run_packets), rel=0.25)
+
+
+class TestGivenPackets:
+    def test_numbers(self) -> None:
+        """Exactly the given packets are lost, counted from 1, before the queue."""
+        numbers = (1, 2, 10, 4000)
+        is_lost = lost(run(over(loss_packets=numbers)))
+        assert tuple(np.flatnonzero(is_lost) + 1) == numbers
+
+    def test_way_back(self) -> None:
+        """Given ACKs are lost on the way back, and the data are not retransmitted."""
+        back = Bottleneck(bandwidth_mbps=20, queue_packets=100, loss_packets=(30, 31, 32))
+        scenario = replace(over(Flow(acks="every"), duration_s=3), reverse_bottlenecks=(back,))
+        result = run(scenario)
+        assert np.flatnonzero(lost(result, 1)).tolist() == [29, 30, 31]
+        assert fates(result)["lost"].iloc[0] == result.summary()["drops"].iloc[0]
+
+    def test_recovery(self) -> None:
+        """A flow that loses one packet retransmits one packet."""
+        flow = Flow(kind="bytes", size_bytes=300_000)
+        summary = run(over(flow, loss_packets=(50,))).summary()
+        assert summary["retransmits"].iloc[0] == 1
+
+
+class TestPolicer:
+    @pytest.mark.parametrize("burst_bytes", [1500, 100_000])
+    def test_rate(self, burst_bytes: int) -> None:
+        """In any interval, at most the burst and the tokens of the interval pass."""
+        policer = Policer(rate_mbps=3, burst_bytes=burst_bytes)
+        result = run(over(policer=policer))
+        log = result.queue_events()
+        passed = log[log["event"] == "enqueue"]
+        times_s, size = passed["time_ns"].to_numpy() / 1e9, passed["bytes"].to_numpy()
+        # The bucket's level, from the other side: the excess over the rate since its minimum.
+        excess = np.cumsum(size) - times_s * 3e6 / 8
+        before = np.minimum.accumulate(excess - size)
+        assert (excess - before).max() <= burst_bytes + 1
+        assert size.sum() * 8e-6 == pytest.approx(3 * 20 + burst_bytes * 8e-6, rel=1e-3)
+        assert set(log["event"]) == {"enqueue", "dequeue", "loss"}
+
+    def test_below_the_rate(self) -> None:
+        """Traffic below the rate passes."""
+        assert not lost(run(over(policer=Policer(rate_mbps=4.01, burst_bytes=1500)))).any()
+
+    def test_tcp(self) -> None:
+        """TCP stays below the rate, and far below it with a small bucket (Flach 2016)."""
+        rates = []
+        for burst_bytes in (8_000, 500_000):
+            policer = Policer(rate_mbps=5, burst_bytes=burst_bytes)
+            result = run(over(Flow(cca="cubic"), policer=policer, duration_s=60))
+            rates.append(result.throughput(1.0).iloc[10:].to_numpy().mean())
+        assert max(rates) <= 5 + 500_000 * 8e-6 / 50
+        assert rates[0] < 0.8 * rates[1]
+
+
+class TestDuplicates:
+    def test_share(self) -> None:
+        """The given share of the packets arrives twice at one instant, and all are delivered."""
+        result = run(over(duplicates=0.1))
+        log = result.queue_events()
+        arrivals = log[log["event"] == "enqueue"]
+        twice = np.diff(arrivals["time_ns"]) == 0
+        sent = len(arrivals) - twice.sum()
+        assert twice.sum() / sent == pytest.approx(0.1, abs=4 * math.sqrt(0.09 / sent))
+        delivered = result.completions["delivered_bytes"].iloc[0]
+        assert delivered == pytest.approx(len(arrivals) * (500 - 28), abs=2 * 472)
+
+    def test_tcp(self) -> None:
+        """TCP delivers data once, and retransmits nothing because of duplicates."""
+        flow = Flow(kind="bytes", size_bytes=1_000_000)
+        result = run(over(flow, duplicates=0.1))
+        assert result.completions["delivered_bytes"].iloc[0] == 1_000_000
+        assert result.summary()["retransmits"].iloc[0] == 0
+
+
+class TestReordering:
+    #: BBR is paced and never fills the queue of this path, so that nothing is lost.
+    FLOW = Flow(cca="bbr", segmentation_offload=False)
+
+    def retransmits(self, reordering: Reordering | None) -> tuple[float, float]:
+        """Return the share of retransmitted packets, and the goodput in Mbit/s."""
+        scenario = over(self.FLOW, queue_packets=1000, reordering=reordering, duration_s=30)
+        result = run(scenario)
+        assert result.summary()["drops"].iloc[0] == 0
+        summary = result.summary().iloc[0]
+        sent = fates(result)["sent"].iloc[0]
+        return summary["retransmits"] / sent, summary["goodput_mbps"]
+
+    def test_within_the_window(self) -> None:
+        """Packets that are late by less than RACK's window are not retransmitted (RFC 8985).
+
+        The window is a quarter of the shortest RTT of 40 ms, once reordering has been seen.
+        """
+        late, _ = self.retransmits(Reordering(share=0.01, delay_ms=5))
+        assert late < 2e-4
+
+    def test_beyond_the_window(self) -> None:
+        """Packets that are late by more than the RTT are retransmitted, each of them."""
+        late, _ = self.retransmits(Reordering(share=0.01, delay_ms=150))
+        assert late == pytest.approx(0.01, rel=0.25)
+
+    @pytest.mark.parametrize("packets", [1, 3, 10])
+    def test_overtaken(self, packets: int) -> None:
+        """A late packet arrives just after this number of later packets of its flow."""
+        flow = Flow(kind="cbr", rate_mbps=4, packet_bytes=500)
+        late = over(flow, reordering=Reordering(share=0.01, packets=packets), duration_s=5)
+        result, plain = run(late), run(over(flow, duration_s=5))
+        # The path's counter of departed bytes lags by the packets that are held.
+        samples = [r.samples("throughput_bytes")[0].to_numpy() for r in (result, plain)]
+        held = (samples[1] - samples[0]) / 500
+        assert set(held) <= set(range(4 * packets))
+        assert held.max() >= 1
+        assert held[-1] <= packets
+
+    def test_between_bottlenecks(self) -> None:
+        """Delays of packets that are reordered between two queues are refused, not guessed."""
+        late = over(reordering=Reordering(share=0.1, packets=3), duration_s=1)
+        result = run(replace(late, bottlenecks=late.bottlenecks * 2))
+        with pytest.raises(InputError, match="between bottlenecks 0 and 1"):
+            delivered(result)
+        assert len(delivered(run(late)))
+
+    def test_end_of_flow(self) -> None:
+        """A late packet without successors arrives after a second, and the flow completes."""
+        flow = Flow(kind="bytes", size_bytes=100_000)
+        scenario = over(flow, reordering=Reordering(share=0.3, packets=1000), duration_s=20)
+        result = run(scenario)
+        assert result.completions["delivered_bytes"].iloc[0] == 100_000
+        assert result.flows["throughput_bytes"].iloc[-1] >= 100_000
