@@ -11,6 +11,7 @@ delays of single packets are unknown.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
 
     Acknowledgements of the other direction's flows cross the same bottlenecks, all of them.
     """
-    for before, after in zip(numbers, numbers[1:], strict=False):
+    for before, after in pairwise(numbers):
         _check_between(run, before, after)
     flows = run.scenario.flow_table()
     joins, leaves = (flows[f"{end}_bottleneck"].to_numpy() for end in ("first", "last"))
@@ -166,8 +167,8 @@ def _check_between(run: RunRecord, before: int, after: int) -> None:
     links = run.scenario.links
     if links[before].reordering or links[after].duplicates:
         raise InputError(
-            f"packets are reordered or duplicated between bottlenecks {before} and {after}, so that "
-            "delays of single packets are unknown: choose no metric of delay"
+            f"packets are reordered or duplicated between bottlenecks {before} and {after}, so "
+            "that delays of single packets are unknown: choose no metric of delay"
         )
 
 

@@ -101,7 +101,7 @@ class TestGivenPackets:
         """Exactly the given packets are lost, counted from 1, before the queue."""
         numbers = (1, 2, 10, 4000)
         is_lost = lost(run(over(loss_packets=numbers)))
-        assert tuple(np.flatnonzero(is_lost) + 1) == numbers
+        assert tuple((np.flatnonzero(is_lost) + 1).tolist()) == numbers
 
     def test_way_back(self) -> None:
         """Given ACKs are lost on the way back, and the data are not retransmitted."""

@@ -111,8 +111,8 @@ class TestConservation:
         scenario = path(Flow(), reverse(Flow(cca="reno")), forward=link(10), back=link(5))
         full, short = run(scenario), run(replace(scenario, queue_log="summary"))
         for number in (0, 1):
-            shares = (r.occupancy_distribution(number) for r in (full, short))
-            pd.testing.assert_series_equal(*shares, check_index_type=False)
+            shares = [r.occupancy_distribution(number) for r in (full, short)]
+            pd.testing.assert_series_equal(shares[0], shares[1], check_index_type=False)
             delays = [r.queueing_delay_ms(number) for r in (full, short)]
             assert delays[0] == pytest.approx(delays[1], rel=1e-6)
 
@@ -131,9 +131,9 @@ class TestSymmetry:
         )  # fmt: skip
         one, other = run(scenario), run(mirror)
         for number in (0, 1):
-            logs = (one.queue_events(number), other.queue_events(1 - number))
-            logs = [log.drop(columns="bottleneck").reset_index(drop=True) for log in logs]
-            pd.testing.assert_frame_equal(*logs)
+            pair = (one.queue_events(number), other.queue_events(1 - number))
+            logs = [log.drop(columns="bottleneck").reset_index(drop=True) for log in pair]
+            pd.testing.assert_frame_equal(logs[0], logs[1])
 
     @pytest.mark.parametrize("cca", ["cubic", "bbr"])
     def test_sum_of_the_delay(self, cca: str) -> None:
