@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ccbench.base import errors
     from ccbench.experiment import traffic
     from ccbench.experiment.bottleneck import Bottleneck
+    from ccbench.experiment.change import Change
     from ccbench.experiment.flow import Flow
     from ccbench.experiment.noise import Noise
     from ccbench.experiment.scenario import Scenario
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bottleneck",
+    "Change",
     "Flow",
     "Noise",
     "Run",
@@ -63,6 +65,7 @@ __all__ = [
 # needs neither.
 _HOMES = {
     "Bottleneck": "ccbench.experiment.bottleneck",
+    "Change": "ccbench.experiment.change",
     "Flow": "ccbench.experiment.flow",
     "Noise": "ccbench.experiment.noise",
     "Run": "ccbench.run.run",

@@ -27,7 +27,7 @@ from ccbench.experiment.qdiscs import QDISCS
 from ccbench.experiment.trace import Trace
 from ccbench.experiment.wifi import Wifi
 
-__all__ = ["Bottleneck"]
+__all__ = ["Bottleneck", "Option", "checked_options"]
 
 Option: TypeAlias = int | float | str | bool
 
@@ -61,7 +61,8 @@ def _ascending(name: str, value: object) -> tuple[int, ...]:
     return numbers
 
 
-def _checked_options(name: str, options: Any) -> tuple[tuple[str, Option], ...]:
+def checked_options(name: str, options: Any) -> tuple[tuple[str, Option], ...]:
+    """Check the names and values of options of a qdisc, without knowledge of the qdisc."""
     pairs = validation.pairs(name, options, "write for example {target_ms = 5}")
     result: dict[str, Option] = {}
     allowed = "a name of lower-case letters, digits and _"
@@ -156,7 +157,7 @@ class Bottleneck:
     )
     qdisc: str = field(default="droptail", metadata=checked(_qdisc))
     qdisc_options: tuple[tuple[str, Option], ...] = field(
-        default=(), metadata=checked(_checked_options)
+        default=(), metadata=checked(checked_options)
     )
     loss: float = field(default=0.0, metadata=number(Range(0, 1, high_open=True), example=0.01))
     loss_every_packets: int | None = field(

@@ -21,6 +21,7 @@ from ccbench.base.random_streams import stream
 from ccbench.base.validation import Range
 from ccbench.experiment import kernel_settings
 from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.change import Change
 from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES, Flow
 from ccbench.experiment.noise import NO_NOISE, Noise, read_noise
 from ccbench.experiment.trace import Trace
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Flow", "Noise", "Scenario", "Trace"]
+__all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Change", "Flow", "Noise", "Scenario", "Trace"]
 
 #: TCP payload of a full packet in bytes, after 20 bytes of IP header, 20 bytes of TCP header and 12
 #: bytes of timestamps.
@@ -42,7 +43,10 @@ MAX_BOTTLENECKS = 8
 #: Maximum number of single flows from the receiving host, which has that many ports for them.
 MAX_REVERSE_FLOWS = 25_000
 
-_Part = TypeVar("_Part", Flow, Bottleneck)
+#: Maximum number of times that a change occurs.
+MAX_OCCURRENCES = 100_000
+
+_Part = TypeVar("_Part", Flow, Bottleneck, Change)
 
 
 def _parts_of(cls: type, *, least: int = 1) -> Callable[[str, object], tuple[Any, ...]]:
@@ -109,6 +113,8 @@ class Scenario:
         Length in seconds, 0.001 or more.
     seed : int
         Seed of all random numbers.
+    changes : tuple of Change
+        Changes of the path at given times; in TOML tables headed ``[[changes]]``.
     noise : Noise
         Random disturbance of the path and the hosts; none by default. In TOML a table,
         ``noise = {reverse_jitter_ms = 0.1}``. Without noise, deterministic flows (Reno, CUBIC) can
@@ -170,6 +176,7 @@ class Scenario:
     forward_delay_ms: float | None = field(
         default=None, metadata=number(Range(0, 10_000), example=20, optional=True)
     )
+    changes: tuple[Change, ...] = field(default=(), metadata=checked(_parts_of(Change, least=0)))
     seed: int = field(default=1, metadata=whole(Range(0, 2**63 - 1), example=1))
     noise: Noise = field(default=NO_NOISE, metadata=checked(_noise))
     ack_batch_ms: float = field(default=0.0, metadata=number(Range(0, 1_000), example=1))
@@ -200,6 +207,9 @@ class Scenario:
             self._check_times(f"flows[{i}]", flow)
             self._check_places(f"flows[{i}]", flow)
         self._check_reverse_flows()
+        for i, change in enumerate(self.changes):
+            with validation.within(f"changes[{i}]."):
+                self._check_change(change)
         sized = tuple(map(self._with_queue_packets, range(len(self.links))))
         set_field(self, "bottlenecks", sized[: len(self.bottlenecks)])
         set_field(self, "reverse_bottlenecks", sized[len(self.bottlenecks) :])
@@ -353,6 +363,8 @@ class Scenario:
             values["sysctls"] = dict(self.sysctls)
         if self.module_parameters:
             values["module_parameters"] = dict(self.module_parameters)
+        if self.changes:
+            values["changes"] = [change.to_dict() for change in self.changes]
         values["noise"] = self.noise.to_dict()
         return values
 
@@ -386,6 +398,7 @@ class Scenario:
             "flows": read_flows,
             "bottlenecks": bottlenecks_of("bottlenecks"),
             "reverse_bottlenecks": bottlenecks_of("reverse_bottlenecks"),
+            "changes": lambda value: _read_parts("changes", value, Change.from_dict),
             "noise": read_noise,
             "sysctls": lambda value: kernel_settings.flattened("sysctls", value),
             "module_parameters": lambda value: kernel_settings.flattened(
@@ -407,7 +420,8 @@ class Scenario:
         document = dataclass_dicts.without_defaults(Scenario, self.to_dict())
         if not self.noise:
             del document["noise"]
-        parts = {"flows": Flow, "bottlenecks": Bottleneck, "reverse_bottlenecks": Bottleneck}
+        parts: dict[str, Any] = {"flows": Flow, "changes": Change}
+        parts |= dict.fromkeys(("bottlenecks", "reverse_bottlenecks"), Bottleneck)
         for name in parts.keys() & document.keys():
             document[name] = [
                 dataclass_dicts.without_defaults(parts[name], part) for part in document[name]
@@ -485,6 +499,44 @@ class Scenario:
         if count and self.receiver_ecn is not None:
             allowed = "left out with flows in the reverse direction"
             raise validation.bad("receiver_ecn", self.receiver_ecn, allowed, "use ecn")
+
+    def _check_change(self, change: Change) -> None:
+        if change.at_s >= self.duration_s:
+            allowed, step = f"below duration_s = {self.duration_s:g}", "change earlier"
+            raise validation.bad("at_s", change.at_s, allowed, step)
+        if change.every_s is not None and self.duration_s / change.every_s > MAX_OCCURRENCES:
+            allowed = (
+                f"at least {self.duration_s / MAX_OCCURRENCES:g}: at most {MAX_OCCURRENCES} times"
+            )
+            raise validation.bad("every_s", change.every_s, allowed, "change less often")
+        if change.bottleneck >= len(self.links):
+            allowed = f"at most {len(self.links) - 1}, the last bottleneck"
+            raise validation.bad("bottleneck", change.bottleneck, allowed, "name another one")
+        link = self.links[change.bottleneck]
+        for name in ("bandwidth_mbps", "outage_s"):
+            if (value := getattr(change, name)) is not None and link.bandwidth_mbps is None:
+                allowed = "left out, as the bottleneck has no constant rate"
+                raise validation.bad(name, value, allowed, "remove it")
+        if change.forward_delay_ms is not None or change.rtt_ms is not None:
+            self._check_delays(change)
+
+    def _check_delays(self, change: Change) -> None:
+        """Check that the way to the receiver is never longer than the round trip."""
+        rtts_ms = [change.rtt_ms] if change.rtt_ms else [self.rtt_ms]
+        rtts_ms += [other.rtt_ms for other in self.changes if other.rtt_ms and not change.rtt_ms]
+        parts_ms = [change.forward_delay_ms]
+        if change.forward_delay_ms is None:
+            others = (other.forward_delay_ms for other in self.changes)
+            parts_ms = [self.forward_delay_ms, *others]
+        longest_ms = max((part for part in parts_ms if part is not None), default=0.0)
+        if longest_ms > min(rtts_ms):
+            name, value = "forward_delay_ms", change.forward_delay_ms
+            allowed, step = f"at most the RTT, {min(rtts_ms):g}", "lower it, or raise rtt_ms"
+            if value is None:
+                name, value = "rtt_ms", change.rtt_ms
+                allowed = f"at least forward_delay_ms, {longest_ms:g}"
+                step = "raise it, or change forward_delay_ms as well"
+            raise validation.bad(name, value, allowed, step)
 
     def _with_queue_packets(self, i: int) -> Bottleneck:
         bottleneck = self.links[i]

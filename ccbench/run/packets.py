@@ -11,6 +11,7 @@ delays of single packets are unknown.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from ccbench.base.errors import InputError
+from ccbench.experiment import dynamics
 from ccbench.experiment.qdiscs import QDISCS, Drops
 from ccbench.run import queue_analysis
 from ccbench.run.tables import EVENTS, NO_FLOW
 
 if TYPE_CHECKING:
     from ccbench.experiment.bottleneck import Bottleneck
+    from ccbench.experiment.scenario import Scenario
     from ccbench.run.record import RunRecord
 
 __all__ = ["delivered", "fates", "waits_ns"]
@@ -86,7 +89,7 @@ def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
         np.where(has_data, joins, numbers.start),
         np.where(has_data, leaves, numbers[-1]),
     )
-    base_ms = _base_ms(run, flows["extra_rtt_ms"].to_numpy(), is_reverse=numbers.start > 0)
+    base = _BaseDelay(run.scenario, flows["extra_rtt_ms"].to_numpy(), numbers.start > 0)
     link = run.scenario.links[numbers.start]
     log = _Log(run, numbers.start, link)
     # Of the packets that left for a link: arrival at their first queue, and waiting time so far.
@@ -97,7 +100,7 @@ def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
         continues = leaves[log.dequeued_flow] >= number
         if not continues.all():
             times_ns = arrival_ns[~continues], waited_ns[~continues]
-            parts.append(_delays(log, link, ~continues, times_ns, base_ms))
+            parts.append(_delays(log, link, ~continues, times_ns, base))
             arrival_ns, waited_ns = arrival_ns[continues], waited_ns[continues]
         link = run.scenario.links[number]
         log = _Log(run, number, link)
@@ -110,20 +113,27 @@ def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
         arrival_ns, waited_ns = before_ns[:, log.is_enqueue[arrives]][:, log.enqueue_of]
         waited_ns += log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
     all_packets = np.ones(log.dequeued_ns.size, dtype=bool)
-    parts.append(_delays(log, link, all_packets, (arrival_ns, waited_ns), base_ms))
+    parts.append(_delays(log, link, all_packets, (arrival_ns, waited_ns), base))
     if has_data.all():  # avoids copies of millions of rows
         return parts
     return [part[has_data[part["flow"]]] for part in parts]
 
 
-def _base_ms(
-    run: RunRecord, extra_rtt_ms: npt.NDArray[np.float64], *, is_reverse: bool
-) -> npt.NDArray[np.float64]:
-    """Return the base delay of each flow in a direction; half of the RTT if it is not split."""
-    rtt_ms: npt.NDArray[np.float64] = run.scenario.rtt_ms + extra_rtt_ms
-    if (forward_ms := run.scenario.forward_delay_ms) is None:
-        return rtt_ms / 2
-    return rtt_ms - forward_ms if is_reverse else np.full(rtt_ms.size, forward_ms)
+@dataclass(frozen=True)
+class _BaseDelay:
+    """Base delay in a direction, of which each flow has its own extra part."""
+
+    scenario: Scenario
+    extra_rtt_ms: npt.NDArray[np.float64]
+    is_reverse: bool
+
+    def of(self, flow: npt.NDArray[Any], left_ns: IntArray) -> npt.NDArray[np.float64]:
+        """Return the delay in milliseconds of packets that leave a link at some times."""
+        rtt_ms, forward_ms = dynamics.delays_ms(self.scenario, left_ns / 1e9)
+        base_ms = rtt_ms - forward_ms if self.is_reverse else forward_ms
+        share = self.is_reverse if self.scenario.forward_delay_ms is not None else 0.5
+        total_ms: npt.NDArray[np.float64] = base_ms + share * self.extra_rtt_ms[flow]
+        return total_ms
 
 
 def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntArray:
@@ -177,7 +187,7 @@ def _delays(
     link: Bottleneck,
     leaves: npt.NDArray[np.bool_],
     times_ns: tuple[IntArray, IntArray],
-    base_ms: npt.NDArray[np.float64],
+    base: _BaseDelay,
 ) -> pd.DataFrame:
     """Return the rows of the packets that leave the path at a bottleneck, indexed by that time.
 
@@ -197,7 +207,7 @@ def _delays(
             "bytes": size,
             "arrival_s": arrival_ns / 1e9,
             "queueing_ms": waited_ns / 1e6,
-            "one_way_ms": passed_ms + base_ms[flow],
+            "one_way_ms": passed_ms + base.of(flow, left_ns),
         },
         index=left_ns,
     )

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from ccbench.base import durable
 from ccbench.base.errors import InputError
+from ccbench.experiment import dynamics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,10 +124,12 @@ def _draw_throughput(axes: Axes, run: Run) -> None:
     interval_s = _interval_s(run)
     throughput, labels = _lines(run, run.throughput(interval_s))
     last = run.scenario.bottlenecks[-1]
-    if last.bandwidth_mbps is None:
-        ends = [0.0, *throughput.index]
-        capacity = np.diff([last.capacity_bytes(end) for end in ends]) * 8e-6 / interval_s
-        label = f"link ({last.trace.name})" if last.trace is not None else "link (Wi-Fi)"
+    if last.bandwidth_mbps is None or run.scenario.changes:
+        number, ends = len(run.scenario.bottlenecks) - 1, [0.0, *throughput.index]
+        capacities = [dynamics.capacity_bytes(run.scenario, number, end) for end in ends]
+        capacity = np.diff(capacities) * 8e-6 / interval_s
+        kind = "Wi-Fi" if last.wifi else last.trace.name if last.trace else ""
+        label = f"link ({kind})" if kind else "link"
         axes.fill_between(throughput.index, capacity, step="pre", color="0.9", label=label)
     axes.plot(throughput.index, throughput, label=labels, linewidth=1.2)
     axes.set_ylabel("throughput (Mbit/s)")

@@ -16,6 +16,7 @@ import pandas as pd
 
 from ccbench.base import validation
 from ccbench.base.errors import InputError
+from ccbench.experiment import dynamics
 from ccbench.run import intervals
 from ccbench.run.queue_record import EventRecord, SummaryRecord
 from ccbench.run.tables import BACKLOG_STEPS, STATISTICS_COLUMNS
@@ -100,7 +101,7 @@ def carried_bytes(run: RunRecord, bottleneck: int) -> int:
 def utilisation(run: RunRecord, bottleneck: int) -> float:
     """Return the utilisation of a link over the whole run."""
     carried = carried_bytes(run, bottleneck)
-    capacity = run.scenario.links[bottleneck].capacity_bytes(run.scenario.duration_s)
+    capacity = dynamics.capacity_bytes(run.scenario, bottleneck, run.scenario.duration_s)
     return carried / capacity if capacity else math.nan
 
 

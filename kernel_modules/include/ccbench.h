@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	7
+#define CCBENCH_PROTOCOL	8
 #define CCBENCH_MAX_BOTTLENECKS	16	/* of both directions */
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -171,8 +171,8 @@ enum ccbench_queue_log {
 
 /*
  * link.bin: header, bottlenecks, the trace and then the lost packets of each, the flows' extra
- * delays in us, and the indices of the first and last bottleneck of each flow's data, which
- * are of one direction.
+ * delays in us, the indices of the first and last bottleneck of each flow's data, which are of
+ * one direction, changes, and the qdisc options of each change.
  */
 struct ccbench_link_header {
 	__u32 protocol;
@@ -180,9 +180,9 @@ struct ccbench_link_header {
 	__u32 reverse_bottlenecks;	/* those to the sender */
 	__u32 flows;
 	__u32 queue_log;	/* enum ccbench_queue_log */
-	__u32 reserved;
-	__u64 forward_delay_ns;	/* to the receiver, after the bottlenecks */
-	__u64 reverse_delay_ns;	/* to the sender, after the bottlenecks */
+	__u32 changes;
+	__u64 rtt_ns;
+	__u64 forward_delay_ns;	/* the part to the receiver; both parts are after the bottlenecks */
 	__u64 forward_jitter_ns;	/* to the receiver, before the bottlenecks */
 	__u64 reverse_jitter_ns;	/* to the sender, before the bottlenecks */
 	__u64 sender_jitter_ns;	/* at the sender, independent for each flow */
@@ -218,6 +218,22 @@ struct ccbench_bottleneck {
 	__u32 reordered;
 	__u32 reordered_packets;
 	__u64 reordered_ns;
+};
+
+#define CCBENCH_UNCHANGED	(~0ULL)
+
+/* Change of the path at a time; loss and delays may be CCBENCH_UNCHANGED. */
+struct ccbench_change {
+	__u64 time_ns;
+	__u64 every_ns;		/* 0: once */
+	__u64 rate_bps;		/* 0: unchanged */
+	__u64 outage_ns;
+	__u64 loss;		/* probability in units of 2^-32 */
+	__u64 rtt_ns;
+	__u64 forward_delay_ns;
+	__u32 bottleneck;
+	__u16 overtakes;	/* packets may overtake those with the delay before */
+	__u16 options_bytes;	/* netlink attribute with the options of the qdisc; 0: none */
 };
 
 enum ccbench_flow_kind {

@@ -272,6 +272,18 @@ static void link_start(struct bottleneck *link, struct sk_buff *skb)
 	path_event_set(&link->sent, link->free_ns);
 }
 
+void bottleneck_set_rate(struct bottleneck *link, u64 rate_bps)
+{
+	link->rate_bps = rate_bps;
+	link->free_rest = 0;
+}
+
+void bottleneck_stop(struct bottleneck *link, u64 duration_ns)
+{
+	link->free_ns = max(link->free_ns, path_now_ns()) + duration_ns;
+	link->free_rest = 0;
+}
+
 /* ---- capacity of the link --------------------------------------------- */
 
 /* Number of opportunities of a cycle of the trace at or before a time. */

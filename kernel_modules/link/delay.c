@@ -10,19 +10,20 @@
 
 struct delay_line {
 	struct line line;
-	u64 delay_ns;
+	u64 extra_ns;
 };
 
+/* After a change of the delay, packets may overtake: they then use other lines. */
 static struct delay_line *lines;
 static u32 line_count;
 static u32 *line_of_flow;
-static struct line forward;
-static u64 forward_ns;
+static struct line *forward;
+static u64 rtt_ns, forward_ns;
 
 void delay_to_receiver(struct sk_buff *skb)
 {
-	if (forward_ns)
-		line_add(&forward, skb, path_now_ns() + forward_ns);
+	if (forward_ns || !skb_queue_empty(&forward->packets))
+		line_add(forward, skb, path_now_ns() + forward_ns);
 	else
 		path_reach_receiver(skb);
 }
@@ -32,20 +33,48 @@ void delay_to_sender(struct sk_buff *skb, u64 time_ns)
 	/* Packets without a flow use the line without extra delay. */
 	struct delay_line *line = &lines[skb->mark ? line_of_flow[ccbench_flow(skb->mark)] : 0];
 
-	line_add(&line->line, skb, time_ns + line->delay_ns);
+	line_add(&line->line, skb, time_ns + rtt_ns - forward_ns + line->extra_ns);
 }
 
-static u32 line_find_or_add(u64 delay_ns)
+static u32 line_find_or_add(u64 extra_ns)
 {
 	u32 i;
 
 	for (i = 0; i < line_count; i++)
-		if (lines[i].delay_ns == delay_ns)
+		if (lines[i].extra_ns == extra_ns)
 			return i;
 	line_init(&lines[i].line, path_reach_sender);
-	lines[i].delay_ns = delay_ns;
+	lines[i].extra_ns = extra_ns;
 	line_count++;
 	return i;
+}
+
+/* The lines before remain until their last packet has left them, and longer. */
+static void replace_lines(void)
+{
+	struct delay_line *fresh = kcalloc(line_count, sizeof(*fresh), GFP_ATOMIC);
+	struct line *fresh_forward = kzalloc(sizeof(*fresh_forward), GFP_ATOMIC);
+	u32 i;
+
+	if (!fresh || !fresh_forward)
+		panic("ccbench: no memory for a change of the delay\n");
+	for (i = 0; i < line_count; i++) {
+		line_init(&fresh[i].line, path_reach_sender);
+		fresh[i].extra_ns = lines[i].extra_ns;
+	}
+	line_init(fresh_forward, path_reach_receiver);
+	lines = fresh;
+	forward = fresh_forward;
+}
+
+void delay_set(u64 new_rtt_ns, u64 new_forward_ns, bool overtakes)
+{
+	if (new_rtt_ns != CCBENCH_UNCHANGED)
+		rtt_ns = new_rtt_ns;
+	if (new_forward_ns != CCBENCH_UNCHANGED)
+		forward_ns = new_forward_ns;
+	if (overtakes)
+		replace_lines();
 }
 
 int delay_create(const struct ccbench_link_header *header, const u32 *extra_us)
@@ -59,14 +88,15 @@ int delay_create(const struct ccbench_link_header *header, const u32 *extra_us)
 		distinct += i == 0 || extra_us[i] != extra_us[i - 1];
 	lines = kvcalloc(distinct, sizeof(*lines), GFP_KERNEL);
 	line_of_flow = kvmalloc_array(max(flows, 1U), sizeof(*line_of_flow), GFP_KERNEL);
-	if (!lines || !line_of_flow)
+	forward = kzalloc(sizeof(*forward), GFP_KERNEL);
+	if (!lines || !line_of_flow || !forward)
 		return -ENOMEM;
 
-	line_find_or_add(header->reverse_delay_ns);
+	line_find_or_add(0);
 	for (i = 0; i < flows; i++)
-		line_of_flow[i] = line_find_or_add(header->reverse_delay_ns +
-						   extra_us[i] * NSEC_PER_USEC);
-	line_init(&forward, path_reach_receiver);
+		line_of_flow[i] = line_find_or_add(extra_us[i] * NSEC_PER_USEC);
+	line_init(forward, path_reach_receiver);
+	rtt_ns = header->rtt_ns;
 	forward_ns = header->forward_delay_ns;
 	return 0;
 }

@@ -76,6 +76,10 @@ struct losses *loss_create(const struct ccbench_link_header *header, u32 index,
 			   const struct ccbench_bottleneck *spec, const u32 *numbers);
 /* Whether a packet that arrives is lost. */
 bool loss_takes(struct losses *losses, const struct sk_buff *skb);
+/* Prepares a bottleneck for loss_set(). */
+int loss_enable(struct bottleneck *link, const struct ccbench_link_header *header);
+/* Sets the probability of independent losses in units of 2^-32. */
+void loss_set(struct losses *losses, u64 probability);
 
 /* ---- reorder.c ---- */
 
@@ -136,6 +140,10 @@ int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header 
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 /* Takes the next packet from the queue; returns NULL without packets. */
 struct sk_buff *bottleneck_take(struct bottleneck *link);
+/* Sets the rate of a link for the packets after the one in transmission. */
+void bottleneck_set_rate(struct bottleneck *link, u64 rate_bps);
+/* Lets a link send nothing for a time, after the packet in transmission. */
+void bottleneck_stop(struct bottleneck *link, u64 duration_ns);
 /* Records the statistics of the qdisc. */
 void bottleneck_sample(const struct bottleneck *link, u64 time_ns);
 
@@ -186,6 +194,15 @@ int delay_create(const struct ccbench_link_header *header, const u32 *extra_us);
 void delay_to_receiver(struct sk_buff *skb);
 /* Handles a packet for the sender, at a time of the monotonic clock. */
 void delay_to_sender(struct sk_buff *skb, u64 time_ns);
+/* Sets delays of packets from now on, which may overtake earlier ones. */
+void delay_set(u64 rtt_ns, u64 forward_ns, bool overtakes);
+
+/* ---- change.c ---- */
+
+int change_create(const struct ccbench_link_header *header, const struct ccbench_change *specs,
+		  const void *options, const void *end, struct bottleneck *links);
+/* Starts at a time of the monotonic clock. */
+void change_start(u64 epoch_ns);
 
 /* ---- summary.c ---- */
 

@@ -22,7 +22,7 @@ struct losses {
 	struct random_stream burst_draws;
 
 	/* Independent. */
-	u32 probability;		/* in units of 2^-32 */
+	u64 probability;		/* in units of 2^-32 */
 	struct random_stream *draws;	/* for packets without a flow, then for each flow */
 	struct random_stream background_draws;
 
@@ -102,10 +102,18 @@ bool loss_takes(struct losses *losses, const struct sk_buff *skb)
 	       is_drawn(losses, skb->mark) || is_policed(losses, skb->len);
 }
 
+static int create_draws(struct losses *losses, const struct ccbench_link_header *header, u32 index)
+{
+	losses->background_draws = random_stream(header->seed, RANDOM_BACKGROUND_LOSS, index, 0);
+	losses->draws = path_draws(header, RANDOM_LOSS, index);
+	return losses->draws ? 0 : -ENOMEM;
+}
+
 struct losses *loss_create(const struct ccbench_link_header *header, u32 index,
 			   const struct ccbench_bottleneck *spec, const u32 *numbers)
 {
 	struct losses *losses;
+	int err;
 
 	if (!spec->lost_packets && !spec->loss_every_packets && !spec->burst_change[0] &&
 	    !spec->loss && !spec->policer_bps)
@@ -123,9 +131,20 @@ struct losses *loss_create(const struct ccbench_link_header *header, u32 index,
 	losses->bucket = spec->policer_bytes * BITS_PER_BYTE * NSEC_PER_SEC;
 	losses->tokens = losses->bucket;
 	losses->probability = spec->loss;
-	if (!spec->loss)
-		return losses;
-	losses->background_draws = random_stream(header->seed, RANDOM_BACKGROUND_LOSS, index, 0);
-	losses->draws = path_draws(header, RANDOM_LOSS, index);
-	return losses->draws ? losses : ERR_PTR(-ENOMEM);
+	err = spec->loss ? create_draws(losses, header, index) : 0;
+	return err ? ERR_PTR(err) : losses;
+}
+
+int loss_enable(struct bottleneck *link, const struct ccbench_link_header *header)
+{
+	if (!link->losses)
+		link->losses = kzalloc(sizeof(*link->losses), GFP_KERNEL);
+	if (!link->losses)
+		return -ENOMEM;
+	return link->losses->draws ? 0 : create_draws(link->losses, header, link->index);
+}
+
+void loss_set(struct losses *losses, u64 probability)
+{
+	losses->probability = probability;
 }

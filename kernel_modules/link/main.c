@@ -54,6 +54,7 @@ void ccbench_clock_start(ktime_t epoch)
 {
 	epoch_ns = ktime_to_ns(epoch);
 	background_start(epoch_ns);
+	change_start(epoch_ns);
 }
 EXPORT_SYMBOL_GPL(ccbench_clock_start);
 
@@ -370,6 +371,7 @@ static int create_path(const void *cursor, const void *end)
 {
 	const struct ccbench_link_header *header = take(&cursor, end, sizeof(*header));
 	const struct ccbench_bottleneck *specs;
+	const struct ccbench_change *changes;
 	const u32 *extra_us, *first, *last;
 	int err;
 
@@ -398,10 +400,12 @@ static int create_path(const void *cursor, const void *end)
 	extra_us = take(&cursor, end, array_size(flow_count, sizeof(u32)));
 	first = take(&cursor, end, array_size(flow_count, sizeof(u32)));
 	last = take(&cursor, end, array_size(flow_count, sizeof(u32)));
-	if (!extra_us || !first || !last)
+	changes = take(&cursor, end, array_size(header->changes, sizeof(*changes)));
+	if (!extra_us || !first || !last || !changes)
 		return -EINVAL;
 	err = create_routes(first, last) ?: departure_create(header) ?:
-	      delay_create(header, extra_us) ?: background_create(header, specs, bottlenecks);
+	      delay_create(header, extra_us) ?: background_create(header, specs, bottlenecks) ?:
+	      change_create(header, changes, cursor, end, bottlenecks);
 	if (err)
 		return err;
 

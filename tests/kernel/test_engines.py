@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario, Trace
+from ccbench import Bottleneck, Change, Flow, Scenario, Trace
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.registry import ENGINES, get_engine
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
@@ -46,6 +46,7 @@ CASES: dict[str, list[Scenario]] = {
         *also(reverse_bottlenecks=(_LINK,)),
         *also(forward_delay_ms=5),
     ],
+    "changes of the path": also(changes=(Change(at_s=0.5, rtt_ms=20),)),
     "link of varying rate (trace)": over(trace=Trace(name="even", opportunities_ms=(1, 2))),
     "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),
     "random loss": over(loss=0.01),

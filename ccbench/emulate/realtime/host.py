@@ -120,6 +120,8 @@ def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, st
         yield "ack_batch_ms", scenario.ack_batch_ms, "0"
     if scenario.module_parameters:
         yield "module_parameters", dict(scenario.module_parameters), "left out"
+    if scenario.changes:
+        yield "changes", len(scenario.changes), "left out"
     if scenario.forward_delay_ms is not None:
         yield "forward_delay_ms", scenario.forward_delay_ms, "left out"
     yield from _virtual_time_ecn(scenario)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ccbench.experiment.change import Change
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 
@@ -53,6 +54,18 @@ EVERYTHING = scenario(
         ),
     ),
     forward_delay_ms=20,
+    changes=(
+        Change(at_s=10, rtt_ms=80, forward_delay_ms=30, overtakes=True),
+        Change(
+            at_s=15,
+            every_s=15,
+            bottleneck=1,
+            loss=0.01,
+            queue_packets=20,
+            qdisc_options=(("target_ms", 9),),
+        ),
+        Change(at_s=20, bandwidth_mbps=6, outage_s=0.5),
+    ),
     seed=7,
     sample_interval_ms=5,
     queue_log=False,

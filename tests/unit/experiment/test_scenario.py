@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from ccbench.base.errors import InputError
+from ccbench.experiment.change import Change
 from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES, Bottleneck, Flow, Scenario, Trace
 from tests.unit.experiment.conftest import EVERYTHING, LINK, scenario
+
+TRACED = Bottleneck(trace=Trace(name="t", opportunities_ms=(1, 3)), queue_packets=9)
 
 
 class TestScenario:
@@ -44,6 +47,27 @@ class TestScenario:
             ({"bottlenecks": (LINK,) * 9}, "bottlenecks is 9; it must be at most 8"),
             ({"reverse_bottlenecks": (LINK,) * 9}, "reverse_bottlenecks is 9; it must be at most"),
             ({"reverse_bottlenecks": "slow"}, "reverse_bottlenecks is 'slow'; it must be a list"),
+            ({"changes": (Change(at_s=60, loss=1),)}, "changes[0].at_s is 60.0; it must be below"),
+            (
+                {"changes": (Change(at_s=1, every_s=0.001, loss=1),), "duration_s": 101},
+                "changes[0].every_s is 0.001; it must be at least 0.00101",
+            ),
+            (
+                {"changes": (Change(at_s=1, bottleneck=1, loss=1),)},
+                "changes[0].bottleneck is 1; it must be at most 0, the last bottleneck",
+            ),
+            (
+                {"changes": (Change(at_s=1, outage_s=1),), "bottlenecks": (TRACED,)},
+                "changes[0].outage_s is 1.0; it must be left out, as the bottleneck has no const",
+            ),
+            (
+                {"changes": (Change(at_s=1, rtt_ms=9),), "forward_delay_ms": 10},
+                "changes[0].rtt_ms is 9.0; it must be at least forward_delay_ms, 10",
+            ),
+            (
+                {"changes": (Change(at_s=1, forward_delay_ms=51),)},
+                "changes[0].forward_delay_ms is 51.0; it must be at most the RTT, 50",
+            ),
             ({"forward_delay_ms": 51}, "forward_delay_ms is 51.0; it must be at most rtt_ms = 50"),
             (
                 {"flows": (Flow(direction="reverse"),)},
@@ -148,3 +172,22 @@ class TestScenario:
         many = scenario(flows=(Flow(kind="bytes", arrivals=arrivals),))
         assert Scenario.from_toml(many.to_toml()) == many
         assert many.flow_table()["size_bytes"].iloc[-1] == 100_999
+
+
+class TestChange:
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"at_s": 1}, "nothing changes: add one of rtt_ms, forward_delay_ms, bandwidth_mbps"),
+            ({"at_s": 0, "loss": 1}, "at_s is 0; it must be a number above 0"),
+            ({"loss": 1}, "at_s is missing"),
+            ({"at_s": 1, "loss": 1, "overtakes": True}, "overtakes is True; it must be left out"),
+            ({"at_s": 1, "loss": 1.5}, "loss is 1.5; it must be a number at least 0 and at most 1"),
+            ({"at_s": 1, "qdisc_options": 3}, "qdisc_options is 3; it must be a table"),
+        ],
+    )
+    def test_bad(self, settings: dict[str, Any], message: str) -> None:
+        """A wrong change is named with its field, value and the next step."""
+        with pytest.raises(InputError) as caught:
+            Change.from_dict(settings)
+        assert str(caught.value).startswith(message)

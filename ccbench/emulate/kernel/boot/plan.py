@@ -186,7 +186,14 @@ def path_packets(scenario: Scenario) -> float:
     noise = scenario.noise
     jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
     extra_ms = max(flow.extra_rtt_ms for flow in scenario.flows)
-    longest_rtt_ms = scenario.rtt_ms + extra_ms + jitter_ms
-    fastest_mbps = max(bottleneck.mean_mbps for bottleneck in scenario.links)
+    changes = scenario.changes
+    rtt_ms = max(scenario.rtt_ms, *(change.rtt_ms or 0 for change in changes), 0)
+    longest_rtt_ms = rtt_ms + extra_ms + jitter_ms
+    fastest_mbps = max(
+        *(bottleneck.mean_mbps for bottleneck in scenario.links),
+        *(change.bandwidth_mbps or 0 for change in changes),
+        0,
+    )
     in_flight = fastest_mbps * 1e3 * longest_rtt_ms / (8 * 1500)
-    return in_flight + sum(bottleneck.queue_packets or 0 for bottleneck in scenario.links)
+    queued = sum(bottleneck.queue_packets or 0 for bottleneck in scenario.links)
+    return in_flight + queued + sum(change.queue_packets or 0 for change in changes)

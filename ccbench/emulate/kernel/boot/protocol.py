@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ccbench.experiment.change import Change
     from ccbench.experiment.noise import Noise
     from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 
@@ -32,7 +33,7 @@ __all__ = [
     "describe_link",
 ]
 
-_PROTOCOL = 7
+_PROTOCOL = 8
 
 LINK_HEADER = np.dtype(
     [
@@ -41,9 +42,9 @@ LINK_HEADER = np.dtype(
         ("reverse_bottlenecks", "u4"),
         ("flows", "u4"),
         ("queue_log", "u4"),
-        ("reserved", "u4"),
+        ("changes", "u4"),
+        ("rtt_ns", "u8"),
         ("forward_delay_ns", "u8"),
-        ("reverse_delay_ns", "u8"),
         ("forward_jitter_ns", "u8"),
         ("reverse_jitter_ns", "u8"),
         ("sender_jitter_ns", "u8"),
@@ -76,6 +77,20 @@ BOTTLENECK = np.dtype(
         ("reordered", "u4"),
         ("reordered_packets", "u4"),
         ("reordered_ns", "u8"),
+    ]
+)
+CHANGE = np.dtype(
+    [
+        ("time_ns", "u8"),
+        ("every_ns", "u8"),
+        ("rate_bps", "u8"),
+        ("outage_ns", "u8"),
+        ("loss", "u8"),
+        ("rtt_ns", "u8"),
+        ("forward_delay_ns", "u8"),
+        ("bottleneck", "u4"),
+        ("overtakes", "u2"),
+        ("options_bytes", "u2"),
     ]
 )
 FLOWS_HEADER = np.dtype(
@@ -112,18 +127,21 @@ FLOW_SPEC = np.dtype(
 #: One short flow over an open connection.
 MESSAGE = np.dtype([("time_ns", "u8"), ("bytes", "u8")])
 
+#: Value of a setting that a change leaves as it is.
+_UNCHANGED = 2**64 - 1
+
 #: Values of `queue_log`; the guest receives the index.
 QUEUE_LOGS = (False, True, "summary")
 _FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video", "messages")
 
 
-def describe_link(scenario: Scenario) -> bytes:
-    """Return the description of the path: header, bottlenecks, their lists, paths of the flows.
+def describe_link(scenario: Scenario, options: Sequence[bytes] = ()) -> bytes:
+    """Return the description of the path: header, bottlenecks, lists, paths of flows, changes.
 
-    The lists of a bottleneck are its trace and its lost packets. The path of a flow consists of its
-    extra delay and its first and last bottlenecks.
+    `options` are the netlink attributes with the qdisc's options of each change. The lists of a
+    bottleneck are its trace and its lost packets. The path of a flow consists of its extra delay
+    and its first and last bottlenecks.
     """
-    forward_ns = round((scenario.forward_delay_ms or 0) * 1e6)
     header = np.array(
         (
             _PROTOCOL,
@@ -131,9 +149,9 @@ def describe_link(scenario: Scenario) -> bytes:
             len(scenario.reverse_bottlenecks),
             scenario.flow_count,
             QUEUE_LOGS.index(scenario.queue_log),
-            0,
-            forward_ns,
-            round(scenario.rtt_ms * 1e6) - forward_ns,
+            len(scenario.changes),
+            round(scenario.rtt_ms * 1e6),
+            round((scenario.forward_delay_ms or 0) * 1e6),
             round(scenario.noise.forward_jitter_ms * 1e6),
             round(scenario.noise.reverse_jitter_ms * 1e6),
             round(scenario.noise.sender_jitter_ms * 1e6),
@@ -153,7 +171,33 @@ def describe_link(scenario: Scenario) -> bytes:
     extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.flows]
     first, last = zip(*map(scenario.links_of, scenario.flows), strict=True)
     paths = (_per_flow(scenario, np.array(column, "u4")) for column in (extra_us, first, last))
-    return b"".join(part.tobytes() for part in (header, bottlenecks, *lists, *paths))
+    records = [
+        _change(change, len(attribute))
+        for change, attribute in zip(scenario.changes, options, strict=True)
+    ]
+    changes = np.array(records, dtype=CHANGE)
+    parts = (header, bottlenecks, *lists, *paths, changes)
+    return b"".join((*(part.tobytes() for part in parts), *options))
+
+
+def _change(change: Change, options_bytes: int) -> tuple[object, ...]:
+    return (
+        _nanoseconds(change.at_s),
+        _nanoseconds(change.every_s or 0),
+        round((change.bandwidth_mbps or 0) * 1e6),
+        _nanoseconds(change.outage_s or 0),
+        *(
+            _UNCHANGED if value is None else round(value * unit)
+            for value, unit in (
+                (change.loss, 2**32),
+                (change.rtt_ms, 1e6),
+                (change.forward_delay_ms, 1e6),
+            )
+        ),
+        change.bottleneck,
+        bool(change.overtakes),
+        options_bytes,
+    )
 
 
 def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.base.errors import InputError
+from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.experiment.qdiscs import QDISCS
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["check", "drops"]
+__all__ = ["changed", "check", "drops"]
 
 
 def check(scenario: Scenario, kernel: KernelBuild) -> None:
@@ -27,9 +28,32 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
     for i, bottleneck in enumerate(scenario.links):
         with validation.within(f"{scenario.link_name(i)}."):
             kernel.queue(bottleneck.qdisc).check(dict(bottleneck.qdisc_options))
+    for i, change in enumerate(scenario.changes):
+        link = scenario.links[change.bottleneck]
+        with validation.within(f"changes[{i}]."):
+            if link.qdisc == "droptail" and change.qdisc_options:
+                allowed = "left out for droptail, which has no options"
+                given = dict(change.qdisc_options)
+                raise validation.bad("qdisc_options", given, allowed, "remove it")
+            options = {**dict(link.qdisc_options), **dict(change.qdisc_options)}
+            kernel.queue(link.qdisc).check(options)
     for i, flow in enumerate(scenario.flows):
         if not flow.is_udp and (needed := kernel.cca(flow.cca).qdisc_option) is not None:
             _check_option(scenario, kernel, i, needed)
+
+
+def changed(scenario: Scenario, kernel: KernelBuild) -> list[bytes]:
+    """Return the netlink attribute with the qdisc's options of each change; empty without."""
+    attributes = []
+    for change in scenario.changes:
+        link, attribute = scenario.links[change.bottleneck], b""
+        if change.changes_queue:
+            room = change.queue_packets or link.queue_packets or 0
+            options = {**dict(link.qdisc_options), **dict(change.qdisc_options)}
+            qdisc, mbps = kernel.queue(link.qdisc), change.bandwidth_mbps or link.mean_mbps
+            attribute = rtnetlink.qdisc_attribute(qdisc, room, options, mbps)
+        attributes.append(attribute)
+    return attributes
 
 
 def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ccbench.experiment.qdiscs import Qdisc, Value
 
-__all__ = ["add_address", "set_qdisc", "set_up"]
+__all__ = ["add_address", "qdisc_attribute", "set_qdisc", "set_up"]
 
 _NLM_F_REQUEST = 0x1
 _NLM_F_ACK = 0x4
@@ -55,6 +55,15 @@ def add_address(interface: int, address: str, prefix: int) -> bytes:
     return _message(_RTM_NEWADDR, _NLM_F_CREATE, header + attributes)
 
 
+def qdisc_attribute(
+    qdisc: Qdisc, queue_packets: int, options: Mapping[str, Value], mbps: float
+) -> bytes:
+    """Return the attribute with the options of a qdisc; see :func:`set_qdisc`."""
+    encoded = qdisc.encode(Link(queue_packets, mbps), options)
+    # Options are either nested attributes or one structure.
+    return attribute(_TCA_OPTIONS | (_NLA_F_NESTED if qdisc.is_nested else 0), encoded)
+
+
 def set_qdisc(
     interface: int, qdisc: Qdisc, queue_packets: int, options: Mapping[str, Value], mbps: float
 ) -> bytes:
@@ -73,9 +82,7 @@ def set_qdisc(
     mbps : float
         Rate of the link after the queue in Mbit/s, required by RED.
     """
-    encoded = qdisc.encode(Link(queue_packets, mbps), options)
     header = struct.pack("=BxxxiIII", 0, interface, _ROOT_HANDLE, _TC_H_ROOT, 0)
     name = attribute(_TCA_KIND, qdisc.kernel_name.encode() + b"\0")
-    # Options are either nested attributes or one structure.
-    body = attribute(_TCA_OPTIONS | (_NLA_F_NESTED if qdisc.is_nested else 0), encoded)
+    body = qdisc_attribute(qdisc, queue_packets, options, mbps)
     return _message(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, header + name + body)

@@ -17,6 +17,7 @@ from ccbench.emulate.kernel.http import HttpKernelEngine
 from ccbench.emulate.kernel.source import build
 from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described
+from ccbench.experiment.change import Change
 from ccbench.experiment.flow import MAX_BITRATES
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
@@ -51,6 +52,7 @@ IMPAIRMENTS: dict[str, Any] = {
     "policer": Policer(rate_mbps=3, burst_bytes=1500),
     "reordering": Reordering(share=0.01, delay_ms=4),
 }
+CHANGE = Change(at_s=10, bandwidth_mbps=6)
 RADIO = Wifi(bitrates_mbps=(13, 65))
 
 
@@ -74,6 +76,12 @@ def with_radio(**settings: Any) -> Scenario:
     return with_link(wifi=replace(RADIO, **settings), queue_packets=50)
 
 
+def with_change(**settings: Any) -> Scenario:
+    """Make a scenario that changes."""
+    link = Bottleneck(bandwidth_mbps=12, queue_packets=50, qdisc="codel")
+    return scenario(bottlenecks=(link, link), changes=(replace(CHANGE, **settings),))
+
+
 def with_impairment(name: str, **settings: Any) -> Scenario:
     """Make a scenario with an impairment."""
     impairment = replace(IMPAIRMENTS[name], **settings)
@@ -87,6 +95,7 @@ OF_SCENARIO = {
     "rtt_ms": (scenario(), scenario(rtt_ms=50.000001)),
     "reverse_bottlenecks": (scenario(), scenario(reverse_bottlenecks=(LINK,))),
     "forward_delay_ms": (scenario(), scenario(forward_delay_ms=0.000001)),
+    "changes": (scenario(), scenario(changes=(CHANGE,))),
     "duration_s": (scenario(), scenario(duration_s=61)),
     "seed": (scenario(), scenario(seed=2)),
     "noise": (scenario(), scenario(noise=Noise(reverse_jitter_ms=1))),
@@ -225,6 +234,22 @@ OF_RADIO = {
     "overhead_ms": (with_radio(), with_radio(overhead_ms=(0.3, 1))),
     "stations": (with_radio(), with_radio(stations=2)),
 }
+OF_CHANGE = {
+    "at_s": (with_change(), with_change(at_s=10.000001)),
+    "every_s": (with_change(), with_change(every_s=20)),
+    "rtt_ms": (with_change(), with_change(rtt_ms=51)),
+    "forward_delay_ms": (with_change(), with_change(forward_delay_ms=1)),
+    "overtakes": (with_change(rtt_ms=9), with_change(rtt_ms=9, overtakes=True)),
+    "bottleneck": (with_change(), with_change(bottleneck=1)),
+    "bandwidth_mbps": (with_change(), with_change(bandwidth_mbps=9)),
+    "outage_s": (with_change(), with_change(outage_s=1)),
+    "loss": (with_change(), with_change(loss=0)),
+    "queue_packets": (with_change(), with_change(queue_packets=9)),
+    "qdisc_options": (
+        with_change(qdisc_options={"target_ms": 9}),
+        with_change(qdisc_options={"target_ms": 8}),
+    ),
+}
 OF_NOISE = {
     field.name: (scenario(), scenario(noise=Noise(**{field.name: 0.1}))) for field in fields(Noise)
 }
@@ -234,6 +259,7 @@ PAIRS: dict[type[Any], tuple[dict[str, tuple[Scenario, Scenario]], set[str]]] = 
     Flow: (OF_FLOW, {"label"}),
     Bottleneck: (OF_LINK, set()),
     Wifi: (OF_RADIO, set()),
+    Change: (OF_CHANGE, set()),
     BurstLoss: (OF_BURSTS, set()),
     Policer: (OF_POLICER, set()),
     Reordering: (OF_REORDERING, set()),

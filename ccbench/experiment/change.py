@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of the path during a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ccbench.base import dataclass_dicts, validation
+from ccbench.base.checked_fields import check_fields, checked, number, whole
+from ccbench.base.errors import InputError
+from ccbench.base.validation import Range
+from ccbench.experiment.bottleneck import Option, checked_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["Change"]
+
+_SECONDS = Range(0, 1e6, low_open=True)
+_DELAY = Range(0, 10_000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A change of the path at a time, or periodically.
+
+    Settings that are left out remain as they are.
+
+    Parameters
+    ----------
+    at_s : float
+        Time in seconds of the scenario.
+    every_s : float, optional
+        Period of repetitions in seconds, until the end of the scenario.
+    rtt_ms : float, optional
+        Base round-trip time of packets sent from then on, in milliseconds.
+    forward_delay_ms : float, optional
+        Its part on the way to the receiving host.
+    overtakes : bool
+        Whether packets with a shorter new delay overtake those under way, as after a change of
+        route. By default, they arrive after them.
+    bottleneck : int
+        Number of the bottleneck to which the following settings apply, as in runs.
+    bandwidth_mbps : float, optional
+        Rate of its link, for links of constant rate. A packet on the link is not affected.
+    outage_s : float, optional
+        Time for which its link sends nothing, after the packet on the link.
+    loss : float, optional
+        Probability of random loss before its queue, 0 to 1.
+    queue_packets : int, optional
+        Limit of its queue.
+    qdisc_options : tuple of (str, value)
+        Options of its queueing discipline; others are those of the bottleneck.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range, or nothing changes.
+
+    Examples
+    --------
+    >>> Change(at_s=10, rtt_ms=80).times_s(60)
+    (10.0,)
+    >>> Change(at_s=15, every_s=15, outage_s=0.1).times_s(60)
+    (15.0, 30.0, 45.0)
+    """
+
+    at_s: float = field(metadata=number(_SECONDS, example=10))
+    every_s: float | None = field(
+        default=None, metadata=number(Range(0.001, 1e6), example=15, optional=True)
+    )
+    rtt_ms: float | None = field(
+        default=None, metadata=number(Range(0.001, 10_000), example=80, optional=True)
+    )
+    forward_delay_ms: float | None = field(
+        default=None, metadata=number(_DELAY, example=40, optional=True)
+    )
+    overtakes: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
+    bottleneck: int = field(default=0, metadata=whole(Range(0, 15), example=0))
+    bandwidth_mbps: float | None = field(
+        default=None, metadata=number(Range(0.001, 100_000), example=5, optional=True)
+    )
+    outage_s: float | None = field(
+        default=None, metadata=number(_SECONDS, example=1, optional=True)
+    )
+    loss: float | None = field(
+        default=None, metadata=number(Range(0, 1), example=0.01, optional=True)
+    )
+    queue_packets: int | None = field(
+        default=None, metadata=whole(Range(1, 1_000_000), example=100, optional=True)
+    )
+    qdisc_options: tuple[tuple[str, Option], ...] = field(
+        default=(), metadata=checked(checked_options)
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        effects = ("rtt_ms", "forward_delay_ms", *_OF_LINK)
+        if not any(getattr(self, name) not in (None, ()) for name in effects):
+            raise InputError(f"nothing changes: add one of {', '.join(effects)}")
+        if self.overtakes is not None and not self.changes_delay:
+            allowed = "left out without rtt_ms or forward_delay_ms"
+            raise validation.bad("overtakes", self.overtakes, allowed, "remove it")
+
+    @property
+    def changes_delay(self) -> bool:
+        """Whether the base delay of a direction changes."""
+        return self.rtt_ms is not None or self.forward_delay_ms is not None
+
+    @property
+    def changes_queue(self) -> bool:
+        """Whether the queueing discipline changes."""
+        return self.queue_packets is not None or bool(self.qdisc_options)
+
+    def times_s(self, duration_s: float) -> tuple[float, ...]:
+        """Return the times of the change before the end of a scenario."""
+        if self.every_s is None:
+            return (self.at_s,) if self.at_s < duration_s else ()
+        return tuple(self._periodic_s(self.every_s, duration_s))
+
+    def _periodic_s(self, every_s: float, duration_s: float) -> Iterator[float]:
+        count = 0
+        while (time_s := self.at_s + count * every_s) < duration_s:
+            yield time_s
+            count += 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the non-empty settings as a dictionary of plain values."""
+        values = dataclass_dicts.present(self)
+        if self.qdisc_options:
+            values["qdisc_options"] = dict(self.qdisc_options)
+        return values
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Change:
+        """Create a change from a dictionary."""
+        return dataclass_dicts.build(cls, data, {})
+
+
+#: Settings of a bottleneck.
+_OF_LINK = ("bandwidth_mbps", "outage_s", "loss", "queue_packets", "qdisc_options")

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The path of a scenario over time: its delays and the capacity of its links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ccbench.experiment.change import Change
+    from ccbench.experiment.scenario import Scenario
+
+__all__ = ["capacity_bytes", "delays_ms", "occurrences"]
+
+
+def occurrences(scenario: Scenario) -> list[tuple[float, Change]]:
+    """Return the changes of the path in order of time, each as often as it occurs.
+
+    Examples
+    --------
+    >>> from ccbench import Bottleneck, Change, Flow, Scenario
+    >>> link = Bottleneck(bandwidth_mbps=8, queue_packets=9)
+    >>> changes = (Change(at_s=2, every_s=2, rtt_ms=9), Change(at_s=3, bandwidth_mbps=4))
+    >>> settings = {"rtt_ms": 20, "duration_s": 6, "changes": changes}
+    >>> [
+    ...     time
+    ...     for time, _ in occurrences(Scenario(flows=(Flow(),), bottlenecks=(link,), **settings))
+    ... ]
+    [2.0, 3.0, 4.0]
+    """
+    times = ((time, change) for change in scenario.changes for time in _times(scenario, change))
+    return sorted(times, key=lambda pair: pair[0])
+
+
+def _times(scenario: Scenario, change: Change) -> tuple[float, ...]:
+    return change.times_s(scenario.duration_s)
+
+
+def delays_ms(
+    scenario: Scenario, at_s: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the base RTT, and its part on the way to the receiving host, at some times.
+
+    Without `forward_delay_ms`, half of the RTT counts as this part.
+    """
+    times_s, rtts_ms, forwards_ms = [0.0], [scenario.rtt_ms], [scenario.forward_delay_ms]
+    for time_s, change in occurrences(scenario):
+        if change.changes_delay:
+            times_s.append(time_s)
+            rtts_ms.append(change.rtt_ms or rtts_ms[-1])
+            given = change.forward_delay_ms
+            forwards_ms.append(forwards_ms[-1] if given is None else given)
+    parts_ms = [
+        rtt_ms / 2 if forward_ms is None else forward_ms
+        for rtt_ms, forward_ms in zip(rtts_ms, forwards_ms, strict=True)
+    ]
+    current = np.searchsorted(times_s, at_s, side="right") - 1
+    return np.array(rtts_ms)[current], np.array(parts_ms)[current]
+
+
+def capacity_bytes(scenario: Scenario, bottleneck: int, until_s: float) -> float:
+    """Return the capacity of a link from the start to a time, in IP bytes.
+
+    Examples
+    --------
+    1 MB/s for 2 s, then half as much for 4 s, of which an outage takes one:
+
+    >>> from ccbench import Bottleneck, Change, Flow, Scenario
+    >>> link = Bottleneck(bandwidth_mbps=8, queue_packets=9)
+    >>> changes = (Change(at_s=2, bandwidth_mbps=4), Change(at_s=3, outage_s=1))
+    >>> settings = {"rtt_ms": 20, "duration_s": 6, "changes": changes}
+    >>> capacity_bytes(Scenario(flows=(Flow(),), bottlenecks=(link,), **settings), 0, 6)
+    3500000.0
+    """
+    link = scenario.links[bottleneck]
+    periods = list(_periods(scenario, bottleneck, until_s))
+    if link.bandwidth_mbps is None or len(periods) == 1:
+        return link.capacity_bytes(until_s)
+    return sum(mbps * (end_s - start_s) for start_s, end_s, mbps in periods) * 1e6 / 8
+
+
+def _periods(
+    scenario: Scenario, bottleneck: int, until_s: float
+) -> Iterator[tuple[float, float, float]]:
+    """Yield begin, end and rate in Mbit/s of each period of constant rate."""
+    now_s, up_s, mbps = 0.0, 0.0, scenario.links[bottleneck].mean_mbps
+    own = [(time_s, c) for time_s, c in occurrences(scenario) if c.bottleneck == bottleneck]
+    for time_s, change in [*own, (until_s, None)]:
+        start_s = min(max(now_s, up_s), until_s)
+        end_s = min(max(time_s, start_s), until_s)
+        yield start_s, end_s, mbps
+        now_s = time_s
+        if change is not None:
+            mbps = change.bandwidth_mbps or mbps
+            if change.outage_s is not None:
+                up_s = max(up_s, time_s) + change.outage_s
