@@ -96,6 +96,7 @@ def use(*, release: str) -> None:
 @json_option
 def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
     """Show the current build: version, HZ, CCAs, queueing disciplines, modules."""
+    from ccbench.emulate.kernel.boot import trapping
     from ccbench.emulate.kernel.source.build import installed
 
     if qdisc is not None and cca is not None:
@@ -116,6 +117,7 @@ def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
                 "qdiscs": list(build.queues),
                 "features": build.descriptions.features,
                 "modules": build.modules,
+                "trapping": trapping.ways(build.release),
                 "version": build.version,
             }
         )
@@ -312,6 +314,8 @@ def _features(build: KernelBuild) -> dict[str, str]:
 
 
 def _print(build: KernelBuild) -> None:
+    from ccbench.emulate.kernel.boot import trapping
+
     print_pairs(
         {
             "Linux": build.release,
@@ -320,6 +324,7 @@ def _print(build: KernelBuild) -> None:
             "queueing disciplines": ", ".join(build.queues),
             "modules": ", ".join(build.modules),
             **_features(build),
+            "programs": f"trapped by {' or '.join(trapping.ways(build.release))}",
             "version": build.version,
             "folder": str(build.path),
         },

@@ -24,6 +24,7 @@ from ccbench.base.errors import EngineError
 from ccbench.cli.main import main
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
+from ccbench.emulate.kernel.boot import trapping
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source.build import installed, of_release
@@ -71,14 +72,22 @@ def dumbbell(
 
 @cache
 def kernel_with(*names: str) -> KernelBuild:
-    """Return a built kernel with these features, congestion controls or qdiscs; skip without one.
+    """Return a built kernel with these features, CCAs, qdiscs or ways of trapping, or skip.
 
     It is the installed kernel, if that has all of them.
     """
-    for kernel in (installed(), of_release("7.3")):
-        if kernel and {*names} <= {*kernel.descriptions.features, *kernel.ccas, *kernel.queues}:
+    for kernel in filter(None, (installed(), of_release("7.3"))):
+        features = {*kernel.descriptions.features, *trapping.ways(kernel.release)}
+        if {*names} <= {*features, *kernel.ccas, *kernel.queues}:
             return kernel
     pytest.skip(f"no kernel with {' and '.join(names)} is built: ccbench kernel build 7.3")
+
+
+@pytest.fixture(params=["ptrace", "seccomp"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Demand each way of trapping programs, and give it; see :func:`kernel_with`."""
+    monkeypatch.setenv(trapping.TRAPPING, request.param)
+    return str(request.param)
 
 
 @cache
@@ -131,6 +140,13 @@ def guests(folder: Path) -> set[int]:
                 if (process / "cwd").readlink().is_relative_to(folder):
                     pids.add(int(process.name))
     return pids
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a guest's kernel has created: those of its programs."""
+    with suppress(FileNotFoundError):
+        return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+    return []
 
 
 def gone(folder: Path) -> bool:
@@ -195,6 +211,22 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
     monkeypatch.setattr("ccbench.emulate.kernel.engine.boot", counting)
     return booted
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Give a list that grows by the process of the kernel of every guest."""
+    started: list[subprocess.Popen[bytes]] = []
+    start = subprocess.Popen
+
+    def noted(*args: Any, **settings: Any) -> subprocess.Popen[bytes]:
+        process = start(*args, **settings)
+        if Path(args[0][0]).name == "linux":
+            started.append(process)
+        return process
+
+    monkeypatch.setattr("ccbench.emulate.kernel.boot.boot.subprocess.Popen", noted)
+    return started
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ import pytest
 from ccbench import Flow
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
-from tests.kernel.conftest import dumbbell
+from ccbench.emulate.kernel.engine import KernelEngine
+from tests.kernel.conftest import children, dumbbell, kernel_with
 
 if TYPE_CHECKING:
     from ccbench import Run
-    from ccbench.emulate.kernel.engine import KernelEngine
 
 pytestmark = pytest.mark.kernel
 
@@ -79,49 +79,34 @@ class TestClock:
         assert slow.flows.equals(quick.flows)
 
 
-def traced(pid: int) -> list[int]:
-    """Return the processes created by a guest's kernel: those of its program."""
-    with suppress(FileNotFoundError):
-        return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
-    return []
-
-
 class TestMachine:
-    def test_stopped_guest(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_stopped_guest(self, way: str, kernels: list[subprocess.Popen[bytes]]) -> None:
         """A guest that the machine stops for a while gives the same packets.
 
-        All of its processes are stopped: the kernel's own, and that of its program, which the
-        kernel traces.
+        All of its processes are stopped: the kernel's own, and that of its program.
         """
-        guests: list[subprocess.Popen[bytes]] = []
-        start = subprocess.Popen
-
-        def noted(*args: Any, **settings: Any) -> subprocess.Popen[bytes]:
-            guests.append(start(*args, **settings))
-            return guests[-1]
-
-        scenario = replace(SCENARIO, duration_s=300)
+        engine, scenario = KernelEngine(kernel_with(way)), replace(SCENARIO, duration_s=300)
         undisturbed = engine.run(scenario)
-        monkeypatch.setattr("ccbench.emulate.kernel.boot.boot.subprocess.Popen", noted)
+        kernels.clear()
         with ThreadPoolExecutor(1) as executor:
             stopped = executor.submit(engine.run, scenario)
-            while not guests:
+            while not kernels:
                 time.sleep(0.001)
             # Before it boots, a kernel tests the host with processes that must not be stopped.
             program: list[int] = []
-            while not program or program != traced(guests[0].pid):
-                program = traced(guests[0].pid)
-                assert guests[0].poll() is None
+            while not program or program != children(kernels[0].pid):
+                program = children(kernels[0].pid)
+                assert kernels[0].poll() is None
                 time.sleep(0.1)
             stops = 0
-            while guests[0].poll() is None:
-                both = (guests[0].pid, *program)
+            while kernels[0].poll() is None:
+                both = (kernels[0].pid, *program)
                 for number in (signal.SIGSTOP, signal.SIGCONT, signal.SIGTSTP, signal.SIGCONT):
                     for pid in both:
                         with suppress(ProcessLookupError):
                             os.kill(pid, number)
                     time.sleep(0.02)
-                stops += guests[0].poll() is None
+                stops += kernels[0].poll() is None
         result = stopped.result()
         assert stops
         assert result.queue.equals(undisturbed.queue)

@@ -34,7 +34,8 @@ from ccbench.emulate.store import Store
 from ccbench.experiment.scenario import Scenario
 from ccbench.raygen.result import SearchResult
 from ccbench.run.run import Run
-from tests.kernel.conftest import gone, guests
+from tests.kernel.conftest import gone, guests, kernel_with
+from tests.kernel.test_http import needs_programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,6 +180,21 @@ def test_run(here: Path) -> None:
             Run.load(result)
 
     survives(here, ["run", "scenario.toml", "-o", "result"], result, check, seed=1)
+
+
+@needs_programs
+def test_programs(here: Path, way: str) -> None:
+    """A killed run with programs in the guest leaves no process of them, and can be repeated."""
+    scenario = replace(Scenario.from_dict(toml_files.loads(SCENARIO)), duration_s=4)
+    scenario.save(here / "scenario.toml")
+    result = here / "result"
+
+    def check() -> None:
+        if result.exists():
+            Run.load(result)
+
+    options = ["--engine", "kernel-http", "--kernel", kernel_with(way).version]
+    survives(here, ["run", "scenario.toml", *options, "-o", "result"], result, check, seed=9)
 
 
 def test_search(here: Path) -> None:

@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING
 from ccbench.base.cache import cache_dir
 from ccbench.base.durable import existing
 from ccbench.base.errors import CcbenchError, InputError
+from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import Check
+from ccbench.emulate.kernel.boot import trapping
+from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.ending import MEMORY_FOLDER
+from ccbench.emulate.kernel.boot.inputs import GuestInput
 from ccbench.emulate.kernel.source import build, toolchain
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
 
-__all__ = ["checks"]
+__all__ = ["checks", "trapping_check"]
 
 #: Space for the memory of a guest with a typical scenario, in MB.
 _MEMORY_MB = 256
@@ -50,6 +54,22 @@ def checks(kernel: KernelBuild | None = None) -> list[Check]:
         _memory(),
         _room("room for records", Path(tempfile.gettempdir()), _RECORDS_MB),
     ]
+
+
+def trapping_check(kernel: KernelBuild) -> Check:
+    """Return the check that guests can run programs, with their way of trapping, by booting one."""
+    name, given = "programs in a guest", GuestInput(files={"plan": b""}, memory_mb=64, seed=1)
+    try:
+        with workspace() as folder:
+            boot(kernel, folder, given=given)
+            used = trapping.used((folder / "console").read_text(errors="replace"))
+    except CcbenchError as error:
+        detail, _, remedy = str(error).partition(": ")
+        return Check(name=name, ok=False, detail=detail, remedy=remedy)
+    fastest = trapping.ways(kernel.release)[0]
+    is_refused = used != fastest and not trapping.demanded()
+    note = f", which is slower than {fastest}, refused by this machine" if is_refused else ""
+    return Check(name=name, ok=True, detail=f"trapped by {used}{note}")
 
 
 def _system() -> Check:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ccbench.base import validation
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.engine import Check
-from ccbench.emulate.kernel import HTTP_INFO, web
+from ccbench.emulate.kernel import HTTP_INFO, doctor, web
 from ccbench.emulate.kernel.boot import plan
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.engine import KernelEngine
@@ -162,7 +162,9 @@ class HttpKernelEngine(KernelEngine):
 
     def doctor(self) -> list[Check]:
         """Return the checks of this machine's requirements, including the programs."""
-        return [*super().doctor(), Check.of_programs("web server and client", web.missing())]
+        checks = [*super().doctor(), Check.of_programs("web server and client", web.missing())]
+        is_ready = all(check.ok for check in checks)
+        return [*checks, doctor.trapping_check(self.kernel)] if is_ready else checks
 
 
 def _check_path(scenario: Scenario) -> None:

@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ccbench.emulate.kernel.boot import ending
+from ccbench.emulate.kernel.boot import ending, trapping
 from ccbench.emulate.kernel.boot.ending import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.pinning import pinned
 
@@ -65,12 +65,15 @@ def boot(
         console log and includes the innermost calls with their source lines; otherwise it includes
         the console's last lines.
     CcbenchError
-        If there is no space for the records, which is not the scenario's fault.
+        If it is not the scenario's fault: there is no space for the records, or the host refuses
+        the way of trapping programs.
+    InputError
+        If the environment demands a way of trapping programs that the kernel lacks.
     """
     console = directory / "console"
     given.write(directory)
     (directory / "root").symlink_to(build.root)
-    command = [str(build.linux), *given.command_line]
+    command = [str(build.linux), *trapping.parameters(build.release), *given.command_line]
     environment = {
         "TMPDIR": MEMORY_FOLDER,
         "CCBENCH_PARENT": str(os.getpid()),

@@ -8,7 +8,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from ccbench.base.errors import CcbenchError, EngineError
-from ccbench.emulate.kernel.boot import crash
+from ccbench.emulate.kernel.boot import crash, trapping
 from ccbench.emulate.kernel.boot.crash import Crash
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 
@@ -86,6 +86,8 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
     if any(_HOST_FULL in line for line in lines):
         message = f"{records}, which holds the records of unfinished runs, is full"
         return CcbenchError(f"{message}: make room there, or set TMPDIR to another folder")
+    if refused := trapping.refusal(console):
+        return refused
     is_out_of_memory = any(sign in line for line in lines for sign in _OUT_OF_MEMORY)
     if reason := _refusal(lines, is_out_of_memory=is_out_of_memory):
         return EngineError(reason, lines[-_CONSOLE_LINES:])

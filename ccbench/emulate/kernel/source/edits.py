@@ -75,6 +75,11 @@ class Edit:
         return changed
 
 
+def _without(pattern: str) -> tuple[str, str]:
+    """Return the alternative for kernels whose file does not contain a pattern."""
+    return rf"\A(?![\s\S]*{pattern})", ""
+
+
 #: Linux 7.2 itself preserves all registers over page faults.
 _REGISTERS_KEPT = (
     r"^static void get_skas_faultinfo\(int pid, struct faultinfo \*fi\)$",
@@ -168,6 +173,56 @@ EDITS = (
             ),
         ),
         reason="the processes that the guest's kernel makes must end with it",
+    ),
+    # Since Linux 6.16, programs may be trapped by seccomp instead of ptrace (trapping.py). The next
+    # edits make this mode equal to ptrace: the same bytes, and the same ends and stops.
+    Edit(
+        file="arch/um/os-Linux/start_up.c",
+        find=r"^static int __init seccomp_helper\(void \*data\)\n\{\n(?:.*\n){1,15}?"
+        r"\tstruct sigaction sa;\n",
+        replace=r"#include <ccbench_children.h>\n\n"
+        r"\g<0>\n\tccbench_end_with(ccbench_kernel_process);\n",
+        otherwise=(_without("seccomp_helper"),),
+        reason="the processes that the guest's kernel makes must end with it",
+    ),
+    Edit(
+        file="arch/um/os-Linux/start_up.c",
+        find=r"^\tset_sigstack\((seccomp_test_stub_data->sigstack,\n.*)\);$",
+        replace=r"\tif (ccbench_set_handler_stack(\1))\n\t\t_exit(2);",
+        otherwise=(_without("seccomp_test_stub_data"),),
+        reason="hosts whose signals need more stack than programs' processes have use ptrace",
+    ),
+    Edit(
+        file="arch/um/os-Linux/skas/process.c",
+        find=r"^(\tif \(using_seccomp\) \{\n)(\t\twait_stub_done_seccomp\(mm_id, 1, 1\);)$",
+        replace=r"\1\t\tif (kill(mm_id->pid, 0))\n"
+        r"\t\t\tmm_id->pid = -1; /* SIGCHLD came before the number was known */\n\2",
+        otherwise=(_without("wait_stub_done_seccomp"),),
+        reason="a program's process that cannot start must end the guest, not hang it",
+    ),
+    Edit(
+        file="arch/um/os-Linux/signal.c",
+        find=r"^(static void \(\*handlers\[_NSIG\]\)\(.*\n(?:.*\n){1,20}?\t\[SIGCHLD\] = )"
+        r"sig_handler,$",
+        replace=r"#include <ccbench_children.h>\n\n\g<1>ccbench_child_handler,",
+        otherwise=(_without("SIGCHLD"),),
+        reason="the ends and stops of programs' processes must not interrupt the guest",
+    ),
+    Edit(
+        file="arch/um/kernel/skas/mmu.c",
+        find=r"^static int __init init_child_tracking\(void\)$",
+        replace=r"#include <ccbench_children.h>\n\nvoid ccbench_check_children(void)\n{\n"
+        r"\tmm_sigchld_irq(SIGCHLD_IRQ, NULL);\n}\n\n\g<0>",
+        otherwise=(_without("SIGCHLD"),),
+        reason="the ends and stops of programs' processes must not interrupt the guest",
+    ),
+    Edit(
+        file="arch/um/os-Linux/process.c",
+        find=r"^pid_t os_reap_child\(void\)\n\{\n(?:.*\n){1,6}?\}$",
+        replace=r"#include <ccbench_children.h>\n\npid_t os_reap_child(void)\n{\n"
+        r"\treturn ccbench_reap_child();\n}",
+        otherwise=(_without("os_reap_child"),),
+        reason="who stops a process of the guest's program does not stop the guest",
     ),
     # Debuggers, job control and freezers send these signals. The guest's kernel would treat the
     # stop as a fault of its program and panic.
@@ -297,7 +352,7 @@ EDITS = (
         file="arch/um/kernel/irq.c",
         find=r"^DEFINE_PER_CPU_SHARED_ALIGNED\(irq_cpustat_t, irq_stat\);$",
         replace=r"\g<0>\nEXPORT_PER_CPU_SYMBOL(irq_stat);",
-        otherwise=((r"\A(?!(?:.*\n)*DEFINE_PER_CPU\w+\(irq_cpustat_t)", ""),),
+        otherwise=(_without(r"DEFINE_PER_CPU\w+\(irq_cpustat_t"),),
         reason="the emulated path asks whether softirqs are pending",
     ),
     # The size of a task is that of the registers of the host's processor, and with it the number of
@@ -307,7 +362,7 @@ EDITS = (
         find=r"^\tarch_task_struct_size = sizeof\(struct task_struct\) \+ host_fp_size;$",
         replace="\tarch_task_struct_size = sizeof(struct task_struct) + "
         "max(host_fp_size, CCBENCH_REGISTERS);",
-        otherwise=((r"\A(?!(?:.*\n)*\tarch_task_struct_size = )", ""),),
+        otherwise=(_without(r"\tarch_task_struct_size = "),),
         reason="the guest's memory must not depend on the host's processor",
     ),
     Edit(
@@ -328,6 +383,7 @@ EDITS = (
 
 #: Additional files for the edits: paths in the kernel's tree, and in the folder of module sources.
 ADDITIONS = {
+    "arch/um/include/shared/ccbench_children.h": "um/children.h",
     "arch/um/kernel/ccbench_clock.h": "um/clock.h",
     "arch/um/kernel/ccbench_crash.h": "um/crash.h",
     "arch/um/os-Linux/ccbench_entropy.h": "um/entropy.h",
