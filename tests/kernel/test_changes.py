@@ -122,7 +122,7 @@ class TestQueue:
 
     def test_option(self) -> None:
         """CoDel's target follows a change of the option: the queue of CUBIC does too."""
-        changes = (Change(at_s=5, qdisc_options={"target_ms": 40}),)
+        changes = (Change(at_s=5, qdisc_options=(("target_ms", 40),)),)
         scenario = replace(
             path(Flow(), Flow(cca="reno"), changes=changes, queue_packets=500, qdisc="codel"),
             duration_s=20,
