@@ -19,10 +19,12 @@ from ccbench.cli._options import (
     check_ccas,
     completes,
     duration_option,
+    ecn_option,
     jobs_option,
     json_option,
     kernel_option,
     noise_options,
+    qdisc_options,
     scheduler_option,
     seed_option,
     setting,
@@ -100,6 +102,8 @@ def _strategies() -> Iterable[str]:
     type=click.Path(path_type=Path),
     help="Search space, such as examples/raygen/space.toml.  [default: as above]",
 )
+@qdisc_options
+@ecn_option
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
@@ -131,6 +135,7 @@ def _strategies() -> Iterable[str]:
 def raygen(
     *,
     space_file: Path | None,
+    qdisc_settings: tuple[tuple[str, Any], ...],
     duration: float,
     noise: NoiseChoice,
     jobs: int | None,
@@ -163,6 +168,7 @@ def raygen(
         duration_s=duration,
         space=library.DEFAULT_SPACE if space_file is None else library.Space.load(space_file),
         noise=tuple(levels.items()),
+        qdisc_options=qdisc_settings,
         **settings,
     )
     runner = engine.make()
@@ -256,6 +262,7 @@ def _print_claims(result: SearchResult) -> None:
         f"Relative harm is the fraction of its solo throughput that {beta} loses, minus\n"
         f"the loss under fair sharing. Fresh: {seeds} that the search did not use.\n"
         f"Search: harm during the search, biased upwards by selecting the largest.\n{trust}"
+        f"Queues: {config.queue_words}.\n"
         f"Noise: {config.noise_words}. Mbit/s are sums over the flows of a CCA.\n"
     )
 
