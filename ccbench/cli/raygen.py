@@ -7,6 +7,7 @@ import math
 import shlex
 from contextlib import nullcontext
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from ccbench.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ccbench.cli._options import EngineChoice, NoiseChoice
     from ccbench.raygen import Plan, SearchResult
@@ -196,7 +197,7 @@ def raygen(
             **(
                 {
                     "the worst, as a plot": str(folder / library.WORST_PNG),
-                    "to rerun the worst": _command("run", folder / "worst-1.toml"),
+                    "to rerun the worst": _command("run", folder / "worst-1.toml", engine.values),
                 }
                 if (result.claims["error"] == "").any()
                 else {}
@@ -206,15 +207,18 @@ def raygen(
     )
 
 
-def _command(name: str, path: Path) -> str:
+def _command(name: str, path: Path, options: Mapping[str, object] | None = None) -> str:
     """Return a shell command.
 
     Examples
     --------
     >>> _command("report", Path("my search"))
     "ccbench report 'my search'"
+    >>> _command("run", Path("worst-1.toml"), {"--kernel": "7.3"})
+    'ccbench run worst-1.toml --kernel 7.3'
     """
-    return shlex.join(["ccbench", name, str(path)])
+    given = map(str, chain.from_iterable((options or {}).items()))
+    return shlex.join(["ccbench", name, str(path), *given])
 
 
 def _print_claims(result: SearchResult) -> None:

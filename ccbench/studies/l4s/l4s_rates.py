@@ -182,6 +182,7 @@ def _figure(rows: pd.DataFrame) -> Figure:
     axes.set_yscale("log")
     axes.set_xticks(RTTS_MS, [f"{rtt_ms}" for rtt_ms in RTTS_MS])
     axes.set_yticks((0.5, 1, 2), ("0.5", "1", "2"))
+    axes.minorticks_off()
     axes.set_xlabel("round-trip time (ms)")
     axes.set_ylabel("Prague's rate divided by CUBIC's")
     axes.legend(fontsize="small")
