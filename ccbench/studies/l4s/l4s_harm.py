@@ -3,9 +3,9 @@
 
 The paths are in the ranges of HarmGen (ACM SIGCOMM 2026), section 7.2, which searches for the harm
 between Prague and CUBIC at DualPI2: 25 to 200 Mbit/s, 10 to 100 ms, and as there accurate ECN for
-all flows and Linux's defaults of DualPI2. The paper's text was not available, and its artifact has
-no results; the compared statements are those of the RFCs about coexistence. The drop-tail queue has
-a bandwidth-delay product.
+all flows and Linux's defaults of DualPI2; as a variant, CUBIC and BBR without ECN. The paper's text
+was not available, and its artifact has no results; the compared statements are those of the RFCs
+about coexistence. The drop-tail queue has a bandwidth-delay product.
 """
 
 from __future__ import annotations
@@ -42,14 +42,21 @@ _PATHS = ((25, 10), (25, 100), (100, 20), (200, 50))
 _SEEDS = 4
 _LENGTH_S, _QUICK_S = 80.0, 4.0
 
-_QDISCS = {"dualpi2": "DualPI2", "fq_codel": "FQ-CoDel", "droptail": "drop-tail"}
+#: Queueing discipline and ECN of the hosts.
+_DUALPI2, _FQ_CODEL, _DROPTAIL = "DualPI2", "FQ-CoDel", "drop-tail"
+_QUEUES = {
+    _DUALPI2: ("dualpi2", "accecn"),
+    "DualPI2, no ECN": ("dualpi2", False),
+    _FQ_CODEL: ("fq_codel", "accecn"),
+    _DROPTAIL: ("droptail", "accecn"),
+}
 _PAIR, _BBR, _ALL = ("prague", "cubic"), ("prague", "bbr"), ("prague", "cubic", "bbr")
 _RENO, _SOLO = ("reno", "cubic"), ("cubic",)
 _OTHERS = {_PAIR: "CUBIC", _BBR: "BBR", _ALL: "CUBIC and BBR"}
 _CASES = (
-    *product(_OTHERS, _QDISCS),
-    (_RENO, "droptail"),
-    (_SOLO, "dualpi2"),
+    *product(_OTHERS, _QUEUES),
+    (_RENO, _DROPTAIL),
+    (_SOLO, _DUALPI2),
 )
 
 _FAIR = "RFC 8290, section 1"
@@ -62,15 +69,15 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     paths = ((25, 10),) if quick else _PATHS
     return tuple(
         on_path(
-            _link(qdisc, mbps),
+            _link(_QUEUES[queue][0], mbps),
             *(Flow(cca=cca) for cca in mix),
             rtt_ms=rtt_ms,
             duration_s=_QUICK_S if quick else _LENGTH_S,
             seed=seed,
-            ecn="accecn",
-            name=f"{' '.join(mix)}, {qdisc}",
+            ecn=_QUEUES[queue][1],
+            name=f"{' '.join(mix)}, {queue}",
         )
-        for (mbps, rtt_ms), (mix, qdisc), seed in product(
+        for (mbps, rtt_ms), (mix, queue), seed in product(
             paths, _CASES, range(1, 1 + (1 if quick else _SEEDS))
         )
     )
@@ -90,10 +97,11 @@ def _measure(run: Run) -> Rows:
     if link.qdisc == "dualpi2":
         p99_ms = run.queueing_delay_percentiles_ms((99,), queue="l4s")[99]
     rates = settled_mbps(run)
+    (queue,) = (name for name, of in _QUEUES.items() if of == (link.qdisc, scenario.ecn))
     return [
         {
             "mix": " ".join(flow.cca for flow in scenario.flows),
-            "qdisc": link.qdisc,
+            "queue": queue,
             "mbps": link.mean_mbps,
             "rtt_ms": scenario.rtt_ms,
             "seed": scenario.seed,
@@ -108,26 +116,26 @@ def _measure(run: Run) -> Rows:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    beside = (_cubic_mbps(table, mix, "droptail") for mix in (_PAIR, _RENO))
+    beside = (_cubic_mbps(table, mix, _DROPTAIL) for mix in (_PAIR, _RENO))
     kept = (100 * next(beside) / next(beside)).rename("percent").reset_index()
-    shown = ((_PAIR, "fq_codel"), (_ALL, "fq_codel"))
-    delays = table[table["qdisc"] == "dualpi2"]
+    shown = ((_PAIR, _FQ_CODEL), (_ALL, _FQ_CODEL))
+    delays = table[table["queue"] == _DUALPI2]
     return Findings(
         table=table,
         figure=_figure(table),
         comparisons=(
             Comparison(
                 quantity="FQ-CoDel: share of Prague beside CUBIC",
-                measured=_share(table, _PAIR, "fq_codel"),
+                measured=_share(table, _PAIR, _FQ_CODEL),
                 published=percentage(50, _FAIR, text="equal shares"),
                 unit="%",
             ),
             Comparison(
                 quantity="FQ-CoDel: share of Prague beside CUBIC and BBR",
-                measured=_share(table, _ALL, "fq_codel"),
+                measured=_share(table, _ALL, _FQ_CODEL),
                 published=unbounded("see above", _FAIR),
                 unit="%",
-                note=_shares(table, _ALL, "fq_codel"),
+                note=_shares(table, _ALL, _FQ_CODEL),
             ),
             Comparison(
                 quantity="drop-tail: CUBIC's rate beside Prague, of that beside Reno",
@@ -150,39 +158,39 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             *(
                 Comparison(
-                    quantity=f"{_QDISCS[qdisc]}: share of Prague beside {_OTHERS[mix]}",
-                    measured=_share(table, mix, qdisc),
+                    quantity=f"{queue}: share of Prague beside {_OTHERS[mix]}",
+                    measured=_share(table, mix, queue),
                     published=unbounded("not available", _HARMGEN),
                     unit="%",
-                    note=_shares(table, mix, qdisc),
+                    note=_shares(table, mix, queue),
                 )
-                for mix, qdisc in _CASES
-                if mix in _OTHERS and (mix, qdisc) not in shown
+                for mix, queue in _CASES
+                if mix in _OTHERS and (mix, queue) not in shown
             ),
         ),
     )
 
 
-def _rows(table: pd.DataFrame, mix: tuple[str, ...], qdisc: str) -> pd.DataFrame:
-    return table[(table["mix"] == " ".join(mix)) & (table["qdisc"] == qdisc)]
+def _rows(table: pd.DataFrame, mix: tuple[str, ...], queue: str) -> pd.DataFrame:
+    return table[(table["mix"] == " ".join(mix)) & (table["queue"] == queue)]
 
 
-def _cubic_mbps(table: pd.DataFrame, mix: tuple[str, ...], qdisc: str) -> pd.Series[float]:
+def _cubic_mbps(table: pd.DataFrame, mix: tuple[str, ...], queue: str) -> pd.Series[float]:
     """Return the rate of CUBIC by path and seed."""
-    rows = _rows(table, mix, qdisc)
+    rows = _rows(table, mix, queue)
     own = rows[rows["cca"] == "cubic"]
     return own.set_index(["mbps", "rtt_ms", "seed"])["flow_mbps"]
 
 
-def _share(table: pd.DataFrame, mix: tuple[str, ...], qdisc: str) -> Estimate:
+def _share(table: pd.DataFrame, mix: tuple[str, ...], queue: str) -> Estimate:
     """Return the mean share of Prague over paths, with the interval over seeds."""
-    rows = _rows(table, mix, qdisc)
+    rows = _rows(table, mix, queue)
     return Estimate(rows[rows["cca"] == "prague"].groupby("seed")["share_percent"].mean())
 
 
-def _shares(table: pd.DataFrame, mix: tuple[str, ...], qdisc: str) -> str:
+def _shares(table: pd.DataFrame, mix: tuple[str, ...], queue: str) -> str:
     """Return the shares of all flows on each path in words."""
-    rows = _rows(table, mix, qdisc)
+    rows = _rows(table, mix, queue)
     shares = [estimates(rows[rows["cca"] == cca], "share_percent") for cca in mix]
     each = (
         f"{path_name(*path)}: {' / '.join(f'{of_cca[path].mean:.0f}' for of_cca in shares)}"
@@ -206,16 +214,16 @@ def _largest(rows: pd.DataFrame) -> Estimate:
 
 def _harm(table: pd.DataFrame) -> Estimate:
     """Return the relative harm of Prague to CUBIC at DualPI2, mean over paths."""
-    alone, beside = (_cubic_mbps(table, mix, "dualpi2") for mix in (_SOLO, _PAIR))
+    alone, beside = (_cubic_mbps(table, mix, _DUALPI2) for mix in (_SOLO, _PAIR))
     relative = 1 - beside / alone - expected_harm(n_alpha=1, n_beta=1)
     return Estimate(relative.groupby("seed").mean())
 
 
 def _figure(table: pd.DataFrame) -> Figure:
-    """Draw the shares of all flows, one panel for each queueing discipline."""
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    for axes, qdisc in zip(figure.subplots(1, len(_QDISCS), sharey=True), _QDISCS, strict=True):
-        rows = table[(table["qdisc"] == qdisc) & (table["mix"] != " ".join(_SOLO))]
+    """Draw the shares of all flows, one panel for each queue."""
+    figure = Figure(figsize=(14, 4), layout="constrained")
+    for axes, queue in zip(figure.subplots(1, len(_QUEUES)), _QUEUES, strict=True):
+        rows = table[(table["queue"] == queue) & (table["mix"] != " ".join(_SOLO))]
         means = rows.pivot_table("share_percent", ["mix", "mbps", "rtt_ms"], "cca").fillna(0)
         left = np.zeros(len(means))
         labels = [f"{mix}, {mbps:g}, {rtt_ms:g}" for mix, mbps, rtt_ms in means.index]
@@ -223,7 +231,7 @@ def _figure(table: pd.DataFrame) -> Figure:
             if cca in means:
                 axes.barh(labels, means[cca], left=left, label=cca)
                 left += means[cca].to_numpy()
-        axes.set_title(_QDISCS[qdisc], fontsize="medium")
+        axes.set_title(queue, fontsize="medium")
         axes.legend(fontsize="x-small")
         axes.tick_params(labelsize="x-small")
     figure.supxlabel("share (%); paths in Mbit/s and ms")

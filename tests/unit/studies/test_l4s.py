@@ -100,15 +100,16 @@ def overloads(*, benefit: float, delay_ms: float, rest: float, lost: float) -> R
 
 def shares(prague_percent: float, cubic_by_reno: float) -> Rows:
     """Return rows in which Prague has this share of every link, and CUBIC what Reno leaves it."""
+    mixes = ("prague cubic", "prague bbr", "prague cubic bbr")
     cases = [
-        *product(("prague cubic", "prague bbr", "prague cubic bbr"), ("dualpi2", "fq_codel")),
-        *product(("prague cubic", "prague bbr", "prague cubic bbr", "reno cubic"), ("droptail",)),
-        ("cubic", "dualpi2"),
+        *product(mixes, ("DualPI2", "DualPI2, no ECN", "FQ-CoDel", "drop-tail")),
+        ("reno cubic", "drop-tail"),
+        ("cubic", "DualPI2"),
     ]
     return [
         {
             "mix": mix,
-            "qdisc": qdisc,
+            "queue": queue,
             "mbps": 100.0,
             "rtt_ms": 20.0,
             "seed": seed,
@@ -118,7 +119,7 @@ def shares(prague_percent: float, cubic_by_reno: float) -> Rows:
             "used_percent": 100.0,
             "l4s_p99_ms": 1.0,
         }
-        for (mix, qdisc), seed in product(cases, (1, 2))
+        for (mix, queue), seed in product(cases, (1, 2))
         for cca in mix.split()
     ]
 
