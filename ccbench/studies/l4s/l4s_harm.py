@@ -227,13 +227,13 @@ def _figure(table: pd.DataFrame) -> Figure:
         means = rows.pivot_table("share_percent", ["mix", "mbps", "rtt_ms"], "cca").fillna(0)
         left = np.zeros(len(means))
         labels = [f"{mix}, {mbps:g}, {rtt_ms:g}" for mix, mbps, rtt_ms in means.index]
-        for cca in ("prague", "reno", "cubic", "bbr"):
+        for i, cca in enumerate(("prague", "cubic", "bbr", "reno")):
             if cca in means:
-                axes.barh(labels, means[cca], left=left, label=cca)
+                axes.barh(labels, means[cca], left=left, color=f"C{i}", label=cca)
                 left += means[cca].to_numpy()
         axes.set_title(queue, fontsize="medium")
-        axes.legend(fontsize="x-small")
         axes.tick_params(labelsize="x-small")
+    axes.legend(fontsize="x-small")
     figure.supxlabel("share (%); paths in Mbit/s and ms")
     return figure
 
