@@ -303,12 +303,12 @@ class SearchConfig:
         --------
         >>> options = {"qdisc": "dualpi2", "qdisc_options": {"step_ms": 2}, "ecn": "accecn"}
         >>> SearchConfig(alpha="prague", beta="cubic", **options).queue_words
-        'dualpi2, step_ms = 2, ECN: accecn'
+        'dualpi2, step_ms = 2, accurate ECN'
         """
         is_varied = any(gene.name == "qdisc" for gene in self.space.genes)
         queue = "queueing disciplines of the space" if is_varied else self.qdisc
         options = (f"{name} = {value}" for name, value in self.qdisc_options)
-        ecn = "ECN: accecn" if self.ecn == "accecn" else "ECN" if self.ecn else "no ECN"
+        ecn = "accurate ECN" if self.ecn == "accecn" else "ECN" if self.ecn else "no ECN"
         return ", ".join((queue, *options, ecn))
 
     def describe(self, chromosome: Chromosome) -> str:

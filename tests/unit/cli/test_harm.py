@@ -204,7 +204,8 @@ class TestEcn:
     @pytest.mark.parametrize(("option", "ecn"), [("off", False), ("on", True)])
     def test_option(self, noisy: NoisyEngine, option: str, *, ecn: bool) -> None:
         """The ECN of both hosts is that of the option, in all runs."""
-        command("harm", HARM, ecn=option, duration="5")
+        output = lines(command("harm", HARM, ecn=option, duration="5"))
+        assert ecn == output["network"].endswith(", ECN")
         assert {ecn} == {scenario.ecn for scenario in noisy.ran}
 
     def test_bad_ecn(self, noisy: NoisyEngine) -> None:
