@@ -110,7 +110,7 @@ def explained(page: str) -> set[str]:
     return {
         name
         for paragraph in re.findall(r"^\*\*(.*?)\*\*", page, re.MULTILINE | re.DOTALL)
-        for name in re.findall(r"`([a-z]+(?:-[\w.-]+)?)`", paragraph)
+        for name in re.findall(r"`([a-z][a-z0-9]*(?:-[\w.-]+)?)`", paragraph)
     }
 
 

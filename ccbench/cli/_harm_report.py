@@ -77,9 +77,11 @@ def _circumstances(experiment: Experiment) -> dict[str, str]:
     scenario = experiment.competing
     bottleneck = scenario.bottlenecks[0]
     alpha, beta = flow_names(experiment.alpha), flow_names(experiment.beta)
+    kind = "accurate ECN" if scenario.ecn == "accecn" else "ECN"
+    ecn = f", {kind}" if scenario.ecn else ""
     return {
         "network": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.rtt_ms:g} ms, "
-        f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets",
+        f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets{ecn}",
         "flows": f"{alpha} (alpha) against {beta} (beta)",
     }
 

@@ -34,6 +34,7 @@ __all__ = [
     "check_folder_of",
     "completes",
     "duration_option",
+    "ecn_option",
     "engine_options",
     "jobs_option",
     "json_option",
@@ -311,6 +312,27 @@ def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "repeated.",
     )
     return qdisc(settings(command))
+
+
+#: Values of a scenario's `ecn` by those of --ecn.
+_ECN = {"off": False, "on": True, "accecn": "accecn"}
+
+
+def ecn_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--ecn`` to a command, as an argument ``ecn`` with the value of a scenario."""
+
+    @click.option(
+        "--ecn",
+        type=click.Choice([*_ECN]),
+        default="off",
+        show_default=True,
+        help="ECN of both hosts: none, that of RFC 3168, or accurate ECN (RFC 9768).",
+    )
+    @wraps(command)
+    def with_ecn(*, ecn: str, **others: Any) -> Any:
+        return command(ecn=_ECN[ecn], **others)
+
+    return with_ecn
 
 
 #: Kinds of noise that --jitter sets.

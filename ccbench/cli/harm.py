@@ -21,6 +21,7 @@ from ccbench.cli._options import (
     beta_option,
     check_ccas,
     duration_option,
+    ecn_option,
     json_option,
     kernel_option,
     noise_options,
@@ -47,6 +48,7 @@ __all__ = ["harm"]
 @rtt_option
 @queue_option
 @qdisc_options
+@ecn_option
 @click.option(
     "--alpha-flows",
     type=click.IntRange(min=1),
@@ -115,6 +117,7 @@ def harm(
     beta: str,
     workload: str,
     metrics: tuple[str, ...],
+    ecn: bool | str,
     noise: NoiseChoice,
     repeat: int | None,
     precision: float | None,
@@ -142,7 +145,7 @@ def harm(
     if plot is not None:
         _check_plot(plot, sensitivity=sensitivity)
     experiment, by = _experiment(alpha, beta, workload, metrics, network)
-    experiment = replace(experiment, noise=noise.over(experiment.noise))
+    experiment = replace(experiment, ecn=ecn, noise=noise.over(experiment.noise))
     runner = engine.make()
     check_ccas(("--alpha", alpha), ("--beta", beta), engine=runner)
     settings = {"metrics": by, "engine": runner, **repetitions}

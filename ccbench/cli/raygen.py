@@ -7,6 +7,7 @@ import math
 import shlex
 from contextlib import nullcontext
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +20,19 @@ from ccbench.cli._options import (
     check_ccas,
     completes,
     duration_option,
+    ecn_option,
     jobs_option,
     json_option,
     kernel_option,
     noise_options,
+    qdisc_options,
     scheduler_option,
     seed_option,
     setting,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from ccbench.cli._options import EngineChoice, NoiseChoice
     from ccbench.raygen import Plan, SearchResult
@@ -100,6 +103,8 @@ def _strategies() -> Iterable[str]:
     type=click.Path(path_type=Path),
     help="Search space, such as examples/raygen/space.toml.  [default: as above]",
 )
+@qdisc_options
+@ecn_option
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
@@ -131,6 +136,7 @@ def _strategies() -> Iterable[str]:
 def raygen(
     *,
     space_file: Path | None,
+    qdisc_settings: tuple[tuple[str, Any], ...],
     duration: float,
     noise: NoiseChoice,
     jobs: int | None,
@@ -163,6 +169,7 @@ def raygen(
         duration_s=duration,
         space=library.DEFAULT_SPACE if space_file is None else library.Space.load(space_file),
         noise=tuple(levels.items()),
+        qdisc_options=qdisc_settings,
         **settings,
     )
     runner = engine.make()
@@ -190,7 +197,7 @@ def raygen(
             **(
                 {
                     "the worst, as a plot": str(folder / library.WORST_PNG),
-                    "to rerun the worst": _command("run", folder / "worst-1.toml"),
+                    "to rerun the worst": _command("run", folder / "worst-1.toml", engine.values),
                 }
                 if (result.claims["error"] == "").any()
                 else {}
@@ -200,15 +207,18 @@ def raygen(
     )
 
 
-def _command(name: str, path: Path) -> str:
+def _command(name: str, path: Path, options: Mapping[str, object] | None = None) -> str:
     """Return a shell command.
 
     Examples
     --------
     >>> _command("report", Path("my search"))
     "ccbench report 'my search'"
+    >>> _command("run", Path("worst-1.toml"), {"--kernel": "7.3"})
+    'ccbench run worst-1.toml --kernel 7.3'
     """
-    return shlex.join(["ccbench", name, str(path)])
+    given = map(str, chain.from_iterable((options or {}).items()))
+    return shlex.join(["ccbench", name, str(path), *given])
 
 
 def _print_claims(result: SearchResult) -> None:
@@ -256,6 +266,7 @@ def _print_claims(result: SearchResult) -> None:
         f"Relative harm is the fraction of its solo throughput that {beta} loses, minus\n"
         f"the loss under fair sharing. Fresh: {seeds} that the search did not use.\n"
         f"Search: harm during the search, biased upwards by selecting the largest.\n{trust}"
+        f"Queues: {config.queue_words}.\n"
         f"Noise: {config.noise_words}. Mbit/s are sums over the flows of a CCA.\n"
     )
 

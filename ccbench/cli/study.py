@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench.base import result_folders
+from ccbench.base import result_folders, validation
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import WIDTH, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
@@ -160,11 +160,12 @@ def run(
 
     Finished runs are stored: the same command continues an interrupted study. The exit status is 0
     even if numbers differ from the published ones: a difference is a result. A study that compares
-    engines ignores --engine.
+    engines ignores --engine, and one that names its kernels needs no --kernel.
     """
     from ccbench import studies
 
     chosen = studies.get(name)
+    _check_kernel(chosen.name, getattr(chosen, "kernels", ()), engine)
     runs_on = engine.make()
     result_folders.prepare(output, "study")
     with progress("{task.percentage:.0f} %") as bar:
@@ -188,6 +189,14 @@ def run(
         return
     _print(result)
     print_pairs({"made by": made_by(result.provenance), "files": ", ".join(map(str, files))})
+
+
+def _check_kernel(name: str, kernels: Sequence[str], engine: EngineChoice) -> None:
+    """Refuse a kernel other than those that a study names."""
+    given = engine.values.get("--kernel")
+    if kernels and given is not None and given not in kernels:
+        allowed = f"left out for {name}, which runs on Linux {' and '.join(kernels)}"
+        raise validation.bad("--kernel", given, allowed, "remove it")
 
 
 def _print(result: StudyResult) -> None:

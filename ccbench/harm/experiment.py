@@ -46,6 +46,8 @@ class Experiment:
         As in :class:`~ccbench.experiment.scenario.Scenario`.
     queue_log : bool
         Whether the runs record all events of packets. Harm does not need them.
+    ecn : bool or "accecn"
+        As in :class:`~ccbench.experiment.scenario.Scenario`.
     measured_s : (float, float), optional
         Start and end of the part of both runs over which harm is measured, in whole seconds.
         Default: from convergence, see :func:`measure`.
@@ -74,6 +76,7 @@ class Experiment:
     seed: int = 1
     noise: Noise = NO_NOISE
     queue_log: bool = False
+    ecn: bool | str = False
     measured_s: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -118,6 +121,7 @@ class Experiment:
             seed=self.seed,
             noise=self.noise,
             queue_log=self.queue_log,
+            ecn=self.ecn,
             name=name,
         )
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchConfig"]
 
+_DROPTAIL = "droptail"
 #: Prefix of the names of users' strategies.
 _OWN = "own:"
 _SEED_COUNTS = validation.Range(1, 1000)
@@ -71,6 +72,12 @@ class SearchConfig:
         Non-typical levels of noise, by the names of the fields of
         :class:`~ccbench.experiment.noise.Noise`; also given as a mapping. All others have the level
         of :func:`ccbench.experiment.noise.typical` in each scenario's network.
+    qdisc : str
+        Queueing discipline of all bottlenecks, if no gene varies it.
+    qdisc_options : tuple of (str, value)
+        Non-default options of `qdisc`; also given as a mapping.
+    ecn : bool or "accecn"
+        ECN of both hosts, as in :class:`~ccbench.experiment.scenario.Scenario`.
 
     Raises
     ------
@@ -95,6 +102,9 @@ class SearchConfig:
     repeat: int = 1
     confirm: int = 5
     noise: tuple[tuple[str, float], ...] = ()
+    qdisc: str = _DROPTAIL
+    qdisc_options: tuple[tuple[str, Value], ...] = ()
+    ecn: bool | str = False
 
     def __post_init__(self) -> None:
         space: object = self.space
@@ -104,10 +114,27 @@ class SearchConfig:
         validation.whole("repeat", self.repeat, _SEED_COUNTS, example=3)
         validation.whole("confirm", self.confirm, _SEED_COUNTS, example=3)
         object.__setattr__(self, "noise", _noise_levels(self.noise))
+        object.__setattr__(self, "qdisc_options", self._checked_qdisc_options())
         object.__setattr__(self, "strategy_options", self._changed_options())
         if not self._is_own:
             self.new_strategy()
         self.extremes()
+
+    def _checked_qdisc_options(self) -> tuple[tuple[str, Value], ...]:
+        """Return the options of the queueing discipline.
+
+        Raises
+        ------
+        InputError
+            If they are not options, or a gene varies the discipline.
+        """
+        step = "write for example {target_ms = 5}"
+        options: Any = validation.pairs("qdisc_options", self.qdisc_options, step)
+        is_varied = any(gene.name == "qdisc" for gene in self.space.genes)
+        if is_varied and (options or self.qdisc != _DROPTAIL):
+            allowed = "left out for a space with a gene qdisc"
+            raise validation.bad("qdisc", self.qdisc, allowed, "remove one of the two")
+        return tuple(options.items())
 
     @property
     def planned(self) -> int:
@@ -248,6 +275,9 @@ class SearchConfig:
             seed=self.seeds(chromosome)[0] if seed is None else seed,
             noise=self.noise,
             trace=None if trace is None else self.space.trace(str(trace)),
+            qdisc=self.qdisc,
+            qdisc_options=self.qdisc_options,
+            ecn=self.ecn,
         )
 
     @property
@@ -264,6 +294,22 @@ class SearchConfig:
             return Noise(**levels).describe()
         changes = ", ".join(f"{name} = {level:g}" for name, level in levels.items())
         return "typical of each network" + (f", but {changes}" if changes else "")
+
+    @property
+    def queue_words(self) -> str:
+        """Description of the queueing discipline and the ECN of all scenarios.
+
+        Examples
+        --------
+        >>> options = {"qdisc": "dualpi2", "qdisc_options": {"step_ms": 2}, "ecn": "accecn"}
+        >>> SearchConfig(alpha="prague", beta="cubic", **options).queue_words
+        'dualpi2, step_ms = 2, accurate ECN'
+        """
+        is_varied = any(gene.name == "qdisc" for gene in self.space.genes)
+        queue = "queueing disciplines of the space" if is_varied else self.qdisc
+        options = (f"{name} = {value}" for name, value in self.qdisc_options)
+        ecn = "accurate ECN" if self.ecn == "accecn" else "ECN" if self.ecn else "no ECN"
+        return ", ".join((queue, *options, ecn))
 
     def describe(self, chromosome: Chromosome) -> str:
         """Return a one-line description of a scenario by the values of its genes.
@@ -324,6 +370,7 @@ class SearchConfig:
             "strategy_options": self._options(),
             "space": self.space.to_dict(),
             "noise": dict(self.noise),
+            "qdisc_options": dict(self.qdisc_options),
         }
 
     @classmethod

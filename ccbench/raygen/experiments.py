@@ -22,6 +22,7 @@ from ccbench.harm.performance import DOWNLOAD_S
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ccbench.base.settings import Value
     from ccbench.experiment.trace import Trace
 
 __all__ = ["WORKLOADS", "experiment"]
@@ -42,6 +43,9 @@ def experiment(  # noqa: PLR0913 - all by keyword
     seed: int,
     noise: Iterable[tuple[str, float]] = (),
     trace: Trace | None = None,
+    qdisc: str = "droptail",
+    qdisc_options: Iterable[tuple[str, Value]] = (),
+    ecn: bool | str = False,
 ) -> Experiment:
     """Return the experiment with these values of genes.
 
@@ -60,6 +64,11 @@ def experiment(  # noqa: PLR0913 - all by keyword
         Non-typical levels of noise, by the fields of :class:`~ccbench.experiment.noise.Noise`.
     trace : Trace, optional
         Trace of a link without ``bandwidth_mbps``.
+    qdisc, qdisc_options
+        The queue, as in :class:`~ccbench.experiment.bottleneck.Bottleneck`, unless a gene varies
+        its discipline.
+    ecn : bool or "accecn"
+        As in :class:`~ccbench.experiment.scenario.Scenario`.
 
     Raises
     ------
@@ -110,10 +119,10 @@ def experiment(  # noqa: PLR0913 - all by keyword
             stop_s=stop_s,
             extra_rtt_ms=rtt_ms - shorter_ms,
         )
-    settings = {name: values[name] for name in _LINK if name in values}
+    settings = {"qdisc": qdisc} | {name: values[name] for name in _LINK if name in values}
     if "queue_bdp" in settings:  # relative to the BDP of beta's round-trip time
         settings["queue_bdp"] *= rtt_ms / shorter_ms
-    bottleneck = Bottleneck(trace=trace, **settings)
+    bottleneck = Bottleneck(trace=trace, qdisc_options=tuple(qdisc_options), **settings)
     return Experiment(
         alpha=(alpha_group,),
         beta=(beta_group,),
@@ -122,5 +131,6 @@ def experiment(  # noqa: PLR0913 - all by keyword
         duration_s=duration_s if stop_s is None else stop_s,
         seed=seed,
         noise=replace(typical(rtt_ms=shorter_ms), **dict(noise)),
+        ecn=ecn,
         measured_s=None if stop_s is None else (start_s, stop_s),
     )

@@ -78,6 +78,7 @@ def facts(result: SearchResult) -> dict[str, str]:
         + (f", {failed} failed" if failed else ""),
         "each run": f"{config.duration_s:g} s"
         + (f", {config.repeat} repetitions" if config.repeat > 1 else ""),
+        "queue": config.queue_words,
         "noise": config.noise_words,
         "seed": str(config.seed),
         "made by": f"ccbench {provenance['ccbench']}, engine {provenance['engine']}",

@@ -200,6 +200,20 @@ class TestRepetitions:
         assert [] == noisy.ran
 
 
+class TestEcn:
+    @pytest.mark.parametrize(("option", "ecn"), [("off", False), ("on", True)])
+    def test_option(self, noisy: NoisyEngine, option: str, *, ecn: bool) -> None:
+        """The ECN of both hosts is that of the option, in all runs."""
+        output = lines(command("harm", HARM, ecn=option, duration="5"))
+        assert ecn == output["network"].endswith(", ECN")
+        assert {ecn} == {scenario.ecn for scenario in noisy.ran}
+
+    def test_bad_ecn(self, noisy: NoisyEngine) -> None:
+        """Another value is refused before anything runs."""
+        assert_refused(command("harm", HARM, ecn="ect1"), "--ecn", "accecn")
+        assert [] == noisy.ran
+
+
 class TestNoise:
     def test_options(self, noisy: NoisyEngine) -> None:
         """Options replace values of the typical noise; the other values stay."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
+from ccbench import Scenario
 from ccbench.base.cache import cache_dir
 from ccbench.cli._status import ExitStatus
 from tests.unit.cli.conftest import assert_refused, command
@@ -89,6 +90,17 @@ class TestRaygen:
             path = f"raygen-greedy-even-genetic/{name}"
             assert path in result.stdout
             assert (tmp_path / path).is_file()
+
+    @pytest.mark.usefixtures("arithmetic")
+    def test_queue(self, tmp_path: Path) -> None:
+        """The queueing discipline and the ECN of all networks are given and printed."""
+        sizes = {"budget": "4", "population": "4", "duration": "5", "output": str(tmp_path)}
+        queue = {"qdisc": "fq_codel", "qdisc-option": "target_ms=3", "ecn": "on"}
+        result = command("raygen", RAYGEN, **queue, **sizes)
+        assert ExitStatus.OK == result.exit_code, result.output
+        assert "Queues: fq_codel, target_ms = 3, ECN." in result.stdout
+        worst = Scenario.load(tmp_path / "worst-1.toml")
+        assert ("fq_codel", True) == (worst.bottlenecks[0].qdisc, worst.ecn)
 
     @pytest.mark.usefixtures("arithmetic")
     def test_one_fresh_seed(self, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.experiment.noise import NO_NOISE, Noise
-from ccbench.raygen import SearchConfig
+from ccbench.raygen import DEFAULT_SPACE, SearchConfig, Space
+from ccbench.raygen.gene import Choice
 from tests.unit.raygen.conftest import small
 
 
@@ -37,6 +38,26 @@ class TestSearchConfig:
         assert NO_NOISE == small(noise=none).experiment(network).noise
         assert "none" == small(noise=none).noise_words
 
+    def test_queue(self) -> None:
+        """Queueing discipline and ECN are those of every network, in both runs."""
+        config = small(qdisc="fq_codel", qdisc_options={"target_ms": 3}, ecn=True)
+        experiment = config.experiment((100.0, 40.0, 2.0, 3, 1))
+        for scenario in (experiment.solo, experiment.competing):
+            (link,) = scenario.bottlenecks
+            assert ("fq_codel", (("target_ms", 3),)) == (link.qdisc, link.qdisc_options)
+            assert scenario.ecn is True
+        assert SearchConfig.from_dict(config.to_dict()) == config
+        assert "fq_codel, target_ms = 3, ECN" == config.queue_words
+        assert "droptail, no ECN" == small().queue_words
+
+    def test_varied_queue(self) -> None:
+        """A gene of the queueing discipline excludes a given one."""
+        space = Space((*DEFAULT_SPACE.genes, Choice(name="qdisc", values=("pie", "codel"))))
+        experiment = small(space=space).experiment((100.0, 40.0, 2.0, 3, 1, "pie"))
+        assert "pie" == experiment.competing.bottlenecks[0].qdisc
+        with pytest.raises(InputError, match=r"^qdisc is 'fq_codel'; .* a gene qdisc"):
+            small(space=space, qdisc="fq_codel")
+
     def test_description(self) -> None:
         """A network is described by the values of its genes, as in tables."""
         words = small().describe((99.7, 40.0, 0.49, 3, 1))
@@ -57,6 +78,9 @@ class TestSearchConfig:
             ({"noise": {"jitter": 1}}, "^noise.*jitter.*reverse_jitter_ms"),
             ({"noise": {"reverse_jitter_ms": -1}}, r"^noise\.reverse_jitter_ms is -1"),
             ({"noise": 3}, "^noise is 3; it must be a table"),
+            ({"qdisc": "No"}, "qdisc is 'No'"),
+            ({"qdisc_options": 3}, "^qdisc_options is 3; it must be a table"),
+            ({"ecn": "maybe"}, "^ecn is 'maybe'"),
             ({"budget": 10**9}, "^budget is 1000000000; .* at most 1000000"),
         ],
     )

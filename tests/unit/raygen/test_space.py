@@ -339,6 +339,14 @@ class TestFile:
         for chromosome in space.corners():
             config.experiment(chromosome)
 
+    def test_l4s(self) -> None:
+        """The example for L4S has DualPI2's default limit, and all its scenarios are valid."""
+        space = Space.load("examples/raygen/l4s.toml")
+        config = SearchConfig(alpha="prague", beta="cubic", space=space, qdisc="dualpi2")
+        for chromosome in space.corners():
+            (link,) = config.experiment(chromosome).competing.bottlenecks
+            assert 10_000 == link.queue_packets
+
     def test_traces_are_read(self, tmp_path: Path) -> None:
         """The values of a gene ``trace`` are files beside the TOML file."""
         for name, every_ms in (("slow", 12), ("fast", 1)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,14 @@ class TestCommand:
         result = ccbench("study", "run", "even-1", *options, "-o", tmp_path)
         assert ExitStatus.BAD_INPUT == result.exit_code
         assert message in result.stderr
+
+    def test_bad_kernel(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A study that names its kernels refuses others before anything runs."""
+        holding = SimpleNamespace(STUDY=replace(STUDY, kernels=("7.3",)))
+        monkeypatch.setitem(sys.modules, "ccbench.studies.of_tests.even-1", holding)
+        result = ccbench("study", "run", "even-1", "--kernel", "6.12", "-o", tmp_path)
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert "must be left out for even-1, which runs on Linux 7.3" in result.stderr
 
     def test_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The list has the title, source and size of each study."""
