@@ -12,6 +12,7 @@ from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel import web
 from ccbench.emulate.kernel.boot import protocol
 from ccbench.emulate.kernel.boot.inputs import GuestInput
+from ccbench.emulate.kernel.boot.trapping import TRAPPING
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.http import HttpKernelEngine
 from ccbench.emulate.kernel.source import build
@@ -327,6 +328,12 @@ class TestEngine:
         """The kernel's folder does not matter."""
         elsewhere = replace(KERNEL, path=Path("/elsewhere"))
         assert identity(scenario()) == KernelEngine(elsewhere).identity(scenario())
+
+    def test_trapping(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The way of trapping programs changes no byte, and so not the identity."""
+        before = identity(scenario())
+        monkeypatch.setenv(TRAPPING, "ptrace")
+        assert before == identity(scenario())
 
     def test_boot_input(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """The guest receives exactly the input that the identity digests, in an empty folder."""
