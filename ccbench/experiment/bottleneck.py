@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from ccbench.base import dataclass_dicts, validation
 from ccbench.base.checked_fields import (
@@ -27,9 +27,15 @@ from ccbench.experiment.qdiscs import QDISCS
 from ccbench.experiment.trace import Trace
 from ccbench.experiment.wifi import Wifi
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 __all__ = ["Bottleneck", "Option", "checked_options"]
 
 Option: TypeAlias = int | float | str | bool
+
+IntOrArray = TypeVar("IntOrArray", int, "npt.NDArray[np.int64]")
 
 #: Settings that are tables.
 _IMPAIRMENTS: dict[str, type[Any]] = {
@@ -37,6 +43,9 @@ _IMPAIRMENTS: dict[str, type[Any]] = {
     "policer": Policer,
     "reordering": Reordering,
 }
+
+#: Size of an ATM cell, and of its payload.
+_CELL_BYTES, _CELL_PAYLOAD_BYTES = 53, 48
 
 #: Maximum number of a lost packet.
 _LAST_PACKET = 2**32 - 1
@@ -92,6 +101,11 @@ class Bottleneck:
         file, or a name from ``ccbench traces list``.
     wifi : Wifi
         A Wi-Fi link. In TOML a table, ``wifi = {bitrates_mbps = [13, 65]}``.
+    overhead_bytes : int
+        Bytes that the link layer adds to each packet, 0 to 1000, on a link of constant rate, such
+        as 38 for Ethernet with preamble and gap. The rate then counts them.
+    cells : bool
+        Whether packets with their overhead are sent in ATM cells, 53 bytes for 48, as on ADSL.
     queue_packets : int
         Limit of the queue in packets, without the packet in transmission. Exactly one of
         `queue_packets` and `queue_bdp` is required. ``cake`` ignores it and counts bytes (option
@@ -143,6 +157,10 @@ class Bottleneck:
     bandwidth_mbps: float | None = field(
         default=None, metadata=number(Range(0.001, 100_000), example=100, optional=True)
     )
+    overhead_bytes: int | None = field(
+        default=None, metadata=whole(Range(0, 1000), example=38, optional=True)
+    )
+    cells: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
     trace: Trace | None = field(
         default=None, metadata=checked(instance_of(Trace, "Trace.from_file(...)"), optional=True)
     )
@@ -182,12 +200,17 @@ class Bottleneck:
         self._exactly_one("bandwidth_mbps", "trace", "wifi", example="bandwidth_mbps = 100")
         self._exactly_one("queue_packets", "queue_bdp", example="queue_bdp = 1")
         check_fields(self)
+        if self.bandwidth_mbps is None:
+            for name in ("overhead_bytes", "cells"):
+                if value := getattr(self, name):
+                    allowed = "left out without bandwidth_mbps"
+                    raise validation.bad(name, value, allowed, "remove it")
         if self.qdisc == "droptail" and self.qdisc_options:
             allowed = "left out for droptail, which has no options"
             step = "remove it, name a qdisc"
             raise validation.bad("qdisc_options", dict(self.qdisc_options), allowed, step)
         # Absent rather than 0 or false, so that the identities of other scenarios remain the same.
-        for name in ("duplicates", "clears_ecn"):
+        for name in ("duplicates", "clears_ecn", "overhead_bytes", "cells"):
             set_field(self, name, getattr(self, name) or None)
 
     @property
@@ -213,6 +236,18 @@ class Bottleneck:
         1.0
         """
         return MTU_BYTES * 8e-3 / self.mean_mbps
+
+    def bytes_on_link(self, ip_bytes: IntOrArray) -> IntOrArray:
+        """Return the bytes that packets of some IP bytes take on a link of constant rate.
+
+        Examples
+        --------
+        >>> adsl = Bottleneck(bandwidth_mbps=1, queue_packets=9, overhead_bytes=10, cells=True)
+        >>> adsl.bytes_on_link(1500), adsl.bytes_on_link(40)
+        (1696, 106)
+        """
+        link_bytes = ip_bytes + (self.overhead_bytes or 0)
+        return -(-link_bytes // _CELL_PAYLOAD_BYTES) * _CELL_BYTES if self.cells else link_bytes
 
     @property
     def queues(self) -> tuple[str, ...]:

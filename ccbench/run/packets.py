@@ -199,7 +199,7 @@ def _delays(
     )
     on_link_ns = np.zeros(left_ns.size)
     if link.bandwidth_mbps is not None:
-        on_link_ns = size * 8e3 / link.bandwidth_mbps
+        on_link_ns = link.bytes_on_link(size.astype(np.int64)) * 8e3 / link.bandwidth_mbps
     passed_ms = (left_ns - arrival_ns + on_link_ns) / 1e6
     return pd.DataFrame(
         {

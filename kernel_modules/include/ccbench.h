@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	8
+#define CCBENCH_PROTOCOL	9
 #define CCBENCH_MAX_BOTTLENECKS	16	/* of both directions */
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -214,6 +214,8 @@ struct ccbench_bottleneck {
 	__u64 burst_loss[2];
 	__u64 policer_bps;	/* 0: none */
 	__u64 policer_bytes;
+	__u32 overhead_bytes;	/* of the link layer, per packet */
+	__u32 cells;		/* packets are sent in ATM cells */
 	/* Packets that arrive late: probability in units of 2^-32, and delay or later packets. */
 	__u32 reordered;
 	__u32 reordered_packets;

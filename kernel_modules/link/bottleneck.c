@@ -24,6 +24,10 @@
 /* Size of a delivery opportunity of a Mahimahi trace. */
 #define OPPORTUNITY_BYTES	1500
 
+/* Size and payload of an ATM cell. */
+#define CELL_BYTES		53
+#define CELL_PAYLOAD_BYTES	48
+
 static const struct net_device_ops bottleneck_ops;
 
 static uint clears_ecn;
@@ -241,6 +245,13 @@ static void batch_acked(struct path_event *event)
 	rcu_read_unlock_bh();
 }
 
+/* Bytes of a packet on a link of constant rate. */
+static u64 bytes_on_link(const struct bottleneck *link, u32 bytes)
+{
+	bytes += link->overhead_bytes;
+	return link->cells ? DIV_ROUND_UP(bytes, CELL_PAYLOAD_BYTES) * CELL_BYTES : bytes;
+}
+
 static void link_start(struct bottleneck *link, struct sk_buff *skb)
 {
 	u64 now = path_now_ns();
@@ -267,7 +278,7 @@ static void link_start(struct bottleneck *link, struct sk_buff *skb)
 		link->free_ns = now;
 		link->free_rest = 0;
 	}
-	link->free_rest += (u64)skb->len * BITS_PER_BYTE * NSEC_PER_SEC;
+	link->free_rest += bytes_on_link(link, skb->len) * BITS_PER_BYTE * NSEC_PER_SEC;
 	link->free_ns += div64_u64_rem(link->free_rest, link->rate_bps, &link->free_rest);
 	path_event_set(&link->sent, link->free_ns);
 }
@@ -475,6 +486,8 @@ int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header 
 	*(struct bottleneck **)netdev_priv(dev) = link;
 	link->dev = dev;
 	link->rate_bps = spec->rate_bps;
+	link->overhead_bytes = spec->overhead_bytes;
+	link->cells = spec->cells;
 	if (spec->wifi_frames) {
 		link->wifi = wifi_create(spec, trace_ms,
 					 random_stream(header->seed, RANDOM_WIFI, link->index, 0));

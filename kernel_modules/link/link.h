@@ -106,6 +106,8 @@ struct bottleneck {
 
 	/* The link: a constant rate, a trace, or Wi-Fi. */
 	u64 rate_bps;
+	u32 overhead_bytes;	/* of the link layer, per packet */
+	bool cells;		/* packets are sent in ATM cells */
 	const u32 *trace_ms;
 	u32 trace_length;
 	u32 trace_next;		/* index of the next opportunity */

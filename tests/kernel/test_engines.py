@@ -46,6 +46,7 @@ CASES: dict[str, list[Scenario]] = {
         *also(reverse_bottlenecks=(_LINK,)),
         *also(forward_delay_ms=5),
     ],
+    "overhead of the link layer, ATM cells": over(overhead_bytes=38) + over(cells=True),
     "changes of the path": also(changes=(Change(at_s=0.5, rtt_ms=20),)),
     "link of varying rate (trace)": over(trace=Trace(name="even", opportunities_ms=(1, 2))),
     "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),

@@ -96,6 +96,26 @@ class TestLink:
         elapsed_ns = busy["time_ns"].iloc[-1] - busy["time_ns"].iloc[0]
         assert bits / elapsed_ns * 1e3 == pytest.approx(9.9, rel=1e-8)
 
+    @pytest.mark.parametrize(
+        ("overhead_bytes", "cells", "link_bytes"), [(38, None, 938), (10, True, 19 * 53)]
+    )
+    def test_link_layer(self, *, overhead_bytes: int, cells: bool | None, link_bytes: int) -> None:
+        """A packet takes the time of its bytes on the link: with overhead, or in ATM cells."""
+        link = Bottleneck(
+            bandwidth_mbps=10, queue_packets=50, overhead_bytes=overhead_bytes, cells=cells
+        )
+        scenario = Scenario(
+            flows=(Flow(kind="cbr", rate_mbps=20, packet_bytes=900),),
+            bottlenecks=(link,),
+            rtt_ms=40,
+            duration_s=3,
+        )
+        left = events(run(scenario), "dequeue")["time_ns"].to_numpy()
+        assert np.diff(left)[100:] == pytest.approx(link_bytes * 800, abs=1)
+        packets = delivered(run(scenario))
+        passed_ms = packets["one_way_ms"] - packets["queueing_ms"] - 20
+        assert passed_ms.iloc[100:].to_numpy() == pytest.approx(link_bytes * 8e-4, abs=1e-5)
+
     def test_utilisation(self) -> None:
         """CUBIC with a queue of a BDP keeps the link full."""
         result = run(dumbbell(queue_packets=34, duration_s=30))

@@ -134,7 +134,10 @@ def _virtual_time_path(bottleneck: Bottleneck) -> Iterator[tuple[str, object]]:
     """Yield field and value of such features of a bottleneck."""
     if bottleneck.wifi is not None:
         yield "wifi", "set"
-    several = ("loss_packets", "burst_loss", "policer", "duplicates", "reordering")
+    several = (
+        *("loss_packets", "burst_loss", "policer", "duplicates", "reordering"),
+        *("overhead_bytes", "cells"),
+    )
     for name in ("loss_every_packets", *several):
         if value := getattr(bottleneck, name):
             yield name, value

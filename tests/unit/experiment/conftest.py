@@ -45,6 +45,8 @@ EVERYTHING = scenario(
         Bottleneck(
             bandwidth_mbps=3,
             queue_bdp=1,
+            overhead_bytes=10,
+            cells=True,
             qdisc="pfifo",
             loss_packets=(3, 8),
             burst_loss=BurstLoss(to_bad=0.001, to_good=0.1, loss_good=0.01),

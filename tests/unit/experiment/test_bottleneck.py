@@ -46,6 +46,7 @@ class TestTrace:
 
 
 LINK = {"bandwidth_mbps": 1, "queue_packets": 9}
+TRACE = Trace(name="t", opportunities_ms=(1, 3))
 
 
 class TestBottleneck:
@@ -72,6 +73,11 @@ class TestBottleneck:
                 "qdisc_options is {'limit': 1}; it must be left out for droptail",
             ),
             ({"trace": "file", "queue_bdp": 1}, "trace is 'file'; it must be a Trace"),
+            (
+                {"trace": TRACE, "queue_packets": 9, "cells": True},
+                "cells is True; it must be left out without bandwidth_mbps",
+            ),
+            ({**LINK, "overhead_bytes": 1001}, "overhead_bytes is 1001; it must be a whole number"),
             ({**LINK, "duplicates": 1}, "duplicates is 1; it must be a number at least 0 and be"),
             ({**LINK, "loss_packets": (3, 3)}, "loss_packets is [3, 3]; it must be ascending"),
             ({**LINK, "loss_packets": (0,)}, "loss_packets[0] is 0; it must be a whole number"),

@@ -33,7 +33,7 @@ __all__ = [
     "describe_link",
 ]
 
-_PROTOCOL = 8
+_PROTOCOL = 9
 
 LINK_HEADER = np.dtype(
     [
@@ -74,6 +74,8 @@ BOTTLENECK = np.dtype(
         ("burst_loss", "u8", 2),
         ("policer_bps", "u8"),
         ("policer_bytes", "u8"),
+        ("overhead_bytes", "u4"),
+        ("cells", "u4"),
         ("reordered", "u4"),
         ("reordered_packets", "u4"),
         ("reordered_ns", "u8"),
@@ -230,7 +232,7 @@ def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:
 
 
 def _impairments(bottleneck: Bottleneck) -> Iterator[object]:
-    """Yield the fields of losses in bursts, policer and reordering."""
+    """Yield the fields of losses in bursts, policer, link layer and reordering."""
     bursts, policer, late = bottleneck.burst_loss, bottleneck.policer, bottleneck.reordering
     states = (0.0, 0.0), (0.0, 0.0)
     if bursts is not None:
@@ -238,6 +240,8 @@ def _impairments(bottleneck: Bottleneck) -> Iterator[object]:
     yield from (tuple(round(share * 2**32) for share in state) for state in states)
     yield round(policer.rate_mbps * 1e6) if policer else 0
     yield policer.burst_bytes if policer else 0
+    yield bottleneck.overhead_bytes or 0
+    yield bool(bottleneck.cells)
     yield _probability(late.share) if late else 0
     yield (late.packets or 0) if late else 0
     yield round((late.delay_ms or 0) * 1e6) if late else 0

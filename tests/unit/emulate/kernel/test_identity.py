@@ -200,6 +200,14 @@ OF_LINK = {
         with_link(bandwidth_mbps=12, queue_packets=50, loss_packets=(1, 2)),
         with_link(bandwidth_mbps=12, queue_packets=50, loss_packets=(1, 3)),
     ),
+    "overhead_bytes": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=12, queue_packets=50, overhead_bytes=1),
+    ),
+    "cells": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=12, queue_packets=50, cells=True),
+    ),
     "duplicates": (
         with_link(bandwidth_mbps=12, queue_packets=50),
         with_link(bandwidth_mbps=12, queue_packets=50, duplicates=1e-12),
