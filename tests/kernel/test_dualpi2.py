@@ -260,7 +260,7 @@ NO_PI = {"alpha": 1 / 256, "beta": 1 / 256}
 
 
 class TestStep:
-    """Marks of the L4S queue above its threshold (RFC 9332, section 2.4, and appendix A.1)."""
+    """Marks of the L4S queue above its threshold (RFC 9332, section 2.4, and appendix A)."""
 
     def marked(self, options: dict[str, Any]) -> pd.DataFrame:
         """Return wait, length of the queue at arrival and departure, and mark of each packet."""

@@ -51,7 +51,7 @@ def path(
 ) -> Scenario:
     """Return a scenario with one bottleneck.
 
-    As RFC 9332 requires, DualPI2's threshold is at least two packets of the link.
+    DualPI2's threshold is at least two packets, as in RFC 9332, appendix A.2, for known rates.
     """
     given = dict(options or {})
     if qdisc == "dualpi2":
@@ -217,7 +217,7 @@ class TestDelay:
 
 
 class TestBesideCubic:
-    """DualPI2 with k = 2 gives Prague and CUBIC equal rates at equal RTTs."""
+    """DualPI2 with k = 2 gives Prague and CUBIC roughly the same rate at equal base RTTs."""
 
     @pytest.mark.parametrize(
         ("rate", "rtt_ms"),
@@ -342,7 +342,7 @@ class TestBursts:
 
 
 class TestLoss:
-    """RFC 9331, section 4.3: losses have the response of Reno."""
+    """RFC 9331, section 4.3: losses have a response that coexists with Reno, here its own."""
 
     def test_halves(self) -> None:
         """A loss halves the window."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fair queueing with CoDel (RFC 8290)."""
+"""Flow queueing with CoDel (RFC 8290)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["QDISCS"]
 QDISCS = (
     AttributeQdisc(
         name="fq_codel",
-        summary="fair queueing, with CoDel in the queue of each flow (RFC 8290)",
+        summary="flow queueing, with CoDel in the queue of each flow (RFC 8290)",
         limit_attribute=2,
         drops=Drops.OLDEST,
         marks=True,
