@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ccbench.experiment.dynamics import capacity_bytes as capacity
 from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
 
 if TYPE_CHECKING:
@@ -51,9 +52,7 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
         background = background_mbit * 1e6 / 8 / MTU_BYTES
         acknowledged = [flow for flow in scenario.flows if flow.is_reverse != (i >= count)]
         arrivals.append(
-            background
-            + _packets(passing, link, scenario.duration_s)
-            + _acks(acknowledged, link, scenario)
+            background + _packets(passing, scenario, i) + _acks(acknowledged, link, scenario)
         )
     return tuple(arrivals)
 
@@ -72,9 +71,9 @@ def work_mbit(scenario: Scenario) -> float:
     return _START_UP_MBIT + sum(packets(scenario)) * MTU_BYTES * 8e-6
 
 
-def _packets(flows: list[Flow], link: Bottleneck, duration_s: float) -> float:
+def _packets(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
     """Return an upper bound of the number of packets that flows send to a link."""
-    arrivals = 0.0
+    arrivals, duration_s = 0.0, scenario.duration_s
     tcp = [flow for flow in flows if not flow.is_udp]
     for flow in flows:
         if flow.rate_mbps is not None and flow.is_udp:
@@ -83,7 +82,9 @@ def _packets(flows: list[Flow], link: Bottleneck, duration_s: float) -> float:
     if tcp:
         stop_s = max(flow.start_s + _active_s(flow, duration_s) for flow in tcp)
         start_s = min(flow.start_s for flow in tcp)
-        capacity_bytes = link.capacity_bytes(stop_s) - link.capacity_bytes(start_s)
+        capacity_bytes = capacity(scenario, bottleneck, stop_s)
+        capacity_bytes -= capacity(scenario, bottleneck, start_s)
+        link = scenario.links[bottleneck]
         offered = sum(_offered_packets(flow, link, duration_s) for flow in tcp)
         arrivals += min(offered, capacity_bytes / MTU_BYTES) * (1 + _RETRANSMITTED)
         arrivals += _SMALL_PACKETS * sum(flow.flow_count for flow in tcp)
@@ -95,8 +96,7 @@ def _acks(flows: list[Flow], link: Bottleneck, scenario: Scenario) -> float:
     acknowledged = 0.0
     for flow in flows:
         if not flow.is_udp:
-            last = scenario.links[scenario.links_of(flow)[1]]
-            acknowledged += _packets([flow], last, scenario.duration_s)
+            acknowledged += _packets([flow], scenario, scenario.links_of(flow)[1])
     most = link.capacity_bytes(scenario.duration_s) / _ACK_BYTES + (link.queue_packets or 0)
     return min(acknowledged, most)
 

@@ -26,7 +26,7 @@ _BACKGROUND_PACKET_BYTES = 2400
 _GUEST_FLOW_BYTES = 8192
 
 #: Memory for reading the records: constant, per event, sample, other record and flow, in bytes.
-_READER_BYTES = 20e6
+_READER_BYTES = 24e6
 _EVENT_BYTES = 115
 _SAMPLE_BYTES = 400
 _OTHER_BYTES = 200
