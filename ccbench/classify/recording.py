@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.experiment.bottleneck import Bottleneck
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["Recording", "read", "read_all"]
 
@@ -180,12 +181,20 @@ def _of_server(command: Command, path: Path, setting: Setting | None) -> Recordi
     return Recording(events=command.queue, setting=recorded_setting, name=name)
 
 
+def _check_path(path: Path, scenario: Scenario) -> None:
+    """Check that a run's path has one setting, and that its queue has data only."""
+    if scenario.changes or any(flow.is_reverse for flow in scenario.flows):
+        allowed = "a run without changes of the path and flows in the reverse direction"
+        raise validation.bad("folder", str(path), allowed, "classify another run")
+
+
 def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
     """Return the events in a file or folder, and its setting if it contains one."""
     if not path.exists():
         raise validation.bad("file", str(path), "an existing file", "name a recorded queue")
     if (path / "run.json").is_file():
         run = Run.load(path)
+        _check_path(path, run.scenario)
         return run.queue_events(), _of_link(run.scenario.bottlenecks[0], run.scenario.rtt_ms)
     if Command.is_in(path):
         command = Command.load(path)

@@ -52,7 +52,7 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
         background = background_mbit * 1e6 / 8 / MTU_BYTES
         acknowledged = [flow for flow in scenario.flows if flow.is_reverse != (i >= count)]
         arrivals.append(
-            background + _packets(passing, scenario, i) + _acks(acknowledged, link, scenario)
+            background + _packets(passing, scenario, i) + _acks(acknowledged, scenario, i)
         )
     return tuple(arrivals)
 
@@ -91,14 +91,15 @@ def _packets(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
     return arrivals
 
 
-def _acks(flows: list[Flow], link: Bottleneck, scenario: Scenario) -> float:
+def _acks(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
     """Return an upper bound of the number of ACKs that flows of the other direction cause."""
-    acknowledged = 0.0
+    by_link: dict[int, list[Flow]] = {}
     for flow in flows:
         if not flow.is_udp:
-            acknowledged += _packets([flow], scenario, scenario.links_of(flow)[1])
-    most = link.capacity_bytes(scenario.duration_s) / _ACK_BYTES + (link.queue_packets or 0)
-    return min(acknowledged, most)
+            by_link.setdefault(scenario.links_of(flow)[1], []).append(flow)
+    acknowledged = sum(_packets(own, scenario, last) for last, own in by_link.items())
+    most = capacity(scenario, bottleneck, scenario.duration_s) / _ACK_BYTES
+    return min(acknowledged, most + scenario.longest_queue(bottleneck))
 
 
 def _offered_packets(flow: Flow, link: Bottleneck, duration_s: float) -> float:

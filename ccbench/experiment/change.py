@@ -7,25 +7,28 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import dataclass_dicts, validation
-from ccbench.base.checked_fields import check_fields, checked, number, whole
+from ccbench.base.checked_fields import check_fields, checked, number, set_field, whole
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 from ccbench.experiment.bottleneck import Option, checked_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 __all__ = ["Change"]
 
 _SECONDS = Range(0, 1e6, low_open=True)
-_DELAY = Range(0, 10_000)
+
+#: Settings of a bottleneck.
+_OF_LINK = ("bandwidth_mbps", "outage_s", "loss", "queue_packets", "qdisc_options")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
     """A change of the path at a time, or periodically.
 
-    Settings that are left out remain as they are.
+    Settings that are left out remain as they are. Changes at the same time take effect in their
+    order.
 
     Parameters
     ----------
@@ -45,13 +48,14 @@ class Change:
     bandwidth_mbps : float, optional
         Rate of its link, for links of constant rate. A packet on the link is not affected.
     outage_s : float, optional
-        Time for which its link sends nothing, after the packet on the link.
+        Time for which its link sends nothing, after the packet on the link. Outages that overlap
+        add up.
     loss : float, optional
         Probability of random loss before its queue, 0 to 1.
     queue_packets : int, optional
         Limit of its queue.
     qdisc_options : tuple of (str, value)
-        Options of its queueing discipline; others are those of the bottleneck.
+        Options of its queueing discipline.
 
     Raises
     ------
@@ -74,7 +78,7 @@ class Change:
         default=None, metadata=number(Range(0.001, 10_000), example=80, optional=True)
     )
     forward_delay_ms: float | None = field(
-        default=None, metadata=number(_DELAY, example=40, optional=True)
+        default=None, metadata=number(Range(0, 10_000), example=40, optional=True)
     )
     overtakes: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
     bottleneck: int = field(default=0, metadata=whole(Range(0, 15), example=0))
@@ -96,6 +100,8 @@ class Change:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        # Absent rather than false, as in Bottleneck.
+        set_field(self, "overtakes", self.overtakes or None)
         effects = ("rtt_ms", "forward_delay_ms", *_OF_LINK)
         if not any(getattr(self, name) not in (None, ()) for name in effects):
             raise InputError(f"nothing changes: add one of {', '.join(effects)}")
@@ -115,15 +121,9 @@ class Change:
 
     def times_s(self, duration_s: float) -> tuple[float, ...]:
         """Return the times of the change before the end of a scenario."""
-        if self.every_s is None:
-            return (self.at_s,) if self.at_s < duration_s else ()
-        return tuple(self._periodic_s(self.every_s, duration_s))
-
-    def _periodic_s(self, every_s: float, duration_s: float) -> Iterator[float]:
-        count = 0
-        while (time_s := self.at_s + count * every_s) < duration_s:
-            yield time_s
-            count += 1
+        at_ns, end_ns = round(self.at_s * 1e9), round(duration_s * 1e9)
+        every_ns = end_ns if self.every_s is None else round(self.every_s * 1e9)
+        return tuple(time_ns / 1e9 for time_ns in range(at_ns, end_ns, every_ns))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the non-empty settings as a dictionary of plain values."""
@@ -136,7 +136,3 @@ class Change:
     def from_dict(cls, data: Mapping[str, object]) -> Change:
         """Create a change from a dictionary."""
         return dataclass_dicts.build(cls, data, {})
-
-
-#: Settings of a bottleneck.
-_OF_LINK = ("bandwidth_mbps", "outage_s", "loss", "queue_packets", "qdisc_options")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.change import Change
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["capacity_bytes", "delays_ms", "occurrences"]
+__all__ = ["capacity_bytes", "delays_ms", "occurrences", "on_link_ns"]
 
 
 def occurrences(scenario: Scenario) -> list[tuple[float, Change]]:
@@ -32,12 +32,12 @@ def occurrences(scenario: Scenario) -> list[tuple[float, Change]]:
     ... ]
     [2.0, 3.0, 4.0]
     """
-    times = ((time, change) for change in scenario.changes for time in _times(scenario, change))
+    times = (
+        (time_s, change)
+        for change in scenario.changes
+        for time_s in change.times_s(scenario.duration_s)
+    )
     return sorted(times, key=lambda pair: pair[0])
-
-
-def _times(scenario: Scenario, change: Change) -> tuple[float, ...]:
-    return change.times_s(scenario.duration_s)
 
 
 def delays_ms(
@@ -60,6 +60,32 @@ def delays_ms(
     ]
     current = np.searchsorted(times_s, at_s, side="right") - 1
     return np.array(rtts_ms)[current], np.array(parts_ms)[current]
+
+
+def on_link_ns(
+    scenario: Scenario,
+    bottleneck: int,
+    ip_bytes: npt.NDArray[np.int64],
+    at_ns: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]:
+    """Return the time on a link of packets that leave its queue at some times.
+
+    It is 0 on links without a constant rate, where that of single packets is unknown.
+    """
+    link = scenario.links[bottleneck]
+    if link.bandwidth_mbps is None:
+        return np.zeros(at_ns.size)
+    times_ns, mbps, ups_ns = [0.0], [link.bandwidth_mbps], [0.0]
+    for time_s, change in occurrences(scenario):
+        if change.bottleneck == bottleneck:
+            times_ns.append(time_s * 1e9)
+            mbps.append(change.bandwidth_mbps or mbps[-1])
+            outage_ns = (change.outage_s or 0) * 1e9
+            ups_ns.append(max(ups_ns[-1], times_ns[-1]) + outage_ns if outage_ns else ups_ns[-1])
+    current = np.searchsorted(times_ns, at_ns, side="right") - 1
+    waits_ns = np.maximum(np.array(ups_ns)[current] - at_ns, 0)
+    sends_ns: npt.NDArray[np.float64] = link.bytes_on_link(ip_bytes) * 8e3 / np.array(mbps)[current]
+    return waits_ns + sends_ns
 
 
 def capacity_bytes(scenario: Scenario, bottleneck: int, until_s: float) -> float:

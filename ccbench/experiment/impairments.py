@@ -58,7 +58,18 @@ class BurstLoss:
 
     @classmethod
     def of(cls, loss: float, run_packets: float) -> BurstLoss:
-        """Return the losses of a share of packets in runs of a mean length."""
+        """Return the losses of a share of packets in runs of a mean length.
+
+        Parameters
+        ----------
+        loss : float
+            Share of the lost packets, above 0 and below 1.
+        run_packets : float
+            Mean length of a run, at least 1.
+        """
+        between = Range(0, 1, low_open=True, high_open=True)
+        validation.number("loss", loss, between, example=0.01)
+        validation.number("run_packets", run_packets, Range(1, 1e9), example=5)
         to_good = 1 / run_packets
         return cls(to_bad=to_good * loss / (1 - loss), to_good=to_good)
 

@@ -224,6 +224,12 @@ class Scenario:
         """The bottlenecks of both directions, by their numbers in runs."""
         return self.bottlenecks + self.reverse_bottlenecks
 
+    def longest_queue(self, number: int) -> int:
+        """Return the largest limit of a bottleneck's queue during the run, in packets."""
+        own = (change for change in self.changes if change.bottleneck == number)
+        limits = (self.links[number].queue_packets, *(change.queue_packets for change in own))
+        return max(limit or 0 for limit in limits)
+
     def link_name(self, number: int) -> str:
         """Return a bottleneck's place in the scenario, such as ``reverse_bottlenecks[0]``."""
         position = number - len(self.bottlenecks)
@@ -251,6 +257,7 @@ class Scenario:
         return (
             bool(self.noise)
             or any(link.draws_at_random for link in self.links)
+            or any(change.loss not in {None, 0, 1} for change in self.changes)
             or any(flow.kind == "poisson" for flow in self.flows)
         )
 
@@ -517,7 +524,7 @@ class Scenario:
             if (value := getattr(change, name)) is not None and link.bandwidth_mbps is None:
                 allowed = "left out, as the bottleneck has no constant rate"
                 raise validation.bad(name, value, allowed, "remove it")
-        if change.forward_delay_ms is not None or change.rtt_ms is not None:
+        if change.changes_delay:
             self._check_delays(change)
 
     def _check_delays(self, change: Change) -> None:

@@ -100,7 +100,7 @@ def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
         continues = leaves[log.dequeued_flow] >= number
         if not continues.all():
             times_ns = arrival_ns[~continues], waited_ns[~continues]
-            parts.append(_delays(log, link, ~continues, times_ns, base))
+            parts.append(_delays(log, ~continues, times_ns, base))
             arrival_ns, waited_ns = arrival_ns[continues], waited_ns[continues]
         link = run.scenario.links[number]
         log = _Log(run, number, link)
@@ -113,7 +113,7 @@ def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
         arrival_ns, waited_ns = before_ns[:, log.is_enqueue[arrives]][:, log.enqueue_of]
         waited_ns += log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
     all_packets = np.ones(log.dequeued_ns.size, dtype=bool)
-    parts.append(_delays(log, link, all_packets, (arrival_ns, waited_ns), base))
+    parts.append(_delays(log, all_packets, (arrival_ns, waited_ns), base))
     if has_data.all():  # avoids copies of millions of rows
         return parts
     return [part[has_data[part["flow"]]] for part in parts]
@@ -127,7 +127,9 @@ class _BaseDelay:
     extra_rtt_ms: npt.NDArray[np.float64]
     is_reverse: bool
 
-    def of(self, flow: npt.NDArray[Any], left_ns: IntArray) -> npt.NDArray[np.float64]:
+    def of(
+        self, flow: npt.NDArray[Any], left_ns: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
         """Return the delay in milliseconds of packets that leave a link at some times."""
         rtt_ms, forward_ms = dynamics.delays_ms(self.scenario, left_ns / 1e9)
         base_ms = rtt_ms - forward_ms if self.is_reverse else forward_ms
@@ -184,7 +186,6 @@ def _check_between(run: RunRecord, before: int, after: int) -> None:
 
 def _delays(
     log: _Log,
-    link: Bottleneck,
     leaves: npt.NDArray[np.bool_],
     times_ns: tuple[IntArray, IntArray],
     base: _BaseDelay,
@@ -197,9 +198,8 @@ def _delays(
     flow, size, left_ns = (
         x[leaves] for x in (log.dequeued_flow, log.dequeued_bytes, log.dequeued_ns)
     )
-    on_link_ns = np.zeros(left_ns.size)
-    if link.bandwidth_mbps is not None:
-        on_link_ns = link.bytes_on_link(size.astype(np.int64)) * 8e3 / link.bandwidth_mbps
+    ip_bytes = size.astype(np.int64)
+    on_link_ns = dynamics.on_link_ns(base.scenario, log.number, ip_bytes, left_ns)
     passed_ms = (left_ns - arrival_ns + on_link_ns) / 1e6
     return pd.DataFrame(
         {
@@ -207,7 +207,7 @@ def _delays(
             "bytes": size,
             "arrival_s": arrival_ns / 1e9,
             "queueing_ms": waited_ns / 1e6,
-            "one_way_ms": passed_ms + base.of(flow, left_ns),
+            "one_way_ms": passed_ms + base.of(flow, left_ns + on_link_ns),
         },
         index=left_ns,
     )
@@ -227,7 +227,8 @@ def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.
     -------
     DataFrame
         Index ``flow``; columns ``sent``, data packets that arrived at their first bottleneck, and
-        ``lost``, those dropped by a queue or lost at random at any bottleneck.
+        ``lost``, those dropped by a queue or lost before it at any bottleneck. A duplicate counts
+        as a packet of its own.
 
     Raises
     ------
@@ -267,6 +268,7 @@ class _Log:
 
     Attributes
     ----------
+    number : int
     time_ns, flow : ndarray, one entry per event
     is_enqueue, is_loss : ndarray of bool, one entry per event
     enqueued_ns : ndarray, one entry per arrival at the queue
@@ -277,6 +279,7 @@ class _Log:
     """
 
     def __init__(self, run: RunRecord, number: int, link: Bottleneck) -> None:
+        self.number = number
         rows = _events_of_flows(run, number)
         self.time_ns: IntArray = rows["time_ns"].to_numpy()
         event = rows["event"].cat.codes.to_numpy()

@@ -124,7 +124,8 @@ def _draw_throughput(axes: Axes, run: Run) -> None:
     interval_s = _interval_s(run)
     throughput, labels = _lines(run, run.throughput(interval_s))
     last = run.scenario.bottlenecks[-1]
-    if last.bandwidth_mbps is None or run.scenario.changes:
+    changes = any(change.bandwidth_mbps or change.outage_s for change in run.scenario.changes)
+    if last.bandwidth_mbps is None or changes:
         number, ends = len(run.scenario.bottlenecks) - 1, [0.0, *throughput.index]
         capacities = [dynamics.capacity_bytes(run.scenario, number, end) for end in ends]
         capacity = np.diff(capacities) * 8e-6 / interval_s
@@ -153,7 +154,7 @@ def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
     interval_s = _interval_s(run) / 4 if has_events else run.scenario.sample_interval_ms / 1e3
     occupancy = run.occupancy(interval_s, bottleneck)
     axes.plot(occupancy.index, occupancy, color="0.35", linewidth=0.8)
-    room = run.scenario.links[bottleneck].queue_packets or 0
+    room = run.scenario.longest_queue(bottleneck)
     if room <= FULL_VIEW * occupancy.max():
         axes.axhline(room, color="0.6", linestyle=":")
     else:  # the line would compress the curve

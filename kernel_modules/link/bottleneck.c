@@ -352,6 +352,9 @@ s64 ccbench_link_capacity(const struct net_device *dev, u64 from_ns, u64 to_ns)
 
 		if (!rate_bps)
 			return -ENODATA;
+		/* In IP bytes of full packets. */
+		rate_bps = mul_u64_u64_div_u64(rate_bps, ETH_DATA_LEN,
+					       bytes_on_link(link, ETH_DATA_LEN));
 		return mul_u64_u64_div_u64(rate_bps, to_ns - from_ns,
 					   NSEC_PER_SEC * BITS_PER_BYTE);
 	}

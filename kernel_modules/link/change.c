@@ -12,13 +12,13 @@ struct change {
 	const struct ccbench_change *spec;
 	struct nlattr *options;		/* of the qdisc */
 	struct bottleneck *link;
-	struct path_event due;
 	struct work_struct work;
-	u64 time_ns;
+	u64 time_ns;			/* of its next occurrence; U64_MAX: none */
 };
 
 static struct change *changes;
 static u32 change_count;
+static struct path_event next_change;
 
 /* Qdiscs change in process context. */
 static void change_queue(struct work_struct *work)
@@ -37,15 +37,10 @@ static void change_queue(struct work_struct *work)
 		panic("ccbench: the qdisc %s cannot be changed: error %d\n", q->ops->id, err);
 }
 
-static void apply(struct path_event *due)
+static void apply(struct change *change)
 {
-	struct change *change = container_of(due, struct change, due);
 	const struct ccbench_change *spec = change->spec;
 
-	if (spec->every_ns) {
-		change->time_ns += spec->every_ns;
-		path_event_set(&change->due, change->time_ns);
-	}
 	if (spec->rate_bps)
 		bottleneck_set_rate(change->link, spec->rate_bps);
 	if (spec->outage_ns)
@@ -56,6 +51,34 @@ static void apply(struct path_event *due)
 		delay_set(spec->rtt_ns, spec->forward_delay_ns, spec->overtakes);
 	if (change->options)
 		schedule_work(&change->work);
+}
+
+static void wait_for_next(void)
+{
+	u64 next_ns = U64_MAX;
+	u32 i;
+
+	for (i = 0; i < change_count; i++)
+		next_ns = min(next_ns, changes[i].time_ns);
+	if (next_ns != U64_MAX)
+		path_event_set(&next_change, next_ns);
+}
+
+/* Applies the changes that are due, in their order. */
+static void apply_due(struct path_event *event)
+{
+	u64 now_ns = path_now_ns();
+	u32 i;
+
+	for (i = 0; i < change_count; i++) {
+		const u64 every_ns = changes[i].spec->every_ns;
+
+		if (changes[i].time_ns > now_ns)
+			continue;
+		apply(&changes[i]);
+		changes[i].time_ns = every_ns ? changes[i].time_ns + every_ns : U64_MAX;
+	}
+	wait_for_next();
 }
 
 int change_create(const struct ccbench_link_header *header, const struct ccbench_change *specs,
@@ -79,7 +102,6 @@ int change_create(const struct ccbench_link_header *header, const struct ccbench
 		if (specs[i].options_bytes)
 			change->options = (struct nlattr *)options;
 		options += specs[i].options_bytes;
-		path_event_init(&change->due, apply);
 		INIT_WORK(&change->work, change_queue);
 		if (specs[i].loss == CCBENCH_UNCHANGED)
 			continue;
@@ -94,10 +116,10 @@ void change_start(u64 epoch_ns)
 {
 	u32 i;
 
-	local_bh_disable();
-	for (i = 0; i < change_count; i++) {
+	for (i = 0; i < change_count; i++)
 		changes[i].time_ns = epoch_ns + changes[i].spec->time_ns;
-		path_event_set(&changes[i].due, changes[i].time_ns);
-	}
+	path_event_init(&next_change, apply_due);
+	local_bh_disable();
+	wait_for_next();
 	local_bh_enable();
 }

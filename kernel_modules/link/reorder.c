@@ -33,7 +33,7 @@ static void release(struct late_packet *late)
 	kfree(late);
 }
 
-static void is_due(struct path_event *event)
+static void late_is_due(struct path_event *event)
 {
 	rcu_read_lock_bh();
 	release(container_of(event, struct late_packet, due));
@@ -52,7 +52,7 @@ static bool hold(const struct bottleneck *link, struct sk_buff *skb)
 	late->skb = skb;
 	late->to_come = reordering->packets;
 	list_add_tail(&late->entry, &reordering->late);
-	path_event_init(&late->due, is_due);
+	path_event_init(&late->due, late_is_due);
 	path_event_set(&late->due, path_now_ns() +
 		       (reordering->packets ? LONGEST_NS : reordering->delay_ns));
 	return true;

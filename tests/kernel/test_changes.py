@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Change, Flow, Run, Scenario
+from ccbench.base.errors import InputError
 from ccbench.run.packets import delivered
 from tests.kernel.conftest import run
 
@@ -52,6 +53,25 @@ class TestRate:
         for start_s, end_s, mbps in ((0.1, 3, 10), (3, 6, 2), (6, 10, 20)):
             inside = (times_s[:-1] >= start_s) & (times_s[:-1] < end_s)
             assert gaps_ms[inside][1:] == pytest.approx(12 / mbps, abs=2e-6)
+
+    def test_order(self) -> None:
+        """Of changes at one time, the last one counts, also if an earlier one is periodic."""
+        changes = (Change(at_s=1, every_s=1, bandwidth_mbps=2), Change(at_s=3, bandwidth_mbps=8))
+        result = run(path(UDP, changes=changes))
+        assert carried_mbps(result, 3.1, 4) == pytest.approx(8, rel=0.02)
+        assert carried_mbps(result, 4.1, 5) == pytest.approx(2, rel=0.02)
+        assert result.utilisation(0) == pytest.approx(1, abs=2e-3)
+
+    def test_one_way_delay(self) -> None:
+        """The time on the link is that at the new rate, and after an outage."""
+        changes = (Change(at_s=5, bandwidth_mbps=1), Change(at_s=8, outage_s=1))
+        packets = delivered(run(path(Flow(kind="cbr", rate_mbps=0.5), changes=changes)))
+        for start_s, end_s, on_link_ms in ((0, 4.9, 1.2), (5, 7.9, 12)):
+            own = packets[packets["arrival_s"].between(start_s, end_s)]["one_way_ms"]
+            assert own.to_numpy() == pytest.approx(20 + on_link_ms, abs=1e-3)
+        waited = packets[packets["arrival_s"].between(8, 8.5)].iloc[0]
+        left_s = waited["arrival_s"] + (waited["one_way_ms"] - 20) / 1e3
+        assert left_s == pytest.approx(9.012, abs=1e-4)
 
     def test_utilisation(self) -> None:
         """A link that is always busy has a utilisation of 1, whatever its rate."""
@@ -119,6 +139,49 @@ class TestQueue:
         after = full[full["time_ns"] > (at_s + 1) * 1e9]["backlog_packets"]
         assert after.max() == packets + 1  # and the packet that is refused
         assert full[full["time_ns"] < at_s * 1e9]["backlog_packets"].max() == 51
+
+    @pytest.mark.parametrize(
+        "qdisc", ["pfifo_head_drop", "bfifo", "codel", "pie", "fq", "fq_codel", "fq_pie", "cake"]
+    )
+    def test_every_qdisc(self, qdisc: str) -> None:
+        """Qdiscs that can change do so during a run, and the others are refused before it."""
+        settings: dict[str, Any] = {"queue_packets": 20}
+        if qdisc == "cake":
+            settings = {"qdisc_options": (("memory", 30_000),)}
+        changes = (Change(at_s=2, **settings),)
+        options = (("flows", 16),) if qdisc in {"fq_codel", "fq_pie"} else ()
+        scenario = path(UDP, changes=changes, qdisc=qdisc, qdisc_options=options)
+        backlog = run(replace(scenario, duration_s=4)).occupancy(0.01)
+        assert backlog.loc[3:].max() < 0.8 * backlog.loc[1:1.9].max()
+
+    @pytest.mark.parametrize("qdisc", ["red", "sfb", "sfq"])
+    def test_refused(self, qdisc: str) -> None:
+        """A qdisc that Linux cannot change is refused before the run."""
+        scenario = path(UDP, changes=(Change(at_s=2, queue_packets=20),), qdisc=qdisc)
+        with pytest.raises(InputError, match=rf"changes\[0\].the qdisc {qdisc} cannot change"):
+            run(scenario)
+
+    def test_fixed_option(self) -> None:
+        """An option that Linux cannot change is refused before the run."""
+        changes = (Change(at_s=2, qdisc_options=(("flows", 16),)),)
+        with pytest.raises(InputError, match="flows of fq_codel cannot change during a run"):
+            run(path(UDP, changes=changes, qdisc="fq_codel"))
+
+    def test_settings_remain(self) -> None:
+        """A change of one setting leaves those of earlier changes."""
+        changes = (
+            Change(at_s=2, queue_packets=20),
+            Change(at_s=4, qdisc_options=(("target_ms", 400),)),
+        )
+        result = run(path(UDP, changes=changes, qdisc="codel", queue_packets=100))
+        assert result.occupancy(0.01).loc[5:].max() <= 20
+
+    def test_summary(self) -> None:
+        """A queue summary has the lengths of a queue that grows during the run."""
+        scenario = path(UDP, changes=(Change(at_s=2, queue_packets=500),))
+        whole, short = (run(replace(scenario, queue_log=log)) for log in (True, "summary"))
+        shares = [result.occupancy_distribution() for result in (whole, short)]
+        pd.testing.assert_series_equal(shares[0], shares[1], check_index_type=False)
 
     def test_option(self) -> None:
         """CoDel's target follows a change of the option: the queue of CUBIC does too."""

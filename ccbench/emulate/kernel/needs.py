@@ -78,7 +78,7 @@ def _other_records(scenario: Scenario) -> float:
     number = 0.0
     if scenario.queue_log == "summary":
         times = scenario.duration_s * 1e3 / scenario.sample_interval_ms
-        number += sum((b.queue_packets or 0) + times for b in scenario.links)
+        number += sum(scenario.longest_queue(i) + times for i in range(len(scenario.links)))
     for bottleneck, arrived in zip(scenario.links, packets(scenario), strict=True):
         if bottleneck.wifi is not None:
             batch_ms = sum(bottleneck.wifi.overhead_ms) / 2

@@ -110,6 +110,13 @@ def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
             raise validation.bad(f"noise.{kind}", level, allowed, step)
 
 
+#: Settings of a bottleneck that only the virtual kernel supports, besides Wi-Fi and ECN.
+_VIRTUAL_TIME_PATH = (
+    *("loss_every_packets", "loss_packets", "burst_loss", "policer", "duplicates", "reordering"),
+    *("overhead_bytes", "cells"),
+)
+
+
 def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of features that only the virtual kernel supports."""
     for field, value in _virtual_time_path(scenario.bottlenecks[0]):
@@ -134,11 +141,7 @@ def _virtual_time_path(bottleneck: Bottleneck) -> Iterator[tuple[str, object]]:
     """Yield field and value of such features of a bottleneck."""
     if bottleneck.wifi is not None:
         yield "wifi", "set"
-    several = (
-        *("loss_packets", "burst_loss", "policer", "duplicates", "reordering"),
-        *("overhead_bytes", "cells"),
-    )
-    for name in ("loss_every_packets", *several):
+    for name in _VIRTUAL_TIME_PATH:
         if value := getattr(bottleneck, name):
             yield name, value
 

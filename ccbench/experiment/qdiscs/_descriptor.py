@@ -107,6 +107,34 @@ class Qdisc(ABC):
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
         """Return the options and the limit of the queue in the kernel's encoding."""
 
+    @abstractmethod
+    def encode_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> bytes:
+        """Return the encoding of a limit and of options that change; the others remain.
+
+        Raises
+        ------
+        InputError
+            If the qdisc cannot change them during a run.
+        """
+
+    def check_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> None:
+        """Check a change during a run; see :meth:`check` and :meth:`encode_change`."""
+        for name, value in options.items():
+            self.check_name(name)
+            self.options[name].scaled(name, value)
+            if self.options[name].is_fixed:
+                message = f"qdisc_options.{name} of {self.name} cannot change during a run"
+                raise InputError(f"{message}: remove it")
+        self.encode_change(queue_packets, options)
+
+    def check_name(self, name: str) -> None:
+        """Raise an InputError if there is no such option."""
+        if name not in self.options:
+            names = ", ".join(self.options) or "none"
+            raise InputError(
+                f"qdisc_options.{name}: {self.name} takes {names}: remove it or choose one of these"
+            )
+
     def check(self, options: Mapping[str, Value]) -> None:
         """Check options.
 
@@ -116,12 +144,7 @@ class Qdisc(ABC):
             If an option is unknown, out of range, missing, or excluded by another option.
         """
         for name, value in options.items():
-            if name not in self.options:
-                names = ", ".join(self.options) or "none"
-                raise InputError(
-                    f"qdisc_options.{name}: {self.name} takes {names}: remove it or choose one of "
-                    "these"
-                )
+            self.check_name(name)
             self.options[name].scaled(name, value)
             if (other := self.options[name].excludes) in options:
                 message = f"qdisc_options.{name} and {other} exclude each other: remove one of them"
@@ -149,9 +172,17 @@ class AttributeQdisc(Qdisc):
         return True
 
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
-        limit = attribute(self.limit_attribute, u32(link.queue_packets))
+        room = link.queue_packets if self.limit_attribute else None
+        return self.encode_change(room, options)
+
+    def encode_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> bytes:
+        if queue_packets is not None and not self.limit_attribute:
+            raise InputError(f"queue_packets: {self.name} has no limit in packets: remove it")
+        limit = b""
+        if queue_packets is not None:
+            limit = attribute(self.limit_attribute, u32(queue_packets))
         encoded = [self.options[name].encoded(name, value) for name, value in options.items()]
-        return b"".join([limit if self.limit_attribute else b"", *encoded])
+        return b"".join([limit, *encoded])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,13 +193,21 @@ class StructureQdisc(Qdisc):
     ----------
     pack : callable
         Returns the structure for a link and all options, including defaults, in the kernel's units.
+    can_change : bool
+        Whether the limit, its only setting, can change during a run.
     """
 
     pack: Callable[[Link, Mapping[str, int]], bytes]
+    can_change: bool = False
 
     @property
     def is_nested(self) -> bool:
         return bool(self.options)
+
+    def encode_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> bytes:
+        if not self.can_change or queue_packets is None or options:
+            raise InputError(f"the qdisc {self.name} cannot change so during a run: remove it")
+        return self.pack(Link(queue_packets, mbps=0), {})
 
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
         scaled = {

@@ -47,6 +47,8 @@ class Option:
         Another option that must not be set beside this one.
     size : int
         Bytes of the netlink attribute.
+    is_fixed : bool
+        Whether the value cannot change during a run.
     """
 
     summary: str
@@ -61,6 +63,7 @@ class Option:
     is_required: bool = False
     excludes: str = ""
     size: int = 4
+    is_fixed: bool = False
 
     @property
     def is_whole(self) -> bool:

@@ -20,5 +20,11 @@ def _pack(link: Link, _: Mapping[str, int]) -> bytes:
 
 
 QDISCS = (
-    StructureQdisc(name="bfifo", summary="FIFO with a limit in bytes", pack=_pack, limit="bytes"),
+    StructureQdisc(
+        name="bfifo",
+        summary="FIFO with a limit in bytes",
+        pack=_pack,
+        can_change=True,
+        limit="bytes",
+    ),
 )

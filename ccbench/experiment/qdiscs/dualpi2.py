@@ -120,6 +120,7 @@ QDISCS = (
                 choices=("ect1", "ect0", "any"),
                 summary="ECN-capable packets of the L4S queue, in addition to CE",
                 default="ect1",
+                is_fixed=True,  # the queue log knows the packets of each queue by it
             ),
             "split_gso": flag(
                 15, "split aggregated packets on arrival (a link has none)", default=1, size=1

@@ -19,7 +19,7 @@ QDISCS = (
             "target_ms": milliseconds(1, "target queueing delay", default=5),
             "interval_ms": milliseconds(3, "time above the target before a drop", default=100),
             "ecn": flag(4, "mark ECN-capable packets instead of dropping them", default=1),
-            "flows": Option(attribute=5, summary="number of queues", default=1024),
+            "flows": Option(attribute=5, summary="number of queues", default=1024, is_fixed=True),
             "quantum": Option(attribute=6, unit="bytes", summary="bytes of a flow in each turn"),
             "ce_threshold_ms": milliseconds(7, "delay above which all packets are marked"),
             "drop_batch": Option(

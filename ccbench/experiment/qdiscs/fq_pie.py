@@ -15,7 +15,7 @@ QDISCS = (
         limit_attribute=1,
         marks=True,
         options={
-            "flows": Option(attribute=2, summary="number of queues", default=1024),
+            "flows": Option(attribute=2, summary="number of queues", default=1024, is_fixed=True),
             "target_ms": milliseconds(3, "target queueing delay", default=15),
             "tupdate_ms": milliseconds(
                 4, "time between updates of the drop probability", default=15

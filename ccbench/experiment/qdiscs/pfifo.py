@@ -20,13 +20,18 @@ def _pack(link: Link, _: Mapping[str, int]) -> bytes:
 
 QDISCS = (
     StructureQdisc(
-        name="droptail", kernel_name="pfifo", summary="FIFO that drops arriving packets", pack=_pack
+        name="droptail",
+        kernel_name="pfifo",
+        summary="FIFO that drops arriving packets",
+        pack=_pack,
+        can_change=True,
     ),
-    StructureQdisc(name="pfifo", summary="Linux's name for droptail", pack=_pack),
+    StructureQdisc(name="pfifo", summary="Linux's name for droptail", pack=_pack, can_change=True),
     StructureQdisc(
         name="pfifo_head_drop",
         summary="FIFO that drops the packet at its head",
         pack=_pack,
+        can_change=True,
         drops=Drops.OLDEST,
     ),
 )

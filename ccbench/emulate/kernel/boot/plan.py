@@ -13,6 +13,7 @@ from ccbench.emulate.kernel.boot.parameters import module_options
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from ccbench.experiment.impairments import Reordering
     from ccbench.experiment.qdiscs import Qdisc
     from ccbench.experiment.scenario import Scenario
 
@@ -188,12 +189,19 @@ def path_packets(scenario: Scenario) -> float:
     extra_ms = max(flow.extra_rtt_ms for flow in scenario.flows)
     changes = scenario.changes
     rtt_ms = max(scenario.rtt_ms, *(change.rtt_ms or 0 for change in changes), 0)
-    longest_rtt_ms = rtt_ms + extra_ms + jitter_ms
+    late_ms = sum(_late_ms(link.reordering) for link in scenario.links if link.reordering)
+    longest_rtt_ms = rtt_ms + extra_ms + jitter_ms + late_ms
     fastest_mbps = max(
         *(bottleneck.mean_mbps for bottleneck in scenario.links),
         *(change.bandwidth_mbps or 0 for change in changes),
         0,
     )
     in_flight = fastest_mbps * 1e3 * longest_rtt_ms / (8 * 1500)
-    queued = sum(bottleneck.queue_packets or 0 for bottleneck in scenario.links)
-    return in_flight + queued + sum(change.queue_packets or 0 for change in changes)
+    twice = 1 + max(link.duplicates or 0 for link in scenario.links)
+    queued = sum(map(scenario.longest_queue, range(len(scenario.links))))
+    return twice * in_flight + queued
+
+
+def _late_ms(reordering: Reordering) -> float:
+    """Return the longest additional delay of a packet, a second without later packets."""
+    return 1000.0 if reordering.delay_ms is None else reordering.delay_ms

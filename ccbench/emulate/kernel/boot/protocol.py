@@ -162,7 +162,7 @@ def describe_link(scenario: Scenario, options: Sequence[bytes] = ()) -> bytes:
             round(scenario.duration_s * 1e9),
             round(scenario.sample_interval_ms * 1e6),
             # Occupancies 0 to n of a queue of n packets, and one row for longer queues.
-            2 + max(bottleneck.queue_packets or 0 for bottleneck in scenario.links),
+            2 + max(map(scenario.longest_queue, range(len(scenario.links)))),
         ),
         dtype=LINK_HEADER,
     )
@@ -237,7 +237,7 @@ def _impairments(bottleneck: Bottleneck) -> Iterator[object]:
     states = (0.0, 0.0), (0.0, 0.0)
     if bursts is not None:
         states = (bursts.to_bad, bursts.to_good), (bursts.loss_good, bursts.loss_bad)
-    yield from (tuple(round(share * 2**32) for share in state) for state in states)
+    yield from (tuple(map(_share, state)) for state in states)
     yield round(policer.rate_mbps * 1e6) if policer else 0
     yield policer.burst_bytes if policer else 0
     yield bottleneck.overhead_bytes or 0
@@ -247,9 +247,14 @@ def _impairments(bottleneck: Bottleneck) -> Iterator[object]:
     yield round((late.delay_ms or 0) * 1e6) if late else 0
 
 
+def _share(share: float) -> int:
+    """Return a probability in units of 2^-32; 0 only if it is 0."""
+    return max(round(share * 2**32), share > 0)
+
+
 def _probability(share: float) -> int:
-    """Return a probability below 1 in units of 2^-32; 0 only if it is 0."""
-    return min(max(round(share * 2**32), share > 0), 2**32 - 1)
+    """Return the same in 32 bits, for probabilities below 1."""
+    return min(_share(share), 2**32 - 1)
 
 
 def _steps(bottleneck: Bottleneck) -> Sequence[int]:

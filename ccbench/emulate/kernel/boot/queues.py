@@ -29,14 +29,10 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
         with validation.within(f"{scenario.link_name(i)}."):
             kernel.queue(bottleneck.qdisc).check(dict(bottleneck.qdisc_options))
     for i, change in enumerate(scenario.changes):
-        link = scenario.links[change.bottleneck]
-        with validation.within(f"changes[{i}]."):
-            if link.qdisc == "droptail" and change.qdisc_options:
-                allowed = "left out for droptail, which has no options"
-                given = dict(change.qdisc_options)
-                raise validation.bad("qdisc_options", given, allowed, "remove it")
-            options = {**dict(link.qdisc_options), **dict(change.qdisc_options)}
-            kernel.queue(link.qdisc).check(options)
+        if change.changes_queue:
+            qdisc = kernel.queue(scenario.links[change.bottleneck].qdisc)
+            with validation.within(f"changes[{i}]."):
+                qdisc.check_change(change.queue_packets, dict(change.qdisc_options))
     for i, flow in enumerate(scenario.flows):
         if not flow.is_udp and (needed := kernel.cca(flow.cca).qdisc_option) is not None:
             _check_option(scenario, kernel, i, needed)
@@ -46,12 +42,11 @@ def changed(scenario: Scenario, kernel: KernelBuild) -> list[bytes]:
     """Return the netlink attribute with the qdisc's options of each change; empty without."""
     attributes = []
     for change in scenario.changes:
-        link, attribute = scenario.links[change.bottleneck], b""
+        attribute = b""
         if change.changes_queue:
-            room = change.queue_packets or link.queue_packets or 0
-            options = {**dict(link.qdisc_options), **dict(change.qdisc_options)}
-            qdisc, mbps = kernel.queue(link.qdisc), change.bandwidth_mbps or link.mean_mbps
-            attribute = rtnetlink.qdisc_attribute(qdisc, room, options, mbps)
+            qdisc = kernel.queue(scenario.links[change.bottleneck].qdisc)
+            encoded = qdisc.encode_change(change.queue_packets, dict(change.qdisc_options))
+            attribute = rtnetlink.qdisc_attribute(qdisc, encoded)
         attributes.append(attribute)
     return attributes
 
@@ -70,15 +65,20 @@ def _check_option(
 ) -> None:
     """Raise an InputError if a bottleneck's option is not the one that the flow's CCA requires."""
     qdisc, option, value = needed
+    cca = scenario.flows[flow].cca
     for i, bottleneck in enumerate(scenario.links):
         if bottleneck.qdisc != qdisc:
             continue
         default = kernel.queue(qdisc).options[option].default
-        actual = dict(bottleneck.qdisc_options).get(option, default)
-        if actual != value:
-            cca = scenario.flows[flow].cca
-            raise InputError(
-                f"{scenario.link_name(i)}.qdisc_options.{option} is {actual!r}; it must be "
-                f"{value!r} for cca = {cca!r} (flows[{flow}]): change it, or choose another "
-                "congestion control"
-            )
+        actual = {scenario.link_name(i): dict(bottleneck.qdisc_options).get(option, default)}
+        for j, change in enumerate(scenario.changes):
+            options = dict(change.qdisc_options)
+            if change.bottleneck == i and option in options:
+                actual[f"changes[{j}]"] = options[option]
+        for where, given in actual.items():
+            if given != value:
+                raise InputError(
+                    f"{where}.qdisc_options.{option} is {given!r}; it must be {value!r} for "
+                    f"cca = {cca!r} (flows[{flow}]): change it, or choose another congestion "
+                    "control"
+                )

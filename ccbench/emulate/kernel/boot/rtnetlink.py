@@ -55,11 +55,8 @@ def add_address(interface: int, address: str, prefix: int) -> bytes:
     return _message(_RTM_NEWADDR, _NLM_F_CREATE, header + attributes)
 
 
-def qdisc_attribute(
-    qdisc: Qdisc, queue_packets: int, options: Mapping[str, Value], mbps: float
-) -> bytes:
-    """Return the attribute with the options of a qdisc; see :func:`set_qdisc`."""
-    encoded = qdisc.encode(Link(queue_packets, mbps), options)
+def qdisc_attribute(qdisc: Qdisc, encoded: bytes) -> bytes:
+    """Return the attribute with the encoded options of a qdisc."""
     # Options are either nested attributes or one structure.
     return attribute(_TCA_OPTIONS | (_NLA_F_NESTED if qdisc.is_nested else 0), encoded)
 
@@ -84,5 +81,5 @@ def set_qdisc(
     """
     header = struct.pack("=BxxxiIII", 0, interface, _ROOT_HANDLE, _TC_H_ROOT, 0)
     name = attribute(_TCA_KIND, qdisc.kernel_name.encode() + b"\0")
-    body = qdisc_attribute(qdisc, queue_packets, options, mbps)
+    body = qdisc_attribute(qdisc, qdisc.encode(Link(queue_packets, mbps), options))
     return _message(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, header + name + body)
