@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +13,7 @@ import click
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
 from ccbench.cli._options import cca_names, check_ccas, completes, json_option, qdisc_names
+from ccbench.emulate.kernel import releases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,11 +142,11 @@ def list_kernels(*, offered: bool, as_json: bool) -> None:
     if offered:
         from ccbench.emulate.kernel.source import packages
 
-        releases = packages.offered(lambda step: click.echo(step, err=True))
+        found = packages.offered(lambda step: click.echo(step, err=True))
         if as_json:
-            print_json({"releases": releases})
+            print_json({"releases": found})
         else:
-            click.echo("\n".join(releases))
+            click.echo("\n".join(found))
         return
     from ccbench.emulate.kernel.source.cached_kernels import cached_kernels
 
@@ -213,7 +213,7 @@ def _print_contents(kernels: Sequence[CachedKernel]) -> None:
     if not builds:
         return
     pairs: dict[str, str] = {}
-    own: dict[str, list[str]] = {release: [] for release in sorted(builds, key=_numbers)}
+    own: dict[str, list[str]] = {release: [] for release in sorted(builds, key=releases.numbers)}
     for heading, field in _CONTENTS.items():
         names = {release: set(getattr(build, field)) for release, build in builds.items()}
         common = set.intersection(*names.values())
@@ -222,10 +222,6 @@ def _print_contents(kernels: Sequence[CachedKernel]) -> None:
             others.extend(sorted(names[release] - common))
     also = {f"Linux {release} also": ", ".join(others) for release, others in own.items()}
     print_pairs({name: text for name, text in {**pairs, **also}.items() if text}, words=True)
-
-
-def _numbers(release: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", release)]
 
 
 def _megabytes(kernels: Sequence[CachedKernel]) -> str:

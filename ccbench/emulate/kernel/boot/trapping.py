@@ -13,6 +13,7 @@ import os
 
 from ccbench.base import validation
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
+from ccbench.emulate.kernel import releases
 
 __all__ = ["TRAPPING", "demanded", "parameters", "refusal", "used", "ways"]
 
@@ -39,8 +40,7 @@ def ways(release: str) -> tuple[str, ...]:
     >>> ways("6.12.117"), ways("7.3.4")
     (('ptrace',), ('seccomp', 'ptrace'))
     """
-    major, minor = release.split(".")[:2]
-    return ("seccomp", "ptrace") if (int(major), int(minor)) >= _SINCE else ("ptrace",)
+    return ("seccomp", "ptrace") if releases.numbers(release) >= _SINCE else ("ptrace",)
 
 
 def demanded() -> str:

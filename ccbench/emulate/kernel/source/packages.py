@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.base.errors import MissingRequirement
+from ccbench.emulate.kernel import releases
 from ccbench.emulate.kernel.source.linux import NAME_A_SOURCE, OLDEST, message_line
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def offered(report: Callable[[str], None]) -> tuple[str, ...]:
                 _updated(directory, label, address, suite) as settings,
             ):
                 packages.update(_listed(directory, settings))
-    return tuple(sorted({*_releases(packages).values()}, key=_numbers))
+    return tuple(sorted({*_releases(packages).values()}, key=releases.numbers))
 
 
 def _require_apt() -> None:
@@ -132,7 +133,7 @@ def _require_apt() -> None:
 
 
 def _check(release: str) -> None:
-    if not re.fullmatch(r"\d+\.\d+", release) or _numbers(release) < OLDEST:
+    if not re.fullmatch(r"\d+\.\d+", release) or releases.numbers(release) < OLDEST:
         allowed = "the first two numbers of a kernel from 6.1 on"
         raise validation.bad("release", release, allowed, "write for example 6.12")
 
@@ -153,7 +154,7 @@ def _from_other_suites(
                 known.update(found)
         except MissingRequirement as error:  # for example no such suite in a partial copy
             message = f"; {error}"
-    names = ", ".join(sorted({*_releases(known).values()}, key=_numbers)) or "none"
+    names = ", ".join(sorted({*_releases(known).values()}, key=releases.numbers)) or "none"
     raise MissingRequirement(
         f"there is no package with the source of Linux {release}; {label} has {names}: name one "
         f"of these, or {NAME_A_SOURCE}{message}"
@@ -242,7 +243,7 @@ def _choose(packages: Iterable[str], release: str | None) -> str | None:
     by_release = {release: package for package, release in _releases(packages).items()}
     if release is not None:
         return by_release.get(release)
-    newest = max(by_release, key=_numbers, default="")
+    newest = max(by_release, key=releases.numbers, default="")
     return by_release.get(_PREFERRED_RELEASE, by_release.get(newest))
 
 
@@ -251,12 +252,8 @@ def _releases(packages: Iterable[str]) -> dict[str, str]:
     return {
         package: match[1]
         for package in packages
-        if (match := _PACKAGE.fullmatch(package)) and _numbers(match[1]) >= OLDEST
+        if (match := _PACKAGE.fullmatch(package)) and releases.numbers(match[1]) >= OLDEST
     }
-
-
-def _numbers(release: str) -> tuple[int, ...]:
-    return tuple(map(int, release.split(".")))
 
 
 def _output(arguments: list[str], directory: Path, settings: dict[str, str] | None = None) -> str:
