@@ -58,8 +58,17 @@ def delays_ms(
         rtt_ms / 2 if forward_ms is None else forward_ms
         for rtt_ms, forward_ms in zip(rtts_ms, forwards_ms, strict=True)
     ]
-    current = np.searchsorted(times_s, at_s, side="right") - 1
-    return np.array(rtts_ms)[current], np.array(parts_ms)[current]
+    return _at(times_s, rtts_ms, at_s), _at(times_s, parts_ms, at_s)
+
+
+def _at(
+    times: list[float], values: list[float], at: npt.NDArray[np.float64] | npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Return the values, of which each holds from its time on, at some times."""
+    if len(times) == 1:  # avoids a search for each of millions of packets
+        return np.broadcast_to(np.float64(values[0]), at.shape)
+    found: npt.NDArray[np.float64] = np.array(values)[np.searchsorted(times, at, side="right") - 1]
+    return found
 
 
 def on_link_ns(
@@ -82,9 +91,8 @@ def on_link_ns(
             mbps.append(change.bandwidth_mbps or mbps[-1])
             outage_ns = (change.outage_s or 0) * 1e9
             ups_ns.append(max(ups_ns[-1], times_ns[-1]) + outage_ns if outage_ns else ups_ns[-1])
-    current = np.searchsorted(times_ns, at_ns, side="right") - 1
-    waits_ns = np.maximum(np.array(ups_ns)[current] - at_ns, 0)
-    sends_ns: npt.NDArray[np.float64] = link.bytes_on_link(ip_bytes) * 8e3 / np.array(mbps)[current]
+    waits_ns = np.maximum(_at(times_ns, ups_ns, at_ns) - at_ns, 0)
+    sends_ns = link.bytes_on_link(ip_bytes) * 8e3 / _at(times_ns, mbps, at_ns)
     return waits_ns + sends_ns
 
 
