@@ -31,8 +31,7 @@ __all__ = ["classify"]
 
 #: Arguments that apply to recorded queues and to servers.
 _OF_BOTH = {
-    *("names", "setting_names", "training", "skip", "length", "smooth", "bridge"),
-    "as_json",
+    *("names", "setting_names", "training", "skip", "length", "smooth", "bridge", "as_json"),
 }
 #: Arguments that apply to recorded queues only, and the next step for servers. All others apply to
 #: servers only.

@@ -19,6 +19,7 @@ from ccbench.studies import (
     Rows,
     SearchStudy,
     Study,
+    get,
 )
 from ccbench.studies.published import at_least, quantity
 
@@ -136,3 +137,18 @@ SEARCH_STUDY = SearchStudy(
     searches=searches,
     conclude=conclude_searches,
 )
+
+
+def study_of(name: str) -> Study:
+    """Return a study of runs."""
+    study = get(name)
+    assert isinstance(study, Study)
+    return study
+
+
+def verdicts(name: str, rows: Rows) -> list[str]:
+    """Return the verdicts on all bounded statements, from a table."""
+    comparisons = study_of(name).conclude(pd.DataFrame(rows)).comparisons
+    return [
+        comparison.verdict for comparison in comparisons if comparison.published.kind != "unbounded"
+    ]

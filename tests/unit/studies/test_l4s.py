@@ -6,33 +6,18 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-import pandas as pd
 import pytest
 
 from ccbench.experiment.noise import typical
-from ccbench.studies import Study, get, names
+from ccbench.studies import names
 from ccbench.studies.l4s.paths import MBPS, RTTS_MS
+from tests.unit.studies.conftest import study_of, verdicts
 
 if TYPE_CHECKING:
     from ccbench.studies import Rows
 
 NAMES = [name for name in names() if name.startswith("l4s-")]
 AGREES, DIFFERS = "agrees", "differs"
-
-
-def study_of(name: str) -> Study:
-    """Return a study of runs."""
-    study = get(name)
-    assert isinstance(study, Study)
-    return study
-
-
-def verdicts(name: str, rows: Rows) -> list[str]:
-    """Return the verdicts on all bounded statements, from a table."""
-    comparisons = study_of(name).conclude(pd.DataFrame(rows)).comparisons
-    return [
-        comparison.verdict for comparison in comparisons if comparison.published.kind != "unbounded"
-    ]
 
 
 def rates(ratio: float) -> Rows:

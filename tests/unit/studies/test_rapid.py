@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from ccbench.run.queue_summary import QueueSummary
-from ccbench.studies import Study, get
 from ccbench.studies.rapid.links import PACKET_BYTES
 from tests.unit.conftest import run_with_rates
+from tests.unit.studies.conftest import study_of, verdicts
 
 if TYPE_CHECKING:
     from ccbench import Run, Scenario
@@ -58,29 +58,13 @@ def with_standing_queue(scenario: Scenario) -> Run:
 @pytest.mark.parametrize("name", ["rapid-acks", "rapid-buffers", "rapid-fairness", "rapid-others"])
 def test_queueing_delay(name: str) -> None:
     """The delay of packets is the transmission time of those before them, of 1040 bytes."""
-    study = get(name)
-    assert isinstance(study, Study)
+    study = study_of(name)
     scenario = study.scenarios(quick=True)[0]
     rows = study.measure(with_standing_queue(scenario))
     packet_ms = PACKET_BYTES * 8e-3 / scenario.bottlenecks[0].mean_mbps
     assert rows
     for row in rows:
         assert row["queue_ms"] == pytest.approx(STANDING * packet_ms, rel=1e-3)
-
-
-def study_of(name: str) -> Study:
-    """Return a study of runs."""
-    study = get(name)
-    assert isinstance(study, Study)
-    return study
-
-
-def verdicts(name: str, rows: Rows) -> list[str]:
-    """Return the verdicts on all bounded statements, from a table."""
-    comparisons = study_of(name).conclude(pd.DataFrame(rows)).comparisons
-    return [
-        comparison.verdict for comparison in comparisons if comparison.published.kind != "unbounded"
-    ]
 
 
 def table_1(**rtts: float) -> Rows:
