@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from ccbench.experiment.change import Change
     from ccbench.experiment.flow import Flow
     from ccbench.experiment.noise import Noise
+    from ccbench.experiment.rtt_trace import RttTrace
     from ccbench.experiment.scenario import Scenario
     from ccbench.experiment.trace import Trace
+    from ccbench.experiment.when import When
     from ccbench.run import packets, plots
     from ccbench.run.run import Run
     from ccbench.sweeps import sweep
@@ -44,9 +46,11 @@ __all__ = [
     "Change",
     "Flow",
     "Noise",
+    "RttTrace",
     "Run",
     "Scenario",
     "Trace",
+    "When",
     "__version__",
     "classify",
     "emulate",
@@ -68,9 +72,11 @@ _HOMES = {
     "Change": "ccbench.experiment.change",
     "Flow": "ccbench.experiment.flow",
     "Noise": "ccbench.experiment.noise",
+    "RttTrace": "ccbench.experiment.rtt_trace",
     "Run": "ccbench.run.run",
     "Scenario": "ccbench.experiment.scenario",
     "Trace": "ccbench.experiment.trace",
+    "When": "ccbench.experiment.when",
     "sweep": "ccbench.sweeps",
 }
 _MODULES = {

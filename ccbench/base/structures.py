@@ -30,11 +30,14 @@ class Field:
         NumPy type in the kernel's structure.
     scale : float
         Factor from the kernel's unit.
+    names : tuple of str
+        Names of the values 0, 1, ..., if it is a state.
     """
 
     name: str
     dtype: str = "u4"
     scale: float = 1
+    names: tuple[str, ...] = ()
 
 
 def structure(fields: Sequence[Field]) -> np.dtype[np.void]:

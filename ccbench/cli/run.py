@@ -162,6 +162,8 @@ def _run_once(
         if not result.ecn.empty:
             document["ecn"] = result.ecn.to_dict("records")
             document["ecn_fallbacks"] = result.ecn_fallbacks()
+        if not result.changes.empty:
+            document["changes"] = result.changes.to_dict("records")
         print_json(document)
         return
     _print_flows(_few_rows(result.summary(), scenario), scenario.name)
@@ -169,6 +171,7 @@ def _run_once(
     _print_queues(queues)
     _print_files({"made by": made_by(result.provenance)}, output, plot)
     _print_fallbacks(result)
+    _print_changes(result)
     _warn_if_late(result)
 
 
@@ -228,6 +231,17 @@ def _print_fallbacks(run: Run) -> None:
         more = len(numbers) - _MOST_NAMED
         shown = ", ".join(numbers[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         click.echo(f"flow{'s' if len(numbers) > 1 else ''} {shown}: {reason}")
+
+
+def _print_changes(run: Run) -> None:
+    for i, change in enumerate(run.scenario.changes):
+        if change.when is None:
+            continue
+        times_ns = run.changes.loc[run.changes["change"] == i, "time_ns"]
+        shown = [f"{time_ns / 1e9:.6g} s" for time_ns in times_ns[:_MOST_NAMED]]
+        more = len(times_ns) - _MOST_NAMED
+        when = f"at {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+        click.echo(f"changes[{i}]: {when if shown else 'never'}")
 
 
 def _warn_if_late(run: Run) -> None:

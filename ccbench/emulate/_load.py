@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.dynamics import capacity_bytes as capacity
+from ccbench.experiment.dynamics import with_events
 from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
 
 if TYPE_CHECKING:
@@ -82,13 +83,27 @@ def _packets(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
     if tcp:
         stop_s = max(flow.start_s + _active_s(flow, duration_s) for flow in tcp)
         start_s = min(flow.start_s for flow in tcp)
-        capacity_bytes = capacity(scenario, bottleneck, stop_s)
-        capacity_bytes -= capacity(scenario, bottleneck, start_s)
+        fastest = _at_highest_rates(scenario)
+        capacity_bytes = capacity(fastest, bottleneck, stop_s)
+        capacity_bytes -= capacity(fastest, bottleneck, start_s)
         link = scenario.links[bottleneck]
         offered = sum(_offered_packets(flow, link, duration_s) for flow in tcp)
         arrivals += min(offered, capacity_bytes / MTU_BYTES) * (1 + _RETRANSMITTED)
         arrivals += _SMALL_PACKETS * sum(flow.flow_count for flow in tcp)
     return arrivals
+
+
+def _at_highest_rates(scenario: Scenario) -> Scenario:
+    """Return a scenario in which higher rates after events apply from the start."""
+    fastest: dict[int, tuple[float, int]] = {}
+    for i, change in enumerate(scenario.changes):
+        if change.when is not None:
+            link = scenario.links[change.bottleneck]
+            rate = change.bandwidth_mbps or 0
+            most, _ = fastest.get(change.bottleneck, (link.mean_mbps, 0))
+            if rate > most:
+                fastest[change.bottleneck] = rate, i
+    return with_events(scenario, ((i, 0.0) for _, i in fastest.values()))
 
 
 def _acks(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:

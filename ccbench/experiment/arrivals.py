@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import csv
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from ccbench.base import validation
+from ccbench.base import number_tables, validation
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 
@@ -19,7 +17,7 @@ __all__ = ["Arrivals", "checked", "from_file", "to_csv"]
 #: Start in seconds and payload in bytes of each flow, in order of the start.
 Arrivals: TypeAlias = tuple[tuple[float, int], ...]
 
-_COLUMNS = ["start_s", "size_bytes"]
+_COLUMNS = {"start_s": float, "size_bytes": int}
 _LATEST_S = 1e6
 _MOST_BYTES = 2**53
 
@@ -78,20 +76,12 @@ def from_file(path: Path) -> list[tuple[float, int]]:
     InputError
         If the file is unreadable or invalid. The message names the file and the line.
     """
-    text = validation.text_file(path, "arrivals file")
-    try:
-        rows = list(csv.reader(text.splitlines()))
-    except csv.Error as error:
-        raise InputError(f"arrivals file {path} is not CSV ({error}): correct it") from error
-    header = [cell.strip() for cell in rows[0]] if rows else []
-    if header != _COLUMNS:
-        line, allowed = f"arrivals file {path} line 1", f"the header {','.join(_COLUMNS)}"
-        raise validation.bad(line, ",".join(header), allowed, "add it at the top")
-    if len(rows) == 1:
+    pairs = number_tables.read(path, "arrivals file", _COLUMNS)
+    if not pairs:
         raise InputError(
             f"arrivals file {path} lists no flow: add a line for each below its header"
         )
-    return [_pair(path, line, row) for line, row in enumerate(rows[1:], start=2)]
+    return pairs
 
 
 def to_csv(arrivals: Arrivals) -> str:
@@ -105,12 +95,3 @@ def to_csv(arrivals: Arrivals) -> str:
     lines = (f"{start_s!r},{size_bytes}" for start_s, size_bytes in arrivals)
     return "\n".join([",".join(_COLUMNS), *lines, ""])
 
-
-def _pair(path: Path, line: int, row: list[str]) -> tuple[float, int]:
-    with suppress(ValueError):
-        start_s, size_bytes = row
-        if "_" not in f"{start_s}{size_bytes}":  # only Python reads 1_0 as 10
-            return float(start_s), int(size_bytes)
-    field = f"arrivals file {path} line {line}"
-    allowed = "two numbers, start_s and size_bytes"
-    raise validation.bad(field, ",".join(row), allowed, "correct the line")

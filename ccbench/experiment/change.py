@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ccbench.base import dataclass_dicts, validation
-from ccbench.base.checked_fields import check_fields, checked, number, set_field, whole
+from ccbench.base.checked_fields import (
+    check_fields,
+    checked,
+    instance_of,
+    number,
+    set_field,
+    whole,
+)
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 from ccbench.experiment.bottleneck import Option, checked_options
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from ccbench.experiment.noise import WIFI_JITTER
+from ccbench.experiment.when import When
 
 __all__ = ["Change"]
 
@@ -25,15 +32,20 @@ _OF_LINK = ("bandwidth_mbps", "outage_s", "loss", "queue_packets", "qdisc_option
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A change of the path at a time, or periodically.
+    """A change of the path at a time, or after an event, once or periodically.
 
     Settings that are left out remain as they are. Changes at the same time take effect in their
     order.
 
     Parameters
     ----------
-    at_s : float
-        Time in seconds of the scenario.
+    at_s : float, optional
+        Time in seconds of the scenario. Either this or `when` is required.
+    when : When, optional
+        Event of a flow at which the change takes effect. The packet that is the event meets the
+        changed path.
+    after_s : float, optional
+        With `when`: time since the event, in seconds.
     every_s : float, optional
         Period of repetitions in seconds, until the end of the scenario.
     rtt_ms : float, optional
@@ -43,6 +55,8 @@ class Change:
     overtakes : bool
         Whether packets with a shorter new delay overtake those under way, as after a change of
         route. By default, they arrive after them.
+    wifi_jitter_ms : float, optional
+        Jitter of a busy Wi-Fi channel, as in :class:`~ccbench.experiment.noise.Noise`.
     bottleneck : int
         Number of the bottleneck to which the following settings apply, as in runs.
     bandwidth_mbps : float, optional
@@ -68,9 +82,16 @@ class Change:
     (10.0,)
     >>> Change(at_s=15, every_s=15, outage_s=0.1).times_s(60)
     (15.0, 30.0, 45.0)
+    >>> Change(when=When(flow=0, packet=100), outage_s=0.1).times_s(60)
+    ()
     """
 
-    at_s: float = field(metadata=number(_SECONDS, example=10))
+    at_s: float | None = field(default=None, metadata=number(_SECONDS, example=10, optional=True))
+    when: When | None = field(
+        default=None,
+        metadata=checked(instance_of(When, "When(flow=0, packet=100)"), optional=True),
+    )
+    after_s: float | None = field(default=None, metadata=number(_SECONDS, example=1, optional=True))
     every_s: float | None = field(
         default=None, metadata=number(Range(0.001, 1e6), example=15, optional=True)
     )
@@ -81,6 +102,9 @@ class Change:
         default=None, metadata=number(Range(0, 10_000), example=40, optional=True)
     )
     overtakes: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
+    wifi_jitter_ms: float | None = field(
+        default=None, metadata=number(WIFI_JITTER, example=7, optional=True)
+    )
     bottleneck: int = field(default=0, metadata=whole(Range(0, 15), example=0))
     bandwidth_mbps: float | None = field(
         default=None, metadata=number(Range(0.001, 100_000), example=5, optional=True)
@@ -100,9 +124,13 @@ class Change:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if (self.at_s is None) == (self.when is None):
+            raise InputError("either at_s or when is required: add one of them")
+        if self.after_s is not None and self.when is None:
+            raise validation.bad("after_s", self.after_s, "left out without when", "use at_s")
         # Absent rather than false, as in Bottleneck.
         set_field(self, "overtakes", self.overtakes or None)
-        effects = ("rtt_ms", "forward_delay_ms", *_OF_LINK)
+        effects = ("rtt_ms", "forward_delay_ms", "wifi_jitter_ms", *_OF_LINK)
         if not any(getattr(self, name) not in (None, ()) for name in effects):
             raise InputError(f"nothing changes: add one of {', '.join(effects)}")
         if self.overtakes is not None and not self.changes_delay:
@@ -119,8 +147,15 @@ class Change:
         """Whether the queueing discipline changes."""
         return self.queue_packets is not None or bool(self.qdisc_options)
 
+    @property
+    def draws_at_random(self) -> bool:
+        """Whether the change makes the path random."""
+        return self.loss not in {None, 0, 1} or bool(self.wifi_jitter_ms)
+
     def times_s(self, duration_s: float) -> tuple[float, ...]:
-        """Return the times of the change before the end of a scenario."""
+        """Return the times of the change before the end of a scenario; with `when` none is known."""
+        if self.at_s is None:
+            return ()
         at_ns, end_ns = round(self.at_s * 1e9), round(duration_s * 1e9)
         every_ns = end_ns if self.every_s is None else round(self.every_s * 1e9)
         return tuple(time_ns / 1e9 for time_ns in range(at_ns, end_ns, every_ns))
@@ -130,9 +165,19 @@ class Change:
         values = dataclass_dicts.present(self)
         if self.qdisc_options:
             values["qdisc_options"] = dict(self.qdisc_options)
+        if self.when is not None:
+            values["when"] = self.when.to_dict()
         return values
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Change:
         """Create a change from a dictionary."""
-        return dataclass_dicts.build(cls, data, {})
+
+        def read_when(value: object) -> When:
+            if not isinstance(value, Mapping):
+                step = "write for example when = {flow = 0, packet = 100}"
+                raise validation.bad("when", value, "a table", step)
+            with validation.within("when."):
+                return When.from_dict(value)
+
+        return dataclass_dicts.build(cls, data, {"when": read_when})

@@ -1,20 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The path of a scenario over time: its delays and the capacity of its links."""
+"""The path of a scenario over time: its delays and the capacity of its links.
+
+Changes after events count only once the events are known: see :func:`with_events`.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ccbench.experiment.change import Change
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["capacity_bytes", "delays_ms", "occurrences", "on_link_ns"]
+__all__ = ["capacity_bytes", "delays_ms", "occurrences", "on_link_ns", "with_events"]
+
+#: A change at time 0 is not possible.
+_EARLIEST_S = 1e-9
+
+
+def with_events(scenario: Scenario, events: Iterable[tuple[int, float]]) -> Scenario:
+    """Return a scenario with changes at the times at which they occurred instead of `when`.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        A scenario with changes after events.
+    events : iterable of (int, float)
+        Index of the change, and time in seconds, of each occurrence of such a change.
+
+    Examples
+    --------
+    >>> from ccbench import Bottleneck, Change, Flow, Scenario, When
+    >>> link = Bottleneck(bandwidth_mbps=8, queue_packets=9)
+    >>> changes = (Change(when=When(flow=0, packet=50), rtt_ms=9),)
+    >>> settings = {"rtt_ms": 20, "duration_s": 6, "changes": changes}
+    >>> scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), **settings)
+    >>> [change.at_s for change in with_events(scenario, [(0, 1.5)]).changes]
+    [1.5]
+    """
+    changes = [change for change in scenario.changes if change.when is None]
+    for index, time_s in events:
+        at_s = max(time_s, _EARLIEST_S)
+        fixed = {"at_s": at_s, "when": None, "after_s": None, "every_s": None}
+        if at_s < scenario.duration_s:
+            changes.append(replace(scenario.changes[index], **fixed))
+    return replace(scenario, changes=tuple(changes))
 
 
 def occurrences(scenario: Scenario) -> list[tuple[float, Change]]:
@@ -47,18 +83,23 @@ def delays_ms(
 
     Without `forward_delay_ms`, half of the RTT counts as this part.
     """
-    times_s, rtts_ms, forwards_ms = [0.0], [scenario.rtt_ms], [scenario.forward_delay_ms]
+    if scenario.rtt_trace is not None:
+        rtts_ms = scenario.rtt_trace.at(at_s)
+        return rtts_ms, rtts_ms / 2 if scenario.forward_delay_ms is None else np.full_like(
+            rtts_ms, scenario.forward_delay_ms
+        )
+    times_s, bases_ms, forwards_ms = [0.0], [scenario.rtt_ms], [scenario.forward_delay_ms]
     for time_s, change in occurrences(scenario):
         if change.changes_delay:
             times_s.append(time_s)
-            rtts_ms.append(change.rtt_ms or rtts_ms[-1])
+            bases_ms.append(change.rtt_ms or bases_ms[-1])
             given = change.forward_delay_ms
             forwards_ms.append(forwards_ms[-1] if given is None else given)
     parts_ms = [
-        rtt_ms / 2 if forward_ms is None else forward_ms
-        for rtt_ms, forward_ms in zip(rtts_ms, forwards_ms, strict=True)
+        base_ms / 2 if forward_ms is None else forward_ms
+        for base_ms, forward_ms in zip(bases_ms, forwards_ms, strict=True)
     ]
-    return _at(times_s, rtts_ms, at_s), _at(times_s, parts_ms, at_s)
+    return _at(times_s, bases_ms, at_s), _at(times_s, parts_ms, at_s)
 
 
 def _at(

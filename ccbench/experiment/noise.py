@@ -16,7 +16,10 @@ from ccbench.base import dataclass_dicts, validation
 from ccbench.base.checked_fields import check_fields, number
 from ccbench.base.validation import Range
 
-__all__ = ["NO_NOISE", "Noise", "read_noise", "typical"]
+__all__ = ["NO_NOISE", "WIFI_JITTER", "Noise", "read_noise", "typical"]
+
+#: Targets of the model of Wi-Fi jitter in milliseconds; it does not change above the highest.
+WIFI_JITTER = Range(0, 91)
 
 _TIME = number(Range(0, 1_000), example=0.1)
 
@@ -39,6 +42,13 @@ class Noise:
     sender_jitter_ms : float
         Maximum of the uniform delay of each packet at its sender, in milliseconds. Packets of one
         flow are not reordered; those of different flows may be.
+    wifi_jitter_ms : float
+        Target of the jitter of a busy Wi-Fi channel, up to 91 ms, which delays each packet in each
+        direction after its last bottleneck: by collision avoidance of N1 ms less a uniform part of
+        1 ms, and in the share (target - 1) / 90 of the packets by retransmissions of N2 times 7.5
+        ms, where N1 and N2 have Poisson distributions with means 1 and 12 (the model of
+        draft-huitema-ccwg-c4-test). Packets are not reordered, so that those behind a delayed
+        packet wait for it.
     start_spread_ms : float
         Maximum of the uniform delay of each flow's start, in milliseconds. It does not apply to
         lists of short flows (`arrivals`).
@@ -62,6 +72,7 @@ class Noise:
     forward_jitter_ms: float = field(default=0.0, metadata=_TIME)
     reverse_jitter_ms: float = field(default=0.0, metadata=_TIME)
     sender_jitter_ms: float = field(default=0.0, metadata=_TIME)
+    wifi_jitter_ms: float = field(default=0.0, metadata=number(WIFI_JITTER, example=7))
     start_spread_ms: float = field(default=0.0, metadata=_TIME)
     background_share: float = field(default=0.0, metadata=number(Range(0, 0.5), example=0.005))
 

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ccbench.base import dataclass_dicts, durable, toml_files, validation
-from ccbench.base.checked_fields import check_fields, checked, number, set_field, whole
+from ccbench.base.checked_fields import (
+    check_fields,
+    checked,
+    instance_of,
+    number,
+    set_field,
+    whole,
+)
 from ccbench.base.random_streams import stream
 from ccbench.base.validation import Range
 from ccbench.experiment import kernel_settings
@@ -24,6 +31,7 @@ from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.change import Change
 from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES, Flow
 from ccbench.experiment.noise import NO_NOISE, Noise, read_noise
+from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.trace import Trace
 
 if TYPE_CHECKING:
@@ -31,7 +39,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["MSS_BYTES", "MTU_BYTES", "Bottleneck", "Change", "Flow", "Noise", "Scenario", "Trace"]
+__all__ = [
+    "MSS_BYTES",
+    "MTU_BYTES",
+    "Bottleneck",
+    "Change",
+    "Flow",
+    "Noise",
+    "RttTrace",
+    "Scenario",
+    "Trace",
+]
 
 #: TCP payload of a full packet in bytes, after 20 bytes of IP header, 20 bytes of TCP header and 12
 #: bytes of timestamps.
@@ -109,12 +127,16 @@ class Scenario:
         Part of `rtt_ms` on the way from the bottlenecks to the receiving host; the rest is on the
         way back. By default, all of it is on the way back: flows and queues of one direction depend
         on the sum only.
+    rtt_trace : RttTrace, optional
+        Base round-trip time over time, instead of `rtt_ms`, which then is the one of `queue_bdp`.
+        In TOML a list of pairs ``[time_s, rtt_ms]`` or the path of a CSV file with these two
+        columns, relative to the TOML file.
     duration_s : float
         Length in seconds, 0.001 or more.
     seed : int
         Seed of all random numbers.
     changes : tuple of Change
-        Changes of the path at given times; in TOML tables headed ``[[changes]]``.
+        Changes of the path at given times or after events; in TOML tables headed ``[[changes]]``.
     noise : Noise
         Random disturbance of the path and the hosts; none by default. In TOML a table,
         ``noise = {reverse_jitter_ms = 0.1}``. Without noise, deterministic flows (Reno, CUBIC) can
@@ -176,6 +198,10 @@ class Scenario:
     forward_delay_ms: float | None = field(
         default=None, metadata=number(Range(0, 10_000), example=20, optional=True)
     )
+    rtt_trace: RttTrace | None = field(
+        default=None,
+        metadata=checked(instance_of(RttTrace, "RttTrace(points=...)"), optional=True),
+    )
     changes: tuple[Change, ...] = field(default=(), metadata=checked(_parts_of(Change, least=0)))
     seed: int = field(default=1, metadata=whole(Range(0, 2**63 - 1), example=1))
     noise: Noise = field(default=NO_NOISE, metadata=checked(_noise))
@@ -197,8 +223,9 @@ class Scenario:
         for name in ("bottlenecks", "reverse_bottlenecks"):
             if (count := len(getattr(self, name))) > MAX_BOTTLENECKS:
                 raise validation.bad(name, count, f"at most {MAX_BOTTLENECKS}", "remove some")
-        if self.forward_delay_ms is not None and self.forward_delay_ms > self.rtt_ms:
-            allowed, step = f"at most rtt_ms = {self.rtt_ms:g}", "lower it, or raise rtt_ms"
+        shortest_ms = self.rtt_ms if self.rtt_trace is None else self.rtt_trace.shortest_ms
+        if self.forward_delay_ms is not None and self.forward_delay_ms > shortest_ms:
+            allowed, step = f"at most the RTT, {shortest_ms:g}", "lower it, or raise the RTT"
             raise validation.bad("forward_delay_ms", self.forward_delay_ms, allowed, step)
         if self.flow_count > MAX_FLOWS:
             allowed, step = f"at most {MAX_FLOWS} single flows", "lower the counts"
@@ -257,7 +284,7 @@ class Scenario:
         return (
             bool(self.noise)
             or any(link.draws_at_random for link in self.links)
-            or any(change.loss not in {None, 0, 1} for change in self.changes)
+            or any(change.draws_at_random for change in self.changes)
             or any(flow.kind == "poisson" for flow in self.flows)
         )
 
@@ -370,6 +397,8 @@ class Scenario:
             values["sysctls"] = dict(self.sysctls)
         if self.module_parameters:
             values["module_parameters"] = dict(self.module_parameters)
+        if self.rtt_trace is not None:
+            values["rtt_trace"] = [list(point) for point in self.rtt_trace.points]
         if self.changes:
             values["changes"] = [change.to_dict() for change in self.changes]
         values["noise"] = self.noise.to_dict()
@@ -401,8 +430,15 @@ class Scenario:
                 name, value, lambda item: Bottleneck.from_dict(item, base)
             )
 
+        def read_rtt_trace(value: object) -> RttTrace:
+            if isinstance(value, str):
+                return RttTrace.from_file(base / value)
+            with validation.within("rtt_trace."):
+                return RttTrace(points=value)  # type: ignore[arg-type]
+
         readers: dataclass_dicts.Readers = {
             "flows": read_flows,
+            "rtt_trace": read_rtt_trace,
             "bottlenecks": bottlenecks_of("bottlenecks"),
             "reverse_bottlenecks": bottlenecks_of("reverse_bottlenecks"),
             "changes": lambda value: _read_parts("changes", value, Change.from_dict),
@@ -508,9 +544,17 @@ class Scenario:
             raise validation.bad("receiver_ecn", self.receiver_ecn, allowed, "use ecn")
 
     def _check_change(self, change: Change) -> None:
-        if change.at_s >= self.duration_s:
-            allowed, step = f"below duration_s = {self.duration_s:g}", "change earlier"
-            raise validation.bad("at_s", change.at_s, allowed, step)
+        for name in ("at_s", "after_s"):
+            if (time_s := getattr(change, name)) is not None and time_s >= self.duration_s:
+                allowed, step = f"below duration_s = {self.duration_s:g}", "change earlier"
+                raise validation.bad(name, time_s, allowed, step)
+        if change.when is not None and change.when.flow >= self.flow_count:
+            allowed = f"at most {self.flow_count - 1}, the last flow"
+            raise validation.bad("when.flow", change.when.flow, allowed, "name another one")
+        if change.changes_delay and self.rtt_trace is not None:
+            name = "forward_delay_ms" if change.rtt_ms is None else "rtt_ms"
+            allowed, step = "left out with rtt_trace", "write it into the trace"
+            raise validation.bad(name, getattr(change, name), allowed, step)
         if change.every_s is not None and self.duration_s / change.every_s > MAX_OCCURRENCES:
             allowed = (
                 f"at least {self.duration_s / MAX_OCCURRENCES:g}: at most {MAX_OCCURRENCES} times"

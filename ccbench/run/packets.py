@@ -89,7 +89,7 @@ def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
         np.where(has_data, joins, numbers.start),
         np.where(has_data, leaves, numbers[-1]),
     )
-    base = _BaseDelay(run.scenario, flows["extra_rtt_ms"].to_numpy(), numbers.start > 0)
+    base = _BaseDelay(run.actual_scenario, flows["extra_rtt_ms"].to_numpy(), numbers.start > 0)
     link = run.scenario.links[numbers.start]
     log = _Log(run, numbers.start, link)
     # Of the packets that left for a link: arrival at their first queue, and waiting time so far.

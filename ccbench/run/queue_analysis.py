@@ -101,7 +101,7 @@ def carried_bytes(run: RunRecord, bottleneck: int) -> int:
 def utilisation(run: RunRecord, bottleneck: int) -> float:
     """Return the utilisation of a link over the whole run."""
     carried = carried_bytes(run, bottleneck)
-    capacity = dynamics.capacity_bytes(run.scenario, bottleneck, run.scenario.duration_s)
+    capacity = dynamics.capacity_bytes(run.actual_scenario, bottleneck, run.scenario.duration_s)
     return carried / capacity if capacity else math.nan
 
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ccbench.experiment import dynamics
 from ccbench.run import tables
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ __all__ = ["RunRecord"]
 
 _NO_BATCHES = tables.empty(tables.BATCH_COLUMNS)
 _NO_MESSAGES = tables.empty(tables.MESSAGE_COLUMNS)
+_NO_CHANGES = tables.empty(tables.CHANGE_COLUMNS)
 _NO_STATISTICS = tables.empty(tables.QDISC_COLUMNS)
 _NO_ECN = tables.empty(tables.ECN_COLUMNS)
 
@@ -35,6 +38,7 @@ class RunRecord:
     provenance: Mapping[str, Any]
     batches: pd.DataFrame = field(default_factory=lambda: _NO_BATCHES, repr=False)
     messages: pd.DataFrame = field(default_factory=lambda: _NO_MESSAGES, repr=False)
+    changes: pd.DataFrame = field(default_factory=lambda: _NO_CHANGES, repr=False)
     qdiscs: pd.DataFrame = field(default_factory=lambda: _NO_STATISTICS, repr=False)
     ecn: pd.DataFrame = field(default_factory=lambda: _NO_ECN, repr=False)
     queue_summary: QueueSummary | None = None
@@ -57,3 +61,11 @@ class RunRecord:
         if (self.queue_summary is None) == (self.scenario.queue_log == "summary"):
             message = f"queue_summary does not belong to queue_log = {self.scenario.queue_log!r}"
             raise ValueError(message)
+
+    @cached_property
+    def actual_scenario(self) -> Scenario:
+        """The scenario, with changes after events at the times at which they occurred."""
+        if all(change.when is None for change in self.scenario.changes):
+            return self.scenario
+        events = zip(self.changes["change"], self.changes["time_ns"] / 1e9, strict=True)
+        return dynamics.with_events(self.scenario, events)

@@ -74,6 +74,10 @@ class Run(RunRecord):
         One row per short flow on a shared connection (:class:`~ccbench.experiment.flow.Flow`,
         `connections`), connection by connection. Columns: ``flow``, the connection; ``start_ns``;
         ``end_ns``, the time at which the receiver had every byte (-1 if never); ``size_bytes``.
+    changes : DataFrame
+        One row per occurrence of a change of the path after an event
+        (:class:`~ccbench.experiment.when.When`), in order of time. Columns: ``time_ns``;
+        ``change``, its position in the scenario's `changes`.
     qdiscs : DataFrame
         Statistics that qdiscs report, as to ``tc -s qdisc``, at multiples of the scenario's
         `sample_interval_ms` and at its end. Columns: ``time_ns``; ``bottleneck``; ``statistic_0``

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ccbench.base.l4s import QUEUES
+from ccbench.base.tcp_states import STATES
 from ccbench.run import cca_info
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ __all__ = [
     "BACKLOG_STEPS",
     "BATCH_COLUMNS",
     "CCA_COLUMNS",
+    "CHANGE_COLUMNS",
     "COMPLETION_COLUMNS",
     "ECN_COLUMNS",
     "ECN_DTYPE",
@@ -31,7 +33,6 @@ __all__ = [
     "QUEUE_COLUMNS",
     "QUEUE_DTYPE",
     "RUN_TABLES",
-    "STATES",
     "STATE_DTYPE",
     "STATISTICS_COLUMNS",
     "SUMMARY_TABLES",
@@ -46,8 +47,6 @@ NO_FLOW = 2**32 - 1
 
 #: Events of a packet at a bottleneck; the position is the code of the category.
 EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")
-#: Congestion states of a TCP sender; the position is Linux's number and the code of the category.
-STATES = ("open", "disorder", "cwr", "recovery", "loss")
 
 #: Change of the number of waiting packets by each event.
 BACKLOG_STEPS = np.array([1, -1, -1, 0, 0], dtype=np.int32)
@@ -113,6 +112,10 @@ MESSAGE_COLUMNS: Columns = {
     "end_ns": "int64",
     "size_bytes": "uint64",
 }
+CHANGE_COLUMNS: Columns = {
+    "time_ns": "int64",
+    "change": "uint32",
+}
 #: Columns of the statistics of qdiscs, which :meth:`~ccbench.run.run.Run.qdisc_statistics` names.
 STATISTICS_COLUMNS = tuple(f"statistic_{i}" for i in range(15))
 QDISC_COLUMNS: Columns = {
@@ -142,6 +145,7 @@ RUN_TABLES: Mapping[str, Columns] = {
     "completions": COMPLETION_COLUMNS,
     "batches": BATCH_COLUMNS,
     "messages": MESSAGE_COLUMNS,
+    "changes": CHANGE_COLUMNS,
     "qdiscs": QDISC_COLUMNS,
     "ecn": ECN_COLUMNS,
 }

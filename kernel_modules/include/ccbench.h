@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	9
+#define CCBENCH_PROTOCOL	10
 #define CCBENCH_MAX_BOTTLENECKS	16	/* of both directions */
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -149,6 +149,12 @@ struct ccbench_message_record {
 	__u32 message;		/* index within the flow */
 };
 
+/* Occurrence of a change that has a trigger (changes.bin). */
+struct ccbench_change_record {
+	__u64 time_ns;
+	__u64 change;		/* index */
+};
+
 /* Batch of frames on a Wi-Fi link (batches.bin). */
 struct ccbench_batch_record {
 	__u64 start_ns;
@@ -172,7 +178,7 @@ enum ccbench_queue_log {
 /*
  * link.bin: header, bottlenecks, the trace and then the lost packets of each, the flows' extra
  * delays in us, the indices of the first and last bottleneck of each flow's data, which are of
- * one direction, changes, and the qdisc options of each change.
+ * one direction, points of the RTT's trace, changes, and the qdisc options of each change.
  */
 struct ccbench_link_header {
 	__u32 protocol;
@@ -181,11 +187,13 @@ struct ccbench_link_header {
 	__u32 flows;
 	__u32 queue_log;	/* enum ccbench_queue_log */
 	__u32 changes;
+	__u64 rtt_points;	/* 0: constant */
 	__u64 rtt_ns;
 	__u64 forward_delay_ns;	/* the part to the receiver; both parts are after the bottlenecks */
 	__u64 forward_jitter_ns;	/* to the receiver, before the bottlenecks */
 	__u64 reverse_jitter_ns;	/* to the sender, before the bottlenecks */
 	__u64 sender_jitter_ns;	/* at the sender, independent for each flow */
+	__u64 wifi_jitter_ns;	/* target of the Wi-Fi model, after the bottlenecks; 0: none */
 	__u64 ack_batch_ns;	/* ACKs leave at multiples of this; 0: immediately */
 	__u64 seed;
 	/* Summary of queues. */
@@ -224,15 +232,41 @@ struct ccbench_bottleneck {
 
 #define CCBENCH_UNCHANGED	(~0ULL)
 
-/* Change of the path at a time; loss and delays may be CCBENCH_UNCHANGED. */
-struct ccbench_change {
+/* Round-trip time at a time of a trace, whose last point is at its period. */
+struct ccbench_rtt_point {
 	__u64 time_ns;
+	__u64 rtt_ns;
+};
+
+enum ccbench_trigger_kind {
+	CCBENCH_TRIGGER_NONE,
+	CCBENCH_TRIGGER_PACKET,		/* the n-th packet of the flow leaves its host */
+	CCBENCH_TRIGGER_CCA_INFO,	/* the n-th time that a value of get_info is within a range */
+	CCBENCH_TRIGGER_TCP_STATE,	/* the same for enum tcp_ca_state */
+};
+
+struct ccbench_trigger {
+	__s64 low;
+	__s64 high;		/* inclusive */
+	__u64 count;		/* n */
+	__u32 flow;
+	__u8 kind;		/* enum ccbench_trigger_kind */
+	__u8 offset;		/* of the value, in bytes */
+	__u8 bytes;
+	__u8 is_signed;
+};
+
+/* Change of the path; loss, delays and jitter may be CCBENCH_UNCHANGED. */
+struct ccbench_change {
+	struct ccbench_trigger trigger;
+	__u64 time_ns;		/* of the experiment, or since the trigger */
 	__u64 every_ns;		/* 0: once */
 	__u64 rate_bps;		/* 0: unchanged */
 	__u64 outage_ns;
 	__u64 loss;		/* probability in units of 2^-32 */
 	__u64 rtt_ns;
 	__u64 forward_delay_ns;
+	__u64 wifi_jitter_ns;
 	__u32 bottleneck;
 	__u16 overtakes;	/* packets may overtake those with the delay before */
 	__u16 options_bytes;	/* netlink attribute with the options of the qdisc; 0: none */

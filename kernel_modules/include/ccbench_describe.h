@@ -72,8 +72,8 @@
 /*
  * Fields of the structure that .get_info fills, in order and without padding; at most 7 fields
  * and 20 bytes. A field is a name with its type (u8 to u64, s8 to s64; default u32) and the factor
- * from the kernel's unit to that of the name (default 1):
- * CCA_INFO("mode:u8|role:u8|eta:u16:0.01|window_packets").
+ * from the kernel's unit to that of the name (default 1), or for a state the names of its values:
+ * CCA_INFO("mode:u8:competitive/delay|eta:u16:0.01|window_packets").
  */
 #define CCA_INFO(fields)		" info=" fields
 

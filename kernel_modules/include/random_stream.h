@@ -29,6 +29,7 @@ enum random_purpose {
 	RANDOM_BURST_LOSS,
 	RANDOM_DUPLICATES,
 	RANDOM_REORDERING,
+	RANDOM_WIFI_JITTER,	/* after the bottlenecks */
 };
 
 struct random_stream {

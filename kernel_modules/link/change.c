@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Changes of the path at given times: of a link, its losses and its queue, or of the delay. */
+/*
+ * Changes of the path at given times, or after triggers: of a link, its losses and its queue,
+ * or of the delay.
+ */
 #include <linux/bottom_half.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
@@ -19,6 +22,7 @@ struct change {
 static struct change *changes;
 static u32 change_count;
 static struct path_event next_change;
+static struct ccbench_log *trigger_log;	/* NULL: no change has a trigger */
 
 /* Qdiscs change in process context. */
 static void change_queue(struct work_struct *work)
@@ -37,10 +41,27 @@ static void change_queue(struct work_struct *work)
 		panic("ccbench: the qdisc %s cannot be changed: error %d\n", q->ops->id, err);
 }
 
+static bool has_trigger(const struct ccbench_change *spec)
+{
+	return spec->trigger.kind != CCBENCH_TRIGGER_NONE;
+}
+
+static void record(const struct change *change)
+{
+	struct ccbench_change_record *r = ccbench_log_append(trigger_log, sizeof(*r));
+
+	*r = (struct ccbench_change_record) {
+		.time_ns = ccbench_now_ns(),
+		.change = change - changes,
+	};
+}
+
 static void apply(struct change *change)
 {
 	const struct ccbench_change *spec = change->spec;
 
+	if (has_trigger(spec))
+		record(change);
 	if (spec->rate_bps)
 		bottleneck_set_rate(change->link, spec->rate_bps);
 	if (spec->outage_ns)
@@ -49,6 +70,8 @@ static void apply(struct change *change)
 		loss_set(change->link->losses, spec->loss);
 	if (spec->rtt_ns != CCBENCH_UNCHANGED || spec->forward_delay_ns != CCBENCH_UNCHANGED)
 		delay_set(spec->rtt_ns, spec->forward_delay_ns, spec->overtakes);
+	if (spec->wifi_jitter_ns != CCBENCH_UNCHANGED)
+		wifi_jitter_set(spec->wifi_jitter_ns);
 	if (change->options)
 		schedule_work(&change->work);
 }
@@ -81,6 +104,30 @@ static void apply_due(struct path_event *event)
 	wait_for_next();
 }
 
+void change_trigger(u32 index)
+{
+	changes[index].time_ns = path_now_ns() + changes[index].spec->time_ns;
+	path_event_cancel(&next_change);
+	apply_due(&next_change);
+}
+
+/* Prepares a change for what it sets. */
+static int change_enable(const struct ccbench_link_header *header, u32 index)
+{
+	const struct ccbench_change *spec = changes[index].spec;
+	int err = 0;
+
+	if (spec->loss != CCBENCH_UNCHANGED)
+		err = loss_enable(changes[index].link, header);
+	if (!err && spec->wifi_jitter_ns != CCBENCH_UNCHANGED)
+		err = wifi_jitter_enable(header);
+	if (err || !has_trigger(spec))
+		return err;
+	if (!trigger_log)
+		trigger_log = ccbench_log_open("changes.bin", PAGE_SIZE);
+	return PTR_ERR_OR_ZERO(trigger_log) ?: trigger_add(header, &spec->trigger, index);
+}
+
 int change_create(const struct ccbench_link_header *header, const struct ccbench_change *specs,
 		  const void *options, const void *end, struct bottleneck *links)
 {
@@ -103,9 +150,7 @@ int change_create(const struct ccbench_link_header *header, const struct ccbench
 			change->options = (struct nlattr *)options;
 		options += specs[i].options_bytes;
 		INIT_WORK(&change->work, change_queue);
-		if (specs[i].loss == CCBENCH_UNCHANGED)
-			continue;
-		err = loss_enable(change->link, header);
+		err = change_enable(header, i);
 		if (err)
 			return err;
 	}
@@ -117,7 +162,8 @@ void change_start(u64 epoch_ns)
 	u32 i;
 
 	for (i = 0; i < change_count; i++)
-		changes[i].time_ns = epoch_ns + changes[i].spec->time_ns;
+		changes[i].time_ns = has_trigger(changes[i].spec) ?
+			U64_MAX : epoch_ns + changes[i].spec->time_ns;
 	path_event_init(&next_change, apply_due);
 	local_bh_disable();
 	wait_for_next();

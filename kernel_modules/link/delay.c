@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Propagation delay of both directions. To the sender, flows have delays of their own, and
- * those of equal delay share a line.
+ * Propagation delay of both directions, with the jitter of Wi-Fi. To the sender, flows have
+ * delays of their own, and those of equal delay share a line.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -19,11 +19,18 @@ static u32 line_count;
 static u32 *line_of_flow;
 static struct line *forward;
 static u64 rtt_ns, forward_ns;
+static bool has_trace;		/* rtt_ns is not used */
+static u64 epoch_ns;
+
+static u64 jitter_ns(u32 mark)
+{
+	return unlikely(has_wifi_jitter) ? wifi_jitter_draw_ns(mark) : 0;
+}
 
 void delay_to_receiver(struct sk_buff *skb)
 {
-	if (forward_ns || !skb_queue_empty(&forward->packets))
-		line_add(forward, skb, path_now_ns() + forward_ns);
+	if (forward_ns || has_wifi_jitter || !skb_queue_empty(&forward->packets))
+		line_add(forward, skb, path_now_ns() + forward_ns + jitter_ns(skb->mark));
 	else
 		path_reach_receiver(skb);
 }
@@ -33,7 +40,10 @@ void delay_to_sender(struct sk_buff *skb, u64 time_ns)
 	/* Packets without a flow use the line without extra delay. */
 	struct delay_line *line = &lines[skb->mark ? line_of_flow[ccbench_flow(skb->mark)] : 0];
 
-	line_add(&line->line, skb, time_ns + rtt_ns - forward_ns + line->extra_ns);
+	const u64 both_ns = unlikely(has_trace) ? rtt_trace_at(time_ns - epoch_ns) : rtt_ns;
+
+	line_add(&line->line, skb,
+		 time_ns + both_ns - forward_ns + line->extra_ns + jitter_ns(skb->mark));
 }
 
 static u32 line_find_or_add(u64 extra_ns)
@@ -77,11 +87,18 @@ void delay_set(u64 new_rtt_ns, u64 new_forward_ns, bool overtakes)
 		replace_lines();
 }
 
-int delay_create(const struct ccbench_link_header *header, const u32 *extra_us)
+void delay_start(u64 start_ns)
+{
+	epoch_ns = start_ns;
+}
+
+int delay_create(const struct ccbench_link_header *header, const u32 *extra_us,
+		 const struct ccbench_rtt_point *points)
 {
 	const u32 flows = header->flows;
 	u32 distinct = 1;
 	u32 i;
+	int err;
 
 	/* Upper bound of the number of lines; adjacent flows usually share a delay. */
 	for (i = 0; i < flows; i++)
@@ -98,5 +115,12 @@ int delay_create(const struct ccbench_link_header *header, const u32 *extra_us)
 	line_init(forward, path_reach_receiver);
 	rtt_ns = header->rtt_ns;
 	forward_ns = header->forward_delay_ns;
-	return 0;
+	if (header->wifi_jitter_ns) {
+		err = wifi_jitter_enable(header);
+		if (err)
+			return err;
+		wifi_jitter_set(header->wifi_jitter_ns);
+	}
+	has_trace = header->rtt_points;
+	return has_trace ? rtt_trace_create(points, header->rtt_points) : 0;
 }

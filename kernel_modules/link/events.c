@@ -42,7 +42,8 @@ void path_event_set(struct path_event *event, u64 time_ns)
 
 void path_event_cancel(struct path_event *event)
 {
-	timerqueue_del(&pending, &event->node);
+	if (!RB_EMPTY_NODE(&event->node.node))
+		timerqueue_del(&pending, &event->node);
 }
 
 /*

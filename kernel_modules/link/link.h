@@ -43,7 +43,7 @@ static inline void path_event_init(struct path_event *event,
 void path_events_init(void);
 /* Schedules an event that is not pending for a time of the monotonic clock. */
 void path_event_set(struct path_event *event, u64 time_ns);
-/* Removes a pending event. */
+/* Removes an event if it is pending. */
 void path_event_cancel(struct path_event *event);
 /* The monotonic clock. */
 u64 path_now_ns(void);
@@ -191,7 +191,10 @@ void departure_from_receiver(struct sk_buff *skb);
 
 /* ---- delay.c: from the last bottleneck to a host ---- */
 
-int delay_create(const struct ccbench_link_header *header, const u32 *extra_us);
+int delay_create(const struct ccbench_link_header *header, const u32 *extra_us,
+		 const struct ccbench_rtt_point *points);
+/* Starts at a time of the monotonic clock. */
+void delay_start(u64 epoch_ns);
 /* Handles a packet for the receiver, at this time. */
 void delay_to_receiver(struct sk_buff *skb);
 /* Handles a packet for the sender, at a time of the monotonic clock. */
@@ -199,12 +202,43 @@ void delay_to_sender(struct sk_buff *skb, u64 time_ns);
 /* Sets delays of packets from now on, which may overtake earlier ones. */
 void delay_set(u64 rtt_ns, u64 forward_ns, bool overtakes);
 
+/* ---- rtt_trace.c ---- */
+
+int rtt_trace_create(const struct ccbench_rtt_point *points, u32 count);
+/* Round-trip time at a time of the experiment. */
+u64 rtt_trace_at(u64 time_ns);
+
+/* ---- wifi_jitter.c ---- */
+
+extern bool has_wifi_jitter;
+
+/* Prepares wifi_jitter_set(). */
+int wifi_jitter_enable(const struct ccbench_link_header *header);
+/* Sets the target of the jitter; 0: none. */
+void wifi_jitter_set(u64 target_ns);
+/* Draws a delay. */
+u64 wifi_jitter_draw_ns(u32 mark);
+
 /* ---- change.c ---- */
 
 int change_create(const struct ccbench_link_header *header, const struct ccbench_change *specs,
 		  const void *options, const void *end, struct bottleneck *links);
 /* Starts at a time of the monotonic clock. */
 void change_start(u64 epoch_ns);
+/* The trigger of a change has occurred. */
+void change_trigger(u32 index);
+
+/* ---- trigger.c ---- */
+
+/* Flows with triggers, by number; NULL without triggers. */
+struct watched_flow;
+extern struct watched_flow *watched_flows;
+
+int trigger_add(const struct ccbench_link_header *header, const struct ccbench_trigger *spec,
+		u32 change);
+/* A packet of a flow leaves the sender of its data, or has arrived there. */
+void trigger_packet_leaves(const struct sk_buff *skb);
+void trigger_packet_arrived(u32 flow);
 
 /* ---- summary.c ---- */
 

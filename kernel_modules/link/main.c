@@ -54,6 +54,7 @@ void ccbench_clock_start(ktime_t epoch)
 {
 	epoch_ns = ktime_to_ns(epoch);
 	background_start(epoch_ns);
+	delay_start(epoch_ns);
 	change_start(epoch_ns);
 }
 EXPORT_SYMBOL_GPL(ccbench_clock_start);
@@ -84,23 +85,33 @@ EXPORT_SYMBOL_GPL(ccbench_finish);
 
 /* ---- packets ---------------------------------------------------------- */
 
-static void deliver(struct sk_buff *skb, struct net_device *host)
+/* Whether a direction is that of the data of a flow. */
+static bool has_data(u32 flow, bool reverse)
 {
+	return routes[flow].reverse == reverse;
+}
+
+static void deliver(struct sk_buff *skb, struct net_device *host, bool reverse)
+{
+	const u32 mark = skb->mark;
+
 	skb->dev = host;
 	skb->pkt_type = PACKET_HOST;
 	skb_reset_mac_header(skb);
 	memset(skb->cb, 0, sizeof(skb->cb));
 	netif_receive_skb(skb);
+	if (unlikely(watched_flows) && mark && !has_data(ccbench_flow(mark), reverse))
+		trigger_packet_arrived(ccbench_flow(mark));
 }
 
 void path_reach_receiver(struct sk_buff *skb)
 {
-	deliver(skb, receiver);
+	deliver(skb, receiver, false);
 }
 
 void path_reach_sender(struct sk_buff *skb)
 {
-	deliver(skb, sender);
+	deliver(skb, sender, true);
 }
 
 void path_to_receiver(struct sk_buff *skb)
@@ -115,12 +126,6 @@ void path_to_sender(struct sk_buff *skb)
 	u32 first = skb->mark ? routes[ccbench_flow(skb->mark)].first_reverse : forward_count;
 
 	bottleneck_receive(&bottlenecks[first], skb);
-}
-
-/* Whether a direction is that of the data of a flow. */
-static bool has_data(u32 flow, bool reverse)
-{
-	return routes[flow].reverse == reverse;
 }
 
 void path_forward(struct sk_buff *skb, const struct bottleneck *from)
@@ -172,16 +177,19 @@ static void leave_host(struct sk_buff *skb)
 	skb_clear_hash(skb);
 	skb->tstamp = 0;
 	skb->priority = 0;
-	/* Other marks have no counters. */
-	if (unlikely(skb->mark > flow_count))
-		skb->mark = 0;
 }
 
 static void leave(struct sk_buff *skb, bool reverse)
 {
-	leave_host(skb);
-	if (skb->mark && has_data(ccbench_flow(skb->mark), reverse))
+	/* Other marks have no counters. */
+	if (unlikely(skb->mark > flow_count))
+		skb->mark = 0;
+	if (skb->mark && has_data(ccbench_flow(skb->mark), reverse)) {
 		counters[ccbench_flow(skb->mark)].packets++;
+		if (unlikely(watched_flows))
+			trigger_packet_leaves(skb);
+	}
+	leave_host(skb);
 }
 
 static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -372,6 +380,7 @@ static int create_path(const void *cursor, const void *end)
 	const struct ccbench_link_header *header = take(&cursor, end, sizeof(*header));
 	const struct ccbench_bottleneck *specs;
 	const struct ccbench_change *changes;
+	const struct ccbench_rtt_point *points;
 	const u32 *extra_us, *first, *last;
 	int err;
 
@@ -400,11 +409,12 @@ static int create_path(const void *cursor, const void *end)
 	extra_us = take(&cursor, end, array_size(flow_count, sizeof(u32)));
 	first = take(&cursor, end, array_size(flow_count, sizeof(u32)));
 	last = take(&cursor, end, array_size(flow_count, sizeof(u32)));
+	points = take(&cursor, end, array_size(header->rtt_points, sizeof(*points)));
 	changes = take(&cursor, end, array_size(header->changes, sizeof(*changes)));
-	if (!extra_us || !first || !last || !changes)
+	if (!extra_us || !first || !last || !points || !changes)
 		return -EINVAL;
 	err = create_routes(first, last) ?: departure_create(header) ?:
-	      delay_create(header, extra_us) ?: background_create(header, specs, bottlenecks) ?:
+	      delay_create(header, extra_us, points) ?: background_create(header, specs, bottlenecks) ?:
 	      change_create(header, changes, cursor, end, bottlenecks);
 	if (err)
 		return err;

@@ -192,8 +192,9 @@ MODULE_DESCRIPTION("NimbusCC: congestion control by the elasticity of the cross 
 MODULE_LICENSE("GPL");
 
 /* struct tcp_nimbus_info */
-#define INFO	CCA_INFO("mode:u8|role:u8|eta:u16:0.01|mu_mbps:u32:0.001|z_mbps:s32:0.001|" \
-			 "send_mbps:u32:0.001|receive_mbps:u32:0.001")
+#define INFO	CCA_INFO("mode:u8:competitive/delay|role:u8:watcher/pulser/paused|eta:u16:0.01|" \
+			 "mu_mbps:u32:0.001|z_mbps:s32:0.001|send_mbps:u32:0.001|" \
+			 "receive_mbps:u32:0.001")
 
 CCBENCH_CCA(nimbus, INFO, "NimbusCC: CUBIC against elastic cross traffic, otherwise BasicDelay");
 CCBENCH_CCA(nimbus_reno, INFO, "NimbusCC with NewReno in the TCP-competitive mode");

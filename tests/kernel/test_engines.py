@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ccbench import Bottleneck, Change, Flow, Scenario, Trace
+from ccbench import Bottleneck, Change, Flow, RttTrace, Scenario, Trace, When
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.registry import ENGINES, get_engine
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
@@ -47,7 +47,14 @@ CASES: dict[str, list[Scenario]] = {
         *also(forward_delay_ms=5),
     ],
     "overhead of the link layer, ATM cells": over(overhead_bytes=38) + over(cells=True),
-    "changes of the path": also(changes=(Change(at_s=0.5, rtt_ms=20),)),
+    "changes of the path, at times or after events": [
+        *also(changes=(Change(at_s=0.5, rtt_ms=20),)),
+        *also(changes=(Change(when=When(flow=0, packet=100), rtt_ms=20),)),
+    ],
+    "RTTs that follow a trace, jitter of Wi-Fi": [
+        *also(rtt_trace=RttTrace(points=((0, 40), (5, 80)))),
+        *also(noise=Noise(wifi_jitter_ms=7)),
+    ],
     "link of varying rate (trace)": over(trace=Trace(name="even", opportunities_ms=(1, 2))),
     "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),
     "random loss": over(loss=0.01),

@@ -15,7 +15,7 @@ from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.kernel import INFO, doctor
-from ccbench.emulate.kernel.boot import features, parameters, queues
+from ccbench.emulate.kernel.boot import features, parameters, queues, triggers
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.boot.results import read_tables
@@ -175,6 +175,7 @@ class KernelEngine:
                 self.check_cca(flow.cca, f"flows[{i}].cca")
         features.check(scenario, self.kernel)
         queues.check(scenario, self.kernel)
+        triggers.check(scenario, self.kernel)
         parameters.check(scenario, self.kernel)
 
     def needs(self, scenario: Scenario) -> Needs:

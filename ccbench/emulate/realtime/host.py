@@ -102,13 +102,16 @@ def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
         If it does.
     """
     path = dict.fromkeys(("forward_jitter_ms", "reverse_jitter_ms"), most_ms)
-    for kind, most in (path | {"sender_jitter_ms": 0, "background_share": 0}).items():
+    for kind, most in (path | dict.fromkeys(_VIRTUAL_TIME_NOISE, 0)).items():
         level = getattr(noise, kind)
         if level > most:
             allowed = f"at most {most:g} with the engine {engine}, which adds no noise"
             step = "lower it, or use --no-noise (in Python noise=NO_NOISE)"
             raise validation.bad(f"noise.{kind}", level, allowed, step)
 
+
+#: Kinds of noise that only the virtual kernel supports.
+_VIRTUAL_TIME_NOISE = ("sender_jitter_ms", "wifi_jitter_ms", "background_share")
 
 #: Settings of a bottleneck that only the virtual kernel supports, besides Wi-Fi and ECN.
 _VIRTUAL_TIME_PATH = (
@@ -131,6 +134,8 @@ def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, st
         yield "changes", len(scenario.changes), "left out"
     if scenario.forward_delay_ms is not None:
         yield "forward_delay_ms", scenario.forward_delay_ms, "left out"
+    if scenario.rtt_trace is not None:
+        yield "rtt_trace", scenario.rtt_trace.name, "left out"
     yield from _virtual_time_ecn(scenario)
     for i, flow in enumerate(scenario.flows):
         for field, value, allowed in _virtual_time_settings(flow):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ccbench.experiment.change import Change
+from ccbench.experiment.when import When
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 
@@ -67,6 +68,8 @@ EVERYTHING = scenario(
             qdisc_options=(("target_ms", 9),),
         ),
         Change(at_s=20, bandwidth_mbps=6, outage_s=0.5),
+        Change(when=When(flow=0, packet=100), after_s=1, wifi_jitter_ms=7),
+        Change(when=When(flow=1, info="state", equals="loss", occurrence=2), loss=0),
     ),
     seed=7,
     sample_interval_ms=5,

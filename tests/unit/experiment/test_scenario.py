@@ -68,7 +68,7 @@ class TestScenario:
                 {"changes": (Change(at_s=1, forward_delay_ms=51),)},
                 "changes[0].forward_delay_ms is 51.0; it must be at most the RTT, 50",
             ),
-            ({"forward_delay_ms": 51}, "forward_delay_ms is 51.0; it must be at most rtt_ms = 50"),
+            ({"forward_delay_ms": 51}, "forward_delay_ms is 51.0; it must be at most the RTT, 50"),
             (
                 {"flows": (Flow(direction="reverse"),)},
                 "flows[0].direction is 'reverse'; it must be \"forward\" without reverse_bott",
@@ -178,9 +178,23 @@ class TestChange:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"at_s": 1}, "nothing changes: add one of rtt_ms, forward_delay_ms, bandwidth_mbps"),
+            ({"at_s": 1}, "nothing changes: add one of rtt_ms, forward_delay_ms, wifi_jitter_ms"),
             ({"at_s": 0, "loss": 1}, "at_s is 0; it must be a number above 0"),
-            ({"loss": 1}, "at_s is missing"),
+            ({"loss": 1}, "either at_s or when is required"),
+            ({"loss": 1, "at_s": 1, "when": {"flow": 0, "packet": 1}}, "either at_s or when is"),
+            ({"loss": 1, "at_s": 1, "after_s": 1}, "after_s is 1.0; it must be left out without"),
+            ({"loss": 1, "when": 3}, "when is 3; it must be a table"),
+            ({"loss": 1, "when": {"flow": 0}}, "when.either packet or info is required"),
+            ({"loss": 1, "when": {"flow": 0, "info": "state"}}, "when.info has no comparison"),
+            (
+                {"loss": 1, "when": {"flow": 0, "info": "a", "above": 1, "equals": 2}},
+                "when.info has equals and above",
+            ),
+            (
+                {"loss": 1, "when": {"flow": 0, "packet": 3, "occurrence": 2}},
+                "when.occurrence is 2; it must be left out with packet",
+            ),
+            ({"loss": 1, "when": {"flow": 0, "packet": 0}}, "when.packet is 0; it must be"),
             ({"at_s": 1, "loss": 1, "overtakes": True}, "overtakes is True; it must be left out"),
             ({"at_s": 1, "loss": 1.5}, "loss is 1.5; it must be a number at least 0 and at most 1"),
             ({"at_s": 1, "qdisc_options": 3}, "qdisc_options is 3; it must be a table"),

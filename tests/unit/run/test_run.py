@@ -76,22 +76,26 @@ def random_run(rows: int = 5000) -> Run:
                 codes: Any = rng.integers(0, len(kind.categories), rows)
                 values[name] = pd.Categorical.from_codes(codes, dtype=kind)
             else:
+                if kind == "float64":
+                    values[name] = rng.normal(size=rows)
+                    continue
                 high = np.iinfo(np.dtype(kind)).max
                 values[name] = rng.integers(0, high, rows, dtype=kind, endpoint=True)
         return pd.DataFrame(values)
 
-    return make_run(
-        queue=fill(QUEUE_COLUMNS, rows),
-        flows=fill(FLOW_COLUMNS, rows),
-        completions=fill(COMPLETION_COLUMNS, SCENARIO.flow_count),
-    )
+    short = {"completions", "ecn"}  # a row per flow
+    filled = {
+        name: fill(columns, SCENARIO.flow_count if name in short else rows)
+        for name, columns in RUN_TABLES.items()
+    }
+    return make_run(**filled)
 
 
 def assert_same(first: Run, second: Run) -> None:
     """Fail unless two runs hold the same values of the same types."""
     assert first.scenario.to_dict() == second.scenario.to_dict()
     assert first.provenance == second.provenance
-    for name in ("queue", "flows", "completions"):
+    for name in RUN_TABLES:
         pd.testing.assert_frame_equal(getattr(first, name), getattr(second, name))
 
 

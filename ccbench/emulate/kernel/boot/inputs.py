@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.emulate.kernel.boot import features, parameters, protocol, queues
+from ccbench.emulate.kernel.boot import features, parameters, protocol, queues, triggers
 from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan
 
 if TYPE_CHECKING:
@@ -195,7 +195,9 @@ def guest_input(
             "plan": plan(
                 scenario, modules, qdiscs, programs, _flows_options(scenario, kernel)
             ).encode(),
-            "link.bin": protocol.describe_link(scenario, queues.changed(scenario, kernel)),
+            "link.bin": protocol.describe_link(
+                scenario, triggers.of_changes(scenario, kernel), queues.changed(scenario, kernel)
+            ),
             "flows.bin": protocol.describe_flows(scenario, served=programs is not None),
             **(programs.files if programs else {}),
         },

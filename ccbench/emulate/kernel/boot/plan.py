@@ -52,6 +52,9 @@ _LAST_SYSCTL = "net.ipv4.tcp_nimbus_elect"
 #: Memory limits of all sockets together in pages of 4 KB, high enough not to limit any flow.
 _TCP_MEM = "4000000 4000000 4000000"
 
+#: Longer jitter in both directions of a Wi-Fi channel is very improbable.
+_LONG_WIFI_JITTER_MS = 600.0
+
 #: Time from the end of the setup to the start of the experiment in nanoseconds, as in
 #: ``kernel_modules/flows/main.c``.
 LEAD_NS = 1_000_000
@@ -185,10 +188,14 @@ def guest_memory_mb(scenario: Scenario) -> int:
 def path_packets(scenario: Scenario) -> float:
     """Return the maximum number of packets on the path and in its queues."""
     noise = scenario.noise
-    jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
-    extra_ms = max(flow.extra_rtt_ms for flow in scenario.flows)
     changes = scenario.changes
-    rtt_ms = max(scenario.rtt_ms, *(change.rtt_ms or 0 for change in changes), 0)
+    jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
+    if noise.wifi_jitter_ms or any(change.wifi_jitter_ms for change in changes):
+        jitter_ms += _LONG_WIFI_JITTER_MS
+    extra_ms = max(flow.extra_rtt_ms for flow in scenario.flows)
+    trace = scenario.rtt_trace
+    base_ms = scenario.rtt_ms if trace is None else trace.longest_ms
+    rtt_ms = max(base_ms, *(change.rtt_ms or 0 for change in changes), 0)
     late_ms = sum(_late_ms(link.reordering) for link in scenario.links if link.reordering)
     longest_rtt_ms = rtt_ms + extra_ms + jitter_ms + late_ms
     fastest_mbps = max(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ccbench.emulate.kernel.boot.triggers import Trigger
     from ccbench.experiment.change import Change
     from ccbench.experiment.noise import Noise
     from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
@@ -33,7 +34,7 @@ __all__ = [
     "describe_link",
 ]
 
-_PROTOCOL = 9
+_PROTOCOL = 10
 
 LINK_HEADER = np.dtype(
     [
@@ -43,11 +44,13 @@ LINK_HEADER = np.dtype(
         ("flows", "u4"),
         ("queue_log", "u4"),
         ("changes", "u4"),
+        ("rtt_points", "u8"),
         ("rtt_ns", "u8"),
         ("forward_delay_ns", "u8"),
         ("forward_jitter_ns", "u8"),
         ("reverse_jitter_ns", "u8"),
         ("sender_jitter_ns", "u8"),
+        ("wifi_jitter_ns", "u8"),
         ("ack_batch_ns", "u8"),
         ("seed", "u8"),
         ("duration_ns", "u8"),
@@ -81,8 +84,17 @@ BOTTLENECK = np.dtype(
         ("reordered_ns", "u8"),
     ]
 )
+RTT_POINT = np.dtype([("time_ns", "u8"), ("rtt_ns", "u8")])
 CHANGE = np.dtype(
     [
+        ("low", "i8"),
+        ("high", "i8"),
+        ("count", "u8"),
+        ("flow", "u4"),
+        ("kind", "u1"),
+        ("offset", "u1"),
+        ("bytes", "u1"),
+        ("is_signed", "u1"),
         ("time_ns", "u8"),
         ("every_ns", "u8"),
         ("rate_bps", "u8"),
@@ -90,6 +102,7 @@ CHANGE = np.dtype(
         ("loss", "u8"),
         ("rtt_ns", "u8"),
         ("forward_delay_ns", "u8"),
+        ("wifi_jitter_ns", "u8"),
         ("bottleneck", "u4"),
         ("overtakes", "u2"),
         ("options_bytes", "u2"),
@@ -137,13 +150,17 @@ QUEUE_LOGS = (False, True, "summary")
 _FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video", "messages")
 
 
-def describe_link(scenario: Scenario, options: Sequence[bytes] = ()) -> bytes:
-    """Return the description of the path: header, bottlenecks, lists, paths of flows, changes.
+def describe_link(
+    scenario: Scenario, triggers: Sequence[Trigger] = (), options: Sequence[bytes] = ()
+) -> bytes:
+    """Return the description of the path.
 
-    `options` are the netlink attributes with the qdisc's options of each change. The lists of a
-    bottleneck are its trace and its lost packets. The path of a flow consists of its extra delay
-    and its first and last bottlenecks.
+    It consists of header, bottlenecks, lists, paths of flows, RTTs and changes. `triggers` and
+    `options`, the netlink attributes with the qdisc's options, are those of each change. The lists
+    of a bottleneck are its trace and its lost packets. The path of a flow consists of its extra
+    delay and its first and last bottlenecks.
     """
+    points = () if scenario.rtt_trace is None else scenario.rtt_trace.points
     header = np.array(
         (
             _PROTOCOL,
@@ -152,11 +169,13 @@ def describe_link(scenario: Scenario, options: Sequence[bytes] = ()) -> bytes:
             scenario.flow_count,
             QUEUE_LOGS.index(scenario.queue_log),
             len(scenario.changes),
+            len(points),
             round(scenario.rtt_ms * 1e6),
             round((scenario.forward_delay_ms or 0) * 1e6),
             round(scenario.noise.forward_jitter_ms * 1e6),
             round(scenario.noise.reverse_jitter_ms * 1e6),
             round(scenario.noise.sender_jitter_ms * 1e6),
+            round(scenario.noise.wifi_jitter_ms * 1e6),
             round(scenario.ack_batch_ms * 1e6),
             scenario.seed,
             round(scenario.duration_s * 1e9),
@@ -173,18 +192,19 @@ def describe_link(scenario: Scenario, options: Sequence[bytes] = ()) -> bytes:
     extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.flows]
     first, last = zip(*map(scenario.links_of, scenario.flows), strict=True)
     paths = (_per_flow(scenario, np.array(column, "u4")) for column in (extra_us, first, last))
+    rtts = np.array([(_nanoseconds(time), round(rtt * 1e6)) for time, rtt in points], RTT_POINT)
     records = [
-        _change(change, len(attribute))
-        for change, attribute in zip(scenario.changes, options, strict=True)
+        (*trigger, *_change(change, len(attribute)))
+        for change, trigger, attribute in zip(scenario.changes, triggers, options, strict=True)
     ]
     changes = np.array(records, dtype=CHANGE)
-    parts = (header, bottlenecks, *lists, *paths, changes)
+    parts = (header, bottlenecks, *lists, *paths, rtts, changes)
     return b"".join((*(part.tobytes() for part in parts), *options))
 
 
 def _change(change: Change, options_bytes: int) -> tuple[object, ...]:
     return (
-        _nanoseconds(change.at_s),
+        _nanoseconds(change.at_s or change.after_s or 0),
         _nanoseconds(change.every_s or 0),
         round((change.bandwidth_mbps or 0) * 1e6),
         _nanoseconds(change.outage_s or 0),
@@ -194,6 +214,7 @@ def _change(change: Change, options_bytes: int) -> tuple[object, ...]:
                 (change.loss, 2**32),
                 (change.rtt_ms, 1e6),
                 (change.forward_delay_ms, 1e6),
+                (change.wifi_jitter_ms, 1e6),
             )
         ),
         change.bottleneck,

@@ -7,6 +7,7 @@ import numpy as np
 
 __all__ = [
     "BATCH_RECORD",
+    "CHANGE_RECORD",
     "COMPLETION_RECORD",
     "ECN_RECORD",
     "FLOW_RECORD",
@@ -92,6 +93,9 @@ FLOW_RECORD = np.dtype(
 
 #: The statistics of one qdisc.
 QDISC_RECORD = np.dtype([("time_ns", "u8"), ("bottleneck", "u4"), ("statistics", "u1", 60)])
+
+#: One occurrence of a change after an event.
+CHANGE_RECORD = np.dtype([("time_ns", "u8"), ("change", "u8")])
 
 #: One batch of frames sent by a Wi-Fi link.
 BATCH_RECORD = np.dtype(

@@ -82,6 +82,7 @@ def read_tables(
         **_statistics(directory, statistics),
         **_batches(given, directory),
         **_messages(given, directory),
+        **_changes(given, directory),
         **_ecn(directory),
     }
 
@@ -168,6 +169,19 @@ def _messages(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
         "size_bytes": carried["bytes"],
     }
     return {"messages": _frame(columns)}
+
+
+def _changes(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
+    path = directory / "changes.bin"
+    if not path.exists():
+        return {}
+    changes = np.fromfile(path, records.CHANGE_RECORD)
+    changes = changes[changes["time_ns"] < given.duration_ns]
+    columns = {
+        "time_ns": changes["time_ns"].astype(np.int64),
+        "change": changes["change"].astype(np.uint32),
+    }
+    return {"changes": _frame(columns)}
 
 
 def _statistics(directory: Path, statistics: Sequence[Sequence[Field]]) -> dict[str, pd.DataFrame]:

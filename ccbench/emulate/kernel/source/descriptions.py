@@ -32,8 +32,8 @@ __all__ = ["LINUX_CCAS", "Cca", "Descriptions", "described", "lines"]
 _ENTRY = re.compile(rb"(?<![ -~])ccbench_(?:qdisc|option|cca|feature)=[^\0]*")
 _LINE = re.compile(r"ccbench_(qdisc|option|cca|feature)=(.*?): +(\S.*)")
 _NAME = re.compile(r"[a-z0-9_]{1,15}")
-#: A field of CCA_INFO: name, kernel type and scale.
-_INFO_FIELD = re.compile(r"([a-z]\w*)(?::([us])(8|16|32|64))?(?::([0-9.]+))?")
+#: A field of CCA_INFO: name, kernel type, and scale or names of its values.
+_INFO_FIELD = re.compile(r"([a-z]\w*)(?::([us])(8|16|32|64))?(?::([0-9.]+|\w+(?:/\w+)+))?")
 
 _HELP = "see ccbench_describe.h and docs/your-own-qdisc.md"
 
@@ -226,9 +226,10 @@ def _info(text: str) -> tuple[Field, ...]:
     for word in text.split("|"):
         if (match := _INFO_FIELD.fullmatch(word)) is None:
             raise ValueError(word)
-        name, sign, bits, scale = match.groups()
+        name, sign, bits, unit = match.groups(default="")
         dtype = f"{'i' if sign == 's' else 'u'}{int(bits or 32) // 8}"
-        fields.append(Field(name, dtype, _number(scale or "1")))
+        names = tuple(unit.split("/")) if "/" in unit else ()
+        fields.append(Field(name, dtype, 1 if names else _number(unit or "1"), names))
     cca_info.check(fields)  # or an error
     return tuple(fields)
 

@@ -19,6 +19,8 @@ from ccbench.emulate.kernel.source import build
 from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described
 from ccbench.experiment.change import Change
+from ccbench.experiment.rtt_trace import RttTrace
+from ccbench.experiment.when import When
 from ccbench.experiment.flow import MAX_BITRATES
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
@@ -54,6 +56,7 @@ IMPAIRMENTS: dict[str, Any] = {
     "reordering": Reordering(share=0.01, delay_ms=4),
 }
 CHANGE = Change(at_s=10, bandwidth_mbps=6)
+WHEN = When(flow=0, info="state", equals="recovery")
 RADIO = Wifi(bitrates_mbps=(13, 65))
 
 
@@ -83,6 +86,17 @@ def with_change(**settings: Any) -> Scenario:
     return scenario(bottlenecks=(link, link), changes=(replace(CHANGE, **settings),))
 
 
+def with_event(when: When | None = None, **settings: Any) -> Scenario:
+    """Make a scenario that changes after an event."""
+    event = when or replace(WHEN, **settings)
+    return scenario(flows=(Flow(count=2),), changes=(Change(when=event, loss=1),))
+
+
+def with_value(**comparison: float) -> Scenario:
+    """Make a scenario that changes when a value meets a condition."""
+    return with_event(When(flow=0, info="state", **comparison))
+
+
 def with_impairment(name: str, **settings: Any) -> Scenario:
     """Make a scenario with an impairment."""
     impairment = replace(IMPAIRMENTS[name], **settings)
@@ -96,6 +110,7 @@ OF_SCENARIO = {
     "rtt_ms": (scenario(), scenario(rtt_ms=50.000001)),
     "reverse_bottlenecks": (scenario(), scenario(reverse_bottlenecks=(LINK,))),
     "forward_delay_ms": (scenario(), scenario(forward_delay_ms=0.000001)),
+    "rtt_trace": (scenario(), scenario(rtt_trace=RttTrace(points=((0, 50), (9, 51))))),
     "changes": (scenario(), scenario(changes=(CHANGE,))),
     "duration_s": (scenario(), scenario(duration_s=61)),
     "seed": (scenario(), scenario(seed=2)),
@@ -245,9 +260,15 @@ OF_RADIO = {
 }
 OF_CHANGE = {
     "at_s": (with_change(), with_change(at_s=10.000001)),
+    "when": (with_change(), with_change(at_s=None, when=WHEN)),
+    "after_s": (
+        with_change(at_s=None, when=WHEN),
+        with_change(at_s=None, when=WHEN, after_s=0.000001),
+    ),
     "every_s": (with_change(), with_change(every_s=20)),
     "rtt_ms": (with_change(), with_change(rtt_ms=51)),
     "forward_delay_ms": (with_change(), with_change(forward_delay_ms=1)),
+    "wifi_jitter_ms": (with_change(), with_change(wifi_jitter_ms=0)),
     "overtakes": (with_change(rtt_ms=9), with_change(rtt_ms=9, overtakes=True)),
     "bottleneck": (with_change(), with_change(bottleneck=1)),
     "bandwidth_mbps": (with_change(), with_change(bandwidth_mbps=9)),
@@ -259,6 +280,15 @@ OF_CHANGE = {
         with_change(qdisc_options={"target_ms": 8}),
     ),
 }
+OF_WHEN = {
+    "flow": (with_event(), with_event(flow=1)),
+    "packet": (with_event(When(flow=0, packet=1)), with_event(When(flow=0, packet=2))),
+    "info": (with_event(), with_event(When(flow=0, packet=1))),
+    "equals": (with_event(), with_event(equals="loss")),
+    "above": (with_value(above=1), with_value(above=2)),
+    "below": (with_value(below=1), with_value(below=2)),
+    "occurrence": (with_event(), with_event(occurrence=2)),
+}
 OF_NOISE = {
     field.name: (scenario(), scenario(noise=Noise(**{field.name: 0.1}))) for field in fields(Noise)
 }
@@ -269,6 +299,8 @@ PAIRS: dict[type[Any], tuple[dict[str, tuple[Scenario, Scenario]], set[str]]] = 
     Bottleneck: (OF_LINK, set()),
     Wifi: (OF_RADIO, set()),
     Change: (OF_CHANGE, set()),
+    When: (OF_WHEN, set()),
+    RttTrace: ({"points": OF_SCENARIO["rtt_trace"]}, {"name"}),
     BurstLoss: (OF_BURSTS, set()),
     Policer: (OF_POLICER, set()),
     Reordering: (OF_REORDERING, set()),

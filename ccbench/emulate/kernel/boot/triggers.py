@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Triggers of changes, validated against the state that congestion controls report."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ccbench.base import structures, validation
+from ccbench.base.structures import Field
+from ccbench.base.tcp_states import STATES
+from ccbench.experiment.when import TCP_STATE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.experiment.when import When
+
+__all__ = ["Trigger", "check", "of_changes"]
+
+_PACKET, _CCA_INFO, _TCP_STATE = 1, 2, 3
+
+_STATE_FIELD = Field("state", names=STATES)
+
+
+class Trigger(NamedTuple):
+    """The trigger of a change for the guest; kind 0 is none."""
+
+    low: int = 0
+    high: int = 0
+    count: int = 0
+    flow: int = 0
+    kind: int = 0
+    offset: int = 0
+    bytes: int = 0
+    is_signed: bool = False
+
+
+def check(scenario: Scenario, kernel: KernelBuild) -> None:
+    """Raise an InputError if a change waits for a state that its flow never reports."""
+    of_changes(scenario, kernel)
+
+
+def of_changes(scenario: Scenario, kernel: KernelBuild) -> list[Trigger]:
+    """Return the trigger of each change."""
+    triggers = []
+    for i, change in enumerate(scenario.changes):
+        with validation.within(f"changes[{i}].when."):
+            triggers.append(_trigger(change.when, scenario, kernel) if change.when else Trigger())
+    return triggers
+
+
+def _trigger(when: When, scenario: Scenario, kernel: KernelBuild) -> Trigger:
+    if when.packet is not None:
+        return Trigger(kind=_PACKET, flow=when.flow, count=when.packet)
+    cca = _cca_of(when.flow, scenario)
+    if not cca:
+        allowed, step = "that of a TCP flow, as UDP has no state", "use packet"
+        raise validation.bad("flow", when.flow, allowed, step)
+    count = when.occurrence or 1
+    if when.info == TCP_STATE:
+        low, high = _range(when, _STATE_FIELD)
+        return Trigger(low, high, count, when.flow, _TCP_STATE)
+    fields = kernel.cca(cca).info
+    names = [field.name for field in fields]
+    if when.info not in names:
+        allowed = f"one of {', '.join([TCP_STATE, *names])} for {cca}"
+        raise validation.bad("info", when.info, allowed, "choose one, or another flow")
+    position = names.index(str(when.info))
+    layout = structures.structure(fields[:position])
+    dtype = np.dtype(fields[position].dtype)
+    low, high = _range(when, fields[position])
+    is_signed = dtype.kind == "i"
+    return Trigger(
+        *(low, high, count, when.flow, _CCA_INFO),
+        offset=layout.itemsize,
+        bytes=dtype.itemsize,
+        is_signed=is_signed,
+    )
+
+
+def _cca_of(flow: int, scenario: Scenario) -> str:
+    """Return the congestion control of a flow, empty for UDP."""
+    for group in scenario.flows:
+        if flow < group.flow_count:
+            return group.cca
+        flow -= group.flow_count
+    raise IndexError(flow)
+
+
+def _range(when: When, field: Field) -> tuple[int, int]:
+    """Return the lowest and the highest value, in units of the kernel, that meet the condition."""
+    limits = np.iinfo(np.int64)
+    if when.above is not None:
+        return math.floor(when.above / field.scale) + 1, int(limits.max)
+    if when.below is not None:
+        return int(limits.min), math.ceil(when.below / field.scale) - 1
+    value = when.equals
+    if isinstance(value, str):
+        if value not in field.names:
+            allowed = _values(field.names) if field.names else "a number"
+            raise validation.bad("equals", value, allowed, "choose one")
+        value = field.names.index(value)
+    assert value is not None
+    exact = round(value / field.scale)
+    return exact, exact
+
+
+def _values(names: Sequence[str]) -> str:
+    return f"one of {', '.join(names)}"

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes after events of a flow take effect at the event, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ccbench import Bottleneck, Change, Flow, Run, Scenario, When
+from ccbench.base.errors import InputError
+from ccbench.run.tables import RUN_TABLES
+from tests.kernel.conftest import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.kernel
+
+LINK = Bottleneck(bandwidth_mbps=20, queue_bdp=1)
+#: In units of 1/256, BBR's gain is below 1 while it drains the queue of its start.
+DRAINS = When(flow=0, info="pacing_gain", below=100)
+
+
+def path(*flows: Flow, changes: tuple[Change, ...] = (), **settings: Any) -> Scenario:
+    """Return a scenario over a link of 20 Mbit/s and 40 ms."""
+    values = {"rtt_ms": 40, "duration_s": 6, "sample_interval_ms": 1, **settings}
+    return Scenario(flows=flows, bottlenecks=(LINK,), changes=changes, **values)
+
+
+def times_s(result: Run, change: int = 0) -> list[float]:
+    """Return the times at which a change took effect."""
+    own = result.changes["change"] == change
+    return [time_ns / 1e9 for time_ns in result.changes.loc[own, "time_ns"]]
+
+
+def assert_equal_tables(result: Run, other: Run) -> None:
+    """Check that all tables but that of the changes are equal."""
+    for name in RUN_TABLES.keys() - {"changes"}:
+        pd.testing.assert_frame_equal(getattr(result, name), getattr(other, name))
+
+
+class TestPacket:
+    def test_number(self) -> None:
+        """The packet with this number is the first that meets the change."""
+        change = Change(when=When(flow=1, packet=7), loss=1)
+        result = run(path(Flow(cca="cubic"), Flow(cca="bbr"), changes=(change,), duration_s=2))
+        log = result.queue_events()
+        own = log.loc[(log["flow"] == 1) & log["event"].isin(["enqueue", "loss"]), "event"]
+        assert [*own[:7]] == [*["enqueue"] * 6, "loss"]
+        assert set(own[6:]) == {"loss"}
+
+    def test_udp(self) -> None:
+        """Packets of UDP flows are events as well, and packets of other flows are not."""
+        change = Change(when=When(flow=0, packet=101), bandwidth_mbps=1)
+        sender = Flow(kind="cbr", rate_mbps=12)  # a packet each ms, the first at 0
+        result = run(path(sender, Flow(), changes=(change,)))
+        assert times_s(result) == pytest.approx([0.1], abs=1e-6)
+
+    @pytest.mark.parametrize("direction", ["forward", "reverse"])
+    def test_same_as_at_its_time(self, direction: str) -> None:
+        """A change some time after an event is the same change as one at that time."""
+        flows = Flow(cca="bbr", direction=direction), Flow(cca="cubic", direction=direction)
+        after = {"rtt_ms": 70, "bandwidth_mbps": 10, "bottleneck": int(direction == "reverse")}
+        change = Change(when=When(flow=1, packet=500), after_s=0.05, **after)
+        scenario = path(*flows, changes=(change,), reverse_bottlenecks=(LINK,))
+        result = run(scenario)
+        (at_s,) = times_s(result)
+        same = run(replace(scenario, changes=(Change(at_s=at_s, **after),)))
+        assert_equal_tables(result, same)
+        assert result.bottleneck_summary().equals(same.bottleneck_summary())
+
+
+class TestState:
+    def test_enters(self) -> None:
+        """The change is between the last sample before the state and the first one in it."""
+        result = run(path(Flow(cca="bbr"), changes=(Change(when=DRAINS, bandwidth_mbps=18),)))
+        (at_s,) = times_s(result)
+        gain = result.cca_info(0)["pacing_gain"]
+        first = gain.index[(gain > 0) & (gain < 100)][0]
+        assert first - 0.001 <= at_s <= first
+
+    def test_rate(self) -> None:
+        """The rate drops in the moment in which BBR drains its queue, as its draft asks."""
+        result = run(path(Flow(cca="bbr"), changes=(Change(when=DRAINS, bandwidth_mbps=2),)))
+        (at_s,) = times_s(result)
+        log = result.queue_events()
+        left_s = log.loc[log["event"] == "dequeue", "time_ns"].to_numpy() / 1e9
+        gaps_ms = np.diff(left_s) * 1e3
+        assert gaps_ms[left_s[1:] < at_s].min() < 0.7
+        assert gaps_ms[left_s[:-1] > at_s].min() == pytest.approx(6, abs=0.001)
+        capacity_bytes = (20 * at_s + 2 * (6 - at_s)) * 1e6 / 8
+        sent_bytes = log.loc[log["event"] == "dequeue", "bytes"].sum()
+        assert result.utilisation(0) == pytest.approx(sent_bytes / capacity_bytes, rel=1e-3)
+
+    def test_occurrence(self) -> None:
+        """Of several occurrences, the one with this number counts."""
+        probes = When(flow=0, info="pacing_gain", equals=320)
+        changes = [Change(when=replace(probes, occurrence=n), loss=0) for n in (1, 2, 3)]
+        result = run(path(Flow(cca="bbr"), changes=tuple(changes)))
+        gain = result.cca_info(0)["pacing_gain"] == 320
+        starts = gain.index[gain & ~gain.shift(fill_value=False)][:3]
+        found = [times_s(result, n)[0] for n in range(3)]
+        assert found == pytest.approx(starts, abs=0.0011)
+
+    def test_named(self) -> None:
+        """A state can be given by its name."""
+        named = When(flow=0, info="mode", equals="delay")
+        link = {"sysctls": {"net.ipv4.tcp_nimbus_link_kbps": 20_000}}
+        scenarios = [
+            path(Flow(cca="nimbus"), changes=(Change(when=when, loss=0),), duration_s=20, **link)
+            for when in (named, replace(named, equals=1))
+        ]
+        found, same = (times_s(run(scenario)) for scenario in scenarios)
+        assert len(found) == 1
+        assert found == same
+
+    def test_recovery(self) -> None:
+        """Any congestion control has the states of TCP."""
+        recovery = When(flow=0, info="state", equals="recovery")
+        result = run(path(Flow(cca="cubic"), changes=(Change(when=recovery, outage_s=0.3),)))
+        (at_s,) = times_s(result)
+        states = result.samples("state")[0]
+        first = states.index[states == "recovery"][0]
+        assert first - 0.001 <= at_s <= first
+        log = result.queue_events()
+        left_s = log.loc[log["event"] == "dequeue", "time_ns"] / 1e9
+        assert left_s.diff().max() == pytest.approx(0.3, abs=0.002)
+        assert left_s[left_s.diff().idxmax()] == pytest.approx(at_s + 0.3, abs=0.002)
+
+    def test_scale(self) -> None:
+        """A threshold is in the unit of the value, not in that of the kernel."""
+        when = When(flow=0, info="send_mbps", above=8.5)
+        result = run(path(Flow(cca="nimbus"), changes=(Change(when=when, loss=0),)))
+        (at_s,) = times_s(result)
+        rate = result.cca_info(0)["send_mbps"]
+        first = rate.index[rate > 8.5][0]
+        assert first - 0.001 <= at_s <= first
+
+    def test_periodic(self) -> None:
+        """With every_s, the change repeats from the event on."""
+        change = Change(when=DRAINS, every_s=1, outage_s=0.1)
+        found = times_s(run(path(Flow(cca="bbr"), changes=(change,))))
+        assert len(found) >= 4
+        assert np.diff(found) == pytest.approx(1, abs=1e-8)
+
+    def test_never(self) -> None:
+        """A state that is never entered changes nothing."""
+        never = Change(when=When(flow=0, info="pacing_gain", above=10_000), bandwidth_mbps=1)
+        result = run(path(Flow(cca="bbr"), Flow(), changes=(never,)))
+        assert result.changes.empty
+        assert_equal_tables(result, run(path(Flow(cca="bbr"), Flow())))
+
+
+@pytest.mark.parametrize(
+    ("when", "message"),
+    [
+        (When(flow=0, info="mode", equals=1), "info is 'mode'.*state, rate_low.* for bbr"),
+        (When(flow=0, info="pacing_gain", equals="high"), "equals is 'high'.*a number"),
+        (When(flow=0, info="state", equals="fast"), "equals is 'fast'.*open, disorder"),
+        (When(flow=1, info="state", equals="open"), "flow is 1.*UDP has no state"),
+        (When(flow=2, packet=1), "flow is 2.*at most 1"),
+    ],
+)
+def test_refused(when: When, message: str) -> None:
+    """A state that the flow cannot have is refused with those that it has."""
+    flows = Flow(cca="bbr"), Flow(kind="cbr", rate_mbps=1)
+    with pytest.raises(InputError, match=r"changes\[0\]\.when\." + message):
+        run(path(*flows, changes=(Change(when=when, loss=0),)))
+
+
+def test_printed(tmp_path: Any, program: Callable[..., str]) -> None:
+    """`ccbench run` prints when changes took effect, and those that never did."""
+    changes = (
+        Change(when=When(flow=0, packet=3), loss=0.001),
+        Change(when=When(flow=0, packet=10_000_000), loss=0),
+    )
+    file = tmp_path / "scenario.toml"
+    path(Flow(), changes=changes).save(file)
+    printed = program("run", file)
+    assert "changes[0]: at 0.040" in printed
+    assert "changes[1]: never" in printed
