@@ -103,7 +103,8 @@ class RttTrace:
 
         Examples
         --------
-        >>> RttTrace.from_file("examples/satellite-rtt.csv").longest_ms  # doctest: +SKIP
+        >>> RttTrace.from_file("examples/delays.csv").longest_ms
+        85.0
         """
         path = Path(path)
         points = tuple(number_tables.read(path, "RTT trace", _COLUMNS))

@@ -24,6 +24,7 @@ from ccbench.run.tables import (
     EVENTS,
     FLOW_COLUMNS,
     QUEUE_COLUMNS,
+    RUN_TABLES,
     STATE_DTYPE,
     STATES,
     Columns,

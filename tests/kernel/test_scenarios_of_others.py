@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scenarios of C4's draft and of the TCP evaluation suite can be run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ccbench import Scenario
+from tests.kernel.conftest import run
+
+pytestmark = pytest.mark.kernel
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+C4 = sorted((EXAMPLES / "c4").glob("*.toml"))
+SUITE = sorted((EXAMPLES / "tcp-evaluation-suite").glob("*.toml"))
+
+#: Sections 4.1 and 4.4 of draft-irtf-iccrg-tcpeval-01: rates in Mbit/s, one-way delay and buffers
+#: in ms of the central link; shortest and longest sum of the delays of two edge links in ms.
+LINKS = {
+    "data-center": ((1000, 1000), 0, (10, 10), (0.02, 0.2)),
+    "access-link": ((100, 100), 2, (100, 100), (2, 100)),
+    "trans-oceanic": ((1000, 1000), 65, (100, 100), (2, 100)),
+    "geostationary": ((40, 4), 300, (100, 1000), (2, 100)),
+    "wireless-lan": ((100, 100), 2, (100, 100), (2, 100)),
+    "dial-up": ((0.064, 0.064), 5, (1250, 1250), (2, 100)),
+}
+
+
+def name(path: Path) -> str:
+    """Return the name of a file as the name of a test."""
+    return path.stem
+
+
+def test_numbers() -> None:
+    """All 31 scenarios of C4's draft are there, and each of the suite names its section."""
+    assert len(C4) == 31
+    sections = [re.findall(r"tcpeval-01, section (4\.4\.[1-6])", p.read_text()) for p in SUITE]
+    assert {section for found in sections for section in found} == {f"4.4.{i}" for i in range(1, 7)}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_links(link: str) -> None:
+    """The central links of the suite have its rates, delays and buffers."""
+    scenario = Scenario.load(EXAMPLES / "tcp-evaluation-suite" / f"{link}.toml")
+    rates_mbps, delay_ms, buffers_ms, (shortest_ms, longest_ms) = LINKS[link]
+    central = scenario.bottlenecks[0], scenario.reverse_bottlenecks[-1]
+    assert tuple(bottleneck.bandwidth_mbps for bottleneck in central) == rates_mbps
+    for bottleneck, mbps, buffer_ms in zip(central, rates_mbps, buffers_ms, strict=True):
+        packet_ms = 12 / mbps
+        assert bottleneck.queue_packets == pytest.approx(buffer_ms / packet_ms, abs=0.51)
+    extra_ms = [flow.extra_rtt_ms for flow in scenario.flows if not flow.is_reverse]
+    assert len(extra_ms) == 9
+    assert scenario.rtt_ms + min(extra_ms) == pytest.approx(2 * (delay_ms + shortest_ms))
+    assert scenario.rtt_ms + max(extra_ms) == pytest.approx(2 * (delay_ms + longest_ms))
+
+
+@pytest.mark.parametrize("path", C4, ids=name)
+def test_c4(path: Path) -> None:
+    """Each transfer of C4's scenarios completes, no faster than its link, and each frame arrives."""
+    scenario = Scenario.load(path)
+    result = run(scenario)
+    times_s = result.completion_times()["fct_s"]
+    assert times_s.notna().all()
+    fastest_mbps = max(
+        scenario.bottlenecks[0].mean_mbps,
+        *(change.bandwidth_mbps or 0 for change in scenario.changes),
+        0,
+    )
+    if "media" not in path.stem:
+        assert times_s[0] > scenario.flows[0].size_bytes * 8e-6 / fastest_mbps
+
+
+@pytest.mark.parametrize("path", SUITE, ids=name)
+def test_suite(path: Path) -> None:
+    """Every flow of the suite's scenarios delivers data within the capacity of its links."""
+    scenario = Scenario.load(path)
+    if max(link.mean_mbps for link in scenario.links) >= 1000:  # a million packets in 12 s
+        until_s = max(flow.start_s for flow in scenario.flows) + 2
+        scenario = replace(scenario, duration_s=until_s)
+    result = run(scenario)
+    assert (result.completions["delivered_bytes"] > 0).all()
+    assert (result.bottleneck_summary()["utilisation"] <= 1.001).all()
