@@ -83,9 +83,8 @@ def _packets(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
     if tcp:
         stop_s = max(flow.start_s + _active_s(flow, duration_s) for flow in tcp)
         start_s = min(flow.start_s for flow in tcp)
-        fastest = _at_highest_rates(scenario)
-        capacity_bytes = capacity(fastest, bottleneck, stop_s)
-        capacity_bytes -= capacity(fastest, bottleneck, start_s)
+        capacity_bytes = _capacity_bytes(scenario, bottleneck, stop_s)
+        capacity_bytes -= _capacity_bytes(scenario, bottleneck, start_s)
         link = scenario.links[bottleneck]
         offered = sum(_offered_packets(flow, link, duration_s) for flow in tcp)
         arrivals += min(offered, capacity_bytes / MTU_BYTES) * (1 + _RETRANSMITTED)
@@ -93,17 +92,16 @@ def _packets(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
     return arrivals
 
 
-def _at_highest_rates(scenario: Scenario) -> Scenario:
-    """Return a scenario in which higher rates after events apply from the start."""
-    fastest: dict[int, tuple[float, int]] = {}
-    for i, change in enumerate(scenario.changes):
-        if change.when is not None:
-            link = scenario.links[change.bottleneck]
-            rate = change.bandwidth_mbps or 0
-            most, _ = fastest.get(change.bottleneck, (link.mean_mbps, 0))
-            if rate > most:
-                fastest[change.bottleneck] = rate, i
-    return with_events(scenario, ((i, 0.0) for _, i in fastest.values()))
+def _capacity_bytes(scenario: Scenario, bottleneck: int, until_s: float) -> float:
+    """Return the capacity of a link, if the highest rate after an event applies from the start."""
+    rates = [
+        (change.bandwidth_mbps or 0, i)
+        for i, change in enumerate(scenario.changes)
+        if change.when is not None and change.bottleneck == bottleneck
+    ]
+    highest_mbps, index = max(rates, default=(0, 0))
+    events = [(index, 0.0)] if highest_mbps > scenario.links[bottleneck].mean_mbps else []
+    return capacity(with_events(scenario, events), bottleneck, until_s)
 
 
 def _acks(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
@@ -113,7 +111,7 @@ def _acks(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
         if not flow.is_udp:
             by_link.setdefault(scenario.links_of(flow)[1], []).append(flow)
     acknowledged = sum(_packets(own, scenario, last) for last, own in by_link.items())
-    most = capacity(scenario, bottleneck, scenario.duration_s) / _ACK_BYTES
+    most = _capacity_bytes(scenario, bottleneck, scenario.duration_s) / _ACK_BYTES
     return min(acknowledged, most + scenario.longest_queue(bottleneck))
 
 

@@ -94,4 +94,3 @@ def to_csv(arrivals: Arrivals) -> str:
     """
     lines = (f"{start_s!r},{size_bytes}" for start_s, size_bytes in arrivals)
     return "\n".join([",".join(_COLUMNS), *lines, ""])
-

@@ -153,7 +153,7 @@ class Change:
         return self.loss not in {None, 0, 1} or bool(self.wifi_jitter_ms)
 
     def times_s(self, duration_s: float) -> tuple[float, ...]:
-        """Return the times of the change before the end of a scenario; with `when` none is known."""
+        """Return the times of the change in a scenario, of which none is known with `when`."""
         if self.at_s is None:
             return ()
         at_ns, end_ns = round(self.at_s * 1e9), round(duration_s * 1e9)

@@ -47,9 +47,9 @@ def with_events(scenario: Scenario, events: Iterable[tuple[int, float]]) -> Scen
     changes = [change for change in scenario.changes if change.when is None]
     for index, time_s in events:
         at_s = max(time_s, _EARLIEST_S)
-        fixed = {"at_s": at_s, "when": None, "after_s": None, "every_s": None}
         if at_s < scenario.duration_s:
-            changes.append(replace(scenario.changes[index], **fixed))
+            change = scenario.changes[index]
+            changes.append(replace(change, at_s=at_s, when=None, after_s=None, every_s=None))
     return replace(scenario, changes=tuple(changes))
 
 

@@ -59,7 +59,7 @@ class RttTrace:
     def __post_init__(self) -> None:
         validation.one_line("name", self.name)
         points = _pairs(validation.several("points", self.points, f"a list of {_FORM}", _EXAMPLE))
-        if len(points) < 2 or points[0][0] != 0 or points[-1][0] == 0:
+        if not points or points[0][0] != 0 or points[-1][0] == 0:
             allowed = f"two or more {_FORM}, the first at 0, the last later"
             raise validation.bad("points", points[:4], allowed, _EXAMPLE)
         for i, (before, after) in enumerate(pairwise(points), 1):

@@ -124,10 +124,11 @@ def _draw_throughput(axes: Axes, run: Run) -> None:
     interval_s = _interval_s(run)
     throughput, labels = _lines(run, run.throughput(interval_s))
     last = run.scenario.bottlenecks[-1]
-    changes = any(change.bandwidth_mbps or change.outage_s for change in run.actual_scenario.changes)
+    path = run.actual_scenario
+    changes = any(change.bandwidth_mbps or change.outage_s for change in path.changes)
     if last.bandwidth_mbps is None or changes:
         number, ends = len(run.scenario.bottlenecks) - 1, [0.0, *throughput.index]
-        capacities = [dynamics.capacity_bytes(run.actual_scenario, number, end) for end in ends]
+        capacities = [dynamics.capacity_bytes(path, number, end) for end in ends]
         capacity = np.diff(capacities) * 8e-6 / interval_s
         kind = "Wi-Fi" if last.wifi else last.trace.name if last.trace else ""
         label = f"link ({kind})" if kind else "link"

@@ -60,7 +60,7 @@ def test_links(link: str) -> None:
 
 @pytest.mark.parametrize("path", C4, ids=name)
 def test_c4(path: Path) -> None:
-    """Each transfer of C4's scenarios completes, no faster than its link, and each frame arrives."""
+    """Each transfer of C4's scenarios completes, not faster than its link, as do all frames."""
     scenario = Scenario.load(path)
     result = run(scenario)
     times_s = result.completion_times()["fct_s"]
@@ -70,8 +70,9 @@ def test_c4(path: Path) -> None:
         *(change.bandwidth_mbps or 0 for change in scenario.changes),
         0,
     )
-    if "media" not in path.stem:
-        assert times_s[0] > scenario.flows[0].size_bytes * 8e-6 / fastest_mbps
+    size_bytes = scenario.flows[0].size_bytes
+    if size_bytes is not None:
+        assert times_s[0] > size_bytes * 8e-6 / fastest_mbps
 
 
 @pytest.mark.parametrize("path", SUITE, ids=name)

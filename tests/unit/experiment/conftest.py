@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from ccbench.experiment.change import Change
-from ccbench.experiment.when import When
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
+from ccbench.experiment.when import When
 
 LINK = Bottleneck(bandwidth_mbps=12, queue_packets=50)
 

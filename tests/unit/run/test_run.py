@@ -15,6 +15,7 @@ import pytest
 
 from ccbench.base import durable
 from ccbench.base.errors import DamagedRun, InputError
+from ccbench.base.tcp_states import STATES
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 from ccbench.run import table_files
 from ccbench.run.run import Run
@@ -26,7 +27,6 @@ from ccbench.run.tables import (
     QUEUE_COLUMNS,
     RUN_TABLES,
     STATE_DTYPE,
-    STATES,
     Columns,
 )
 
@@ -89,7 +89,7 @@ def random_run(rows: int = 5000) -> Run:
         name: fill(columns, SCENARIO.flow_count if name in short else rows)
         for name, columns in RUN_TABLES.items()
     }
-    return make_run(**filled)
+    return make_run(SCENARIO, **filled)
 
 
 def assert_same(first: Run, second: Run) -> None:

@@ -32,7 +32,7 @@ class Trigger(NamedTuple):
 
     low: int = 0
     high: int = 0
-    count: int = 0
+    occurrence: int = 0
     flow: int = 0
     kind: int = 0
     offset: int = 0
@@ -56,7 +56,7 @@ def of_changes(scenario: Scenario, kernel: KernelBuild) -> list[Trigger]:
 
 def _trigger(when: When, scenario: Scenario, kernel: KernelBuild) -> Trigger:
     if when.packet is not None:
-        return Trigger(kind=_PACKET, flow=when.flow, count=when.packet)
+        return Trigger(kind=_PACKET, flow=when.flow, occurrence=when.packet)
     cca = _cca_of(when.flow, scenario)
     if not cca:
         allowed, step = "that of a TCP flow, as UDP has no state", "use packet"

@@ -19,12 +19,12 @@ from ccbench.emulate.kernel.source import build
 from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described
 from ccbench.experiment.change import Change
-from ccbench.experiment.rtt_trace import RttTrace
-from ccbench.experiment.when import When
 from ccbench.experiment.flow import MAX_BITRATES
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
+from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
+from ccbench.experiment.when import When
 from ccbench.experiment.wifi import Wifi
 from tests.unit.experiment.conftest import EVERYTHING, VIDEO, scenario
 
@@ -92,7 +92,7 @@ def with_event(when: When | None = None, **settings: Any) -> Scenario:
     return scenario(flows=(Flow(count=2),), changes=(Change(when=event, loss=1),))
 
 
-def with_value(**comparison: float) -> Scenario:
+def with_value(**comparison: Any) -> Scenario:
     """Make a scenario that changes when a value meets a condition."""
     return with_event(When(flow=0, info="state", **comparison))
 
