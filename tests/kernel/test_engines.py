@@ -42,8 +42,13 @@ CASES: dict[str, list[Scenario]] = {
     "CoDel, PIE": over(qdisc="codel") + over(qdisc="pie"),
     "other queueing disciplines": over(qdisc="fq_codel") + over(qdisc="cake"),
     "several bottlenecks in a row": [replace(_PLAIN, bottlenecks=(_LINK, _LINK))],
-    "bottlenecks on the way back, flows in both directions": [
-        *also(reverse_bottlenecks=(_LINK,)),
+    "a bottleneck of constant rate for ACKs": also(
+        reverse_bottlenecks=(Bottleneck(bandwidth_mbps=1, queue_packets=63),)
+    ),
+    "other bottlenecks on the way back, flows in both directions": [
+        *also(reverse_bottlenecks=(_LINK, _LINK)),
+        *also(reverse_bottlenecks=(replace(_LINK, loss=0.01),)),
+        *also(Flow(direction="reverse"), reverse_bottlenecks=(_LINK,)),
         *also(forward_delay_ms=5),
     ],
     "overhead of the link layer, ATM cells": over(overhead_bytes=38) + over(cells=True),

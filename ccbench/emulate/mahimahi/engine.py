@@ -13,7 +13,13 @@ from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.rate import link_trace
 from ccbench.emulate.mahimahi.records import read_run
 from ccbench.emulate.mahimahi.replay import replay
-from ccbench.emulate.mahimahi.shells import ANSWERS, DIRECTIONS, check_path, shells
+from ccbench.emulate.mahimahi.shells import (
+    ANSWERS,
+    DIRECTIONS,
+    check_path,
+    check_way_back,
+    shells,
+)
 from ccbench.emulate.realtime.engine import RealTimeEngine
 from ccbench.emulate.realtime.host import forwarding_check
 from ccbench.emulate.realtime.namespaces import HERE
@@ -58,6 +64,7 @@ class MahimahiEngine(RealTimeEngine):
     packet_record_bytes = 100  # lines in mm-link's log, and captured packets
     shortest_rtt_ms = 2
     directions = DIRECTIONS
+    has_way_back = True
     status_file = files.STATUS
 
     def programs(self) -> str:
@@ -75,6 +82,10 @@ class MahimahiEngine(RealTimeEngine):
     def check_path(self, bottleneck: Bottleneck, rtt_ms: float) -> None:
         """Raise an InputError if Mahimahi cannot emulate this path."""
         check_path(bottleneck, rtt_ms)
+
+    def check_way_back(self, bottleneck: Bottleneck) -> None:
+        """Raise an InputError if Mahimahi cannot emulate a bottleneck of the way back."""
+        check_way_back(bottleneck)
 
     def check_link(self, bottleneck: Bottleneck) -> None:
         """Raise an InputError if this link cannot be emulated or recorded for a command."""

@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from ccbench.base.errors import EngineError
-from ccbench.emulate.mahimahi.files import LINK_LOG
+from ccbench.emulate.mahimahi.files import LINK_LOG, WAY_BACK_LOG
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
 from ccbench.emulate.mahimahi.replay import replay
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
-    import pandas as pd
 
     from ccbench.emulate.realtime.packet_record import PacketRecords
     from ccbench.experiment.scenario import Scenario
@@ -63,8 +63,29 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     if (folder / files.SENT).exists():
         sent = packet_record.read(folder / files.SENT)
         queue = with_losses(queue, sent[~packet_record.seen_later(sent, arrivals)], zero_ns)
+    if scenario.reverse_bottlenecks:
+        way_back = _way_back(folder, zero_ns)
+        queue = pd.concat([queue, way_back]).sort_values(
+            "time_ns", kind="stable", ignore_index=True
+        )
     late = lateness(_late_ns(departure_lines, departures, log, zero_ns))
     return to_run(scenario, folder, queue, {**provenance, **late})
+
+
+def _way_back(folder: Path, zero_ns: int) -> pd.DataFrame:
+    """Return the record of the queue of the acknowledgements."""
+    log = LinkLog.read(folder / WAY_BACK_LOG)
+    arrivals, departures = (
+        packet_record.read(folder / name)
+        for name in (files.WAY_BACK_ARRIVALS, files.WAY_BACK_DEPARTURES)
+    )
+    arrival_lines, departure_lines = (log.lines[log.lines["kind"] == kind] for kind in "+-")
+    _match(arrival_lines, arrivals, "arrived on the way back at")
+    _match(departure_lines, departures, "left on the way back")
+    unheard = len(arrival_lines) - len(arrivals)
+    queue = replay(log, [NO_FLOW] * unheard + packet_record.flow_of(arrivals).tolist())
+    queue["time_ns"] += log.started_ms * _NS_PER_MS - zero_ns
+    return queue.assign(bottleneck=np.uint8(1))
 
 
 def _match(lines: pd.DataFrame, packets: PacketRecords, event: str) -> None:

@@ -2,7 +2,8 @@
 """The path of a scenario as nested Mahimahi shells.
 
 A packet from the sender, which is innermost, passes ``mm-loss``, the queue and link of ``mm-link``,
-and ``mm-delay``, and reaches the receiver outside. Packets in the other direction are only delayed.
+and ``mm-delay``, and reaches the receiver outside. Packets in the other direction are only delayed,
+or also pass a queue and link of ``mm-link``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ __all__ = [
     "DIRECTIONS",
     "QUEUES",
     "check_path",
+    "check_way_back",
     "shells",
 ]
 
@@ -67,6 +69,22 @@ def check_path(bottleneck: Bottleneck, rtt_ms: float) -> None:
             validation.whole(f"qdisc_options.{name}", value, ms, example=default)
 
 
+def check_way_back(bottleneck: Bottleneck) -> None:
+    """Check that Mahimahi can emulate this bottleneck of the acknowledgements.
+
+    Raises
+    ------
+    InputError
+        If it cannot.
+    """
+    with validation.within("reverse_bottlenecks[0]."):
+        validation.one_of("qdisc", bottleneck.qdisc, ("droptail", "bfifo"))
+        for name in ("loss", "trace"):
+            if value := getattr(bottleneck, name):
+                allowed = "left out with the engine mahimahi"
+                raise validation.bad(name, value, allowed, "use the engine kernel")
+
+
 def shells(  # noqa: PLR0913 - independent parts of the path, by keyword
     bottleneck: Bottleneck,
     rtt_ms: float,
@@ -75,6 +93,7 @@ def shells(  # noqa: PLR0913 - independent parts of the path, by keyword
     answers: Path,
     log: Path,
     direction: str = "up",
+    way_back: tuple[Bottleneck, Path] | None = None,
 ) -> list[list[str]]:
     """Return the command lines of the shells, outermost first.
 
@@ -85,11 +104,13 @@ def shells(  # noqa: PLR0913 - independent parts of the path, by keyword
     bottleneck, rtt_ms : Bottleneck, float
         The path, accepted by :func:`check_path`.
     link, answers : Path
-        Trace files of the bottleneck and of the other direction.
+        Trace files of the links in the bottleneck's and in the other direction.
     log : Path
         mm-link's log file of the bottleneck.
     direction : str
         Direction of the bottleneck: ``"up"``, out of the innermost shell, or ``"down"``.
+    way_back : tuple of Bottleneck and Path, optional
+        The bottleneck in the other direction, and mm-link's log file of it.
 
     Returns
     -------
@@ -108,19 +129,25 @@ def shells(  # noqa: PLR0913 - independent parts of the path, by keyword
     mm-loss uplink 0.01
     """
     is_up = direction == "up"
-    side = f"{direction}link"
+    side, other = ("uplink", "downlink") if is_up else ("downlink", "uplink")
     delay = delay_shell(rtt_ms)
     traces = [str(path) for path in ((link, answers) if is_up else (answers, link))]
-    queue = [
-        f"--{side}-queue={_MM_LINK_NAMES.get(bottleneck.qdisc, bottleneck.qdisc)}",
-        f"--{side}-queue-args={_queue_arguments(bottleneck)}",
-        f"--{side}-log={log}",
-    ]
-    mm_link = ["mm-link", *traces, *queue, "--"]
+    queues = _queue(side, bottleneck, log)
+    if way_back is not None:
+        queues += _queue(other, *way_back)
+    mm_link = ["mm-link", *traces, *queues, "--"]
     if not bottleneck.loss:
         return [delay, mm_link]
     loss = ["mm-loss", side, f"{bottleneck.loss:.12g}"]
     return [delay, mm_link, loss] if is_up else [delay, loss, mm_link]
+
+
+def _queue(side: str, bottleneck: Bottleneck, log: Path) -> list[str]:
+    return [
+        f"--{side}-queue={_MM_LINK_NAMES.get(bottleneck.qdisc, bottleneck.qdisc)}",
+        f"--{side}-queue-args={_queue_arguments(bottleneck)}",
+        f"--{side}-log={log}",
+    ]
 
 
 def _queue_arguments(bottleneck: Bottleneck) -> str:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capture of the packets that leave a network namespace.
+"""Capture of the packets that leave a network namespace, or enter it.
 
 mm-link's log contains neither flows nor the lateness of the machine. Both follow from the packets
 that leave through a shell's ``ingress`` device, in the order in which the shell receives them.
+Packets in the other direction enter through it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _SO_TIMESTAMPNS = 35
 _BUFFER = 1 << 26
 
 
-def start_sniffer(pid: int, path: Path) -> BaseProcess:
+def start_sniffer(pid: int, path: Path, *, entering: bool = False) -> BaseProcess:
     """Start a process that records the packets that leave a shell's namespace until its end.
 
     Parameters
@@ -43,19 +44,21 @@ def start_sniffer(pid: int, path: Path) -> BaseProcess:
         A process in the shell's namespace.
     path : Path
         Output file of ``PACKET_RECORD``, complete when the returned process has ended.
+    entering : bool
+        Whether the packets that enter the namespace are recorded instead.
     """
     with inside_namespace_of(pid):
         tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
         tap.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, _BUFFER)
         tap.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         tap.bind((_DEVICE, _ETH_P_ALL))
-    process = multiprocessing.get_context("fork").Process(target=_sniff, args=(tap, path))
+    process = multiprocessing.get_context("fork").Process(target=_sniff, args=(tap, path, entering))
     process.start()
     tap.close()
     return process
 
 
-def _sniff(tap: socket.socket, path: Path) -> None:
+def _sniff(tap: socket.socket, path: Path, entering: bool) -> None:  # noqa: FBT001 - arguments of a process
     packet = bytearray(HEADERS_BYTES)
     with path.open("wb") as file, suppress(KeyboardInterrupt):
         while True:
@@ -68,6 +71,7 @@ def _sniff(tap: socket.socket, path: Path) -> None:
                 if error.errno == errno.ENETDOWN:  # the shell has ended
                     return
                 raise
-            if address[2] == _PACKET_OUTGOING:
+            if (address[2] == _PACKET_OUTGOING) != entering:
                 seconds, nanoseconds = struct.unpack("=qq", ancillary[0][2])
-                file.write(packed(packet, length, seconds * 1_000_000_000 + nanoseconds))
+                time_ns = seconds * 1_000_000_000 + nanoseconds
+                file.write(packed(packet, length, time_ns, from_receiver=entering))

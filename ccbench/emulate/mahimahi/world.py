@@ -21,11 +21,18 @@ from ccbench.emulate.mahimahi import files
 from ccbench.emulate.mahimahi.gates import Gates, end
 from ccbench.emulate.mahimahi.link_log import started_ms
 from ccbench.emulate.mahimahi.private import ROUTER_SYSCTLS, make_ready, prepare
-from ccbench.emulate.mahimahi.rate import link_trace
+from ccbench.emulate.mahimahi.rate import constant_rate, link_trace
 from ccbench.emulate.mahimahi.shells import ANSWERS, shells
 from ccbench.emulate.mahimahi.sniffer import start_sniffer
 from ccbench.emulate.realtime import world
-from ccbench.emulate.realtime.files import ARRIVALS, CONSOLE, DEPARTURES, SENT
+from ccbench.emulate.realtime.files import (
+    ARRIVALS,
+    CONSOLE,
+    DEPARTURES,
+    SENT,
+    WAY_BACK_ARRIVALS,
+    WAY_BACK_DEPARTURES,
+)
 from ccbench.emulate.realtime.namespaces import HERE, set_sysctls
 
 if TYPE_CHECKING:
@@ -58,6 +65,9 @@ def run(folder: Path, user: pwd.struct_passwd, scenario: Scenario) -> None:
     if bottleneck.loss:
         taps[SENT] = path.sender
     sniffers = [start_sniffer(pid, folder / name) for name, pid in taps.items()]
+    if scenario.reverse_bottlenecks:
+        taps = {WAY_BACK_ARRIVALS: path.beyond, WAY_BACK_DEPARTURES: path.link}
+        sniffers += [start_sniffer(pid, folder / name, entering=True) for name, pid in taps.items()]
     world.talk(
         scenario,
         folder,
@@ -86,14 +96,22 @@ class _Path:
 def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_passwd) -> _Path:
     link, answers = folder / files.LINK_TRACE, folder / files.ANSWERS_TRACE
     trace.to_file(link)
-    ANSWERS.to_file(answers)
+    way_back = None
+    for reverse in scenario.reverse_bottlenecks:
+        assert reverse.bandwidth_mbps is not None
+        constant_rate(reverse.bandwidth_mbps).to_file(answers)
+        way_back = reverse, folder / files.WAY_BACK_LOG
+    if way_back is None:
+        ANSWERS.to_file(answers)
     log = folder / files.LINK_LOG
     log.parent.mkdir()
     os.chown(log.parent, user.pw_uid, user.pw_gid)
     sysctls = world.host_sysctls(scenario)
     set_sysctls({**ROUTER_SYSCTLS, **sysctls})
     (bottleneck,) = scenario.bottlenecks
-    nested = shells(bottleneck, scenario.rtt_ms, link=link, answers=answers, log=log)
+    nested = shells(
+        bottleneck, scenario.rtt_ms, link=link, answers=answers, log=log, way_back=way_back
+    )
     gates = Gates(folder / files.GATES, user)
     process = gates.start(nested, folder / CONSOLE)
     insides, address = gates.open_all(process, len(nested), partial(make_ready, sysctls))

@@ -74,6 +74,8 @@ class RealTimeEngine(ABC):
     #: bottleneck.
     shortest_rtt_ms: ClassVar[int]
     directions: ClassVar[tuple[str, ...]] = ("down",)
+    #: Whether acknowledgements can have a bottleneck.
+    has_way_back: ClassVar[bool] = False
     #: The file with the command's exit status in a session's folder.
     status_file: ClassVar[str]
 
@@ -116,8 +118,10 @@ class RealTimeEngine(ABC):
 
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if the path or this machine's kernel does not support a scenario."""
-        check_scenario(scenario, self.name)
+        check_scenario(scenario, self.name, has_way_back=self.has_way_back)
         self.check_path(scenario.bottlenecks[0], scenario.rtt_ms)
+        for bottleneck in scenario.reverse_bottlenecks:
+            self.check_way_back(bottleneck)
         check_noise(scenario.noise, self.name, self.jitter_ms())
         require(self.doctor())
         self.check_installed(scenario.rtt_ms)
@@ -248,6 +252,9 @@ class RealTimeEngine(ABC):
     @abstractmethod
     def check_path(self, bottleneck: Bottleneck, rtt_ms: float, /) -> None:
         """Raise an InputError if the programs cannot emulate this path."""
+
+    def check_way_back(self, bottleneck: Bottleneck, /) -> None:  # noqa: B027 - only with one
+        """Raise an InputError if the programs cannot emulate a bottleneck of the way back."""
 
     @abstractmethod
     def jitter_ms(self) -> float:

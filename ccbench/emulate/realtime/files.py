@@ -17,6 +17,8 @@ __all__ = [
     "SAMPLES",
     "SCENARIO",
     "SENT",
+    "WAY_BACK_ARRIVALS",
+    "WAY_BACK_DEPARTURES",
     "ZERO",
     "first_words",
 ]
@@ -33,6 +35,9 @@ ZERO = "zero"
 SENT = "sent"
 ARRIVALS = "arrivals"
 DEPARTURES = "departures"
+#: The same for acknowledgements at a bottleneck of theirs.
+WAY_BACK_ARRIVALS = "way-back-arrivals"
+WAY_BACK_DEPARTURES = "way-back-departures"
 #: NumPy files of ``sender.SAMPLE_RECORD`` and ``sender.COMPLETION_RECORD``.
 SAMPLES = "samples.npy"
 COMPLETIONS = "completions.npy"

@@ -54,7 +54,7 @@ def check_cca(cca: str, field: str = "cca") -> None:
         raise validation.bad(field, cca, allowed, step)
 
 
-def check_scenario(scenario: Scenario, engine: str) -> None:
+def check_scenario(scenario: Scenario, engine: str, *, has_way_back: bool = False) -> None:
     """Check that a real-time engine and this machine's kernel support the flows of a scenario.
 
     Raises
@@ -65,9 +65,10 @@ def check_scenario(scenario: Scenario, engine: str) -> None:
     if len(scenario.bottlenecks) > 1:
         allowed, step = f"one with the engine {engine}", "remove some, or use the engine kernel"
         raise validation.bad("bottlenecks", len(scenario.bottlenecks), allowed, step)
-    if scenario.reverse_bottlenecks:
-        allowed, step = f"left out with the engine {engine}", "use the engine kernel"
-        count = len(scenario.reverse_bottlenecks)
+    count = len(scenario.reverse_bottlenecks)
+    if count > has_way_back:
+        most = "at most one" if has_way_back else "left out"
+        allowed, step = f"{most} with the engine {engine}", "use the engine kernel"
         raise validation.bad("reverse_bottlenecks", count, allowed, step)
     if scenario.flow_count > _MAX_FLOWS:
         allowed = f"at most {_MAX_FLOWS} single flows with the engine {engine}"
@@ -122,20 +123,14 @@ _VIRTUAL_TIME_PATH = (
 
 def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of features that only the virtual kernel supports."""
-    for field, value in _virtual_time_path(scenario.bottlenecks[0]):
-        yield f"bottlenecks[0].{field}", value, "left out"
+    for i, link in enumerate(scenario.links):
+        for field, value in _virtual_time_path(link):
+            yield f"{scenario.link_name(i)}.{field}", value, "left out"
     if scenario.queue_log == "summary":
         yield "queue_log", scenario.queue_log, "true or false"
-    if scenario.ack_batch_ms:
-        yield "ack_batch_ms", scenario.ack_batch_ms, "0"
     if scenario.module_parameters:
         yield "module_parameters", dict(scenario.module_parameters), "left out"
-    if scenario.changes:
-        yield "changes", len(scenario.changes), "left out"
-    if scenario.forward_delay_ms is not None:
-        yield "forward_delay_ms", scenario.forward_delay_ms, "left out"
-    if scenario.rtt_trace is not None:
-        yield "rtt_trace", scenario.rtt_trace.name, "left out"
+    yield from _virtual_time_delays(scenario)
     yield from _virtual_time_ecn(scenario)
     for i, flow in enumerate(scenario.flows):
         for field, value, allowed in _virtual_time_settings(flow):
@@ -149,6 +144,18 @@ def _virtual_time_path(bottleneck: Bottleneck) -> Iterator[tuple[str, object]]:
     for name in _VIRTUAL_TIME_PATH:
         if value := getattr(bottleneck, name):
             yield name, value
+
+
+def _virtual_time_delays(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
+    """Yield field, value and allowed values of such delays and of changes."""
+    if scenario.ack_batch_ms:
+        yield "ack_batch_ms", scenario.ack_batch_ms, "0"
+    if scenario.changes:
+        yield "changes", len(scenario.changes), "left out"
+    if scenario.forward_delay_ms is not None:
+        yield "forward_delay_ms", scenario.forward_delay_ms, "left out"
+    if scenario.rtt_trace is not None:
+        yield "rtt_trace", scenario.rtt_trace.name, "left out"
 
 
 def _virtual_time_ecn(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
@@ -165,6 +172,8 @@ def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of such features of a flow."""
     if flow.kind == "video":
         yield "kind", flow.kind, "another kind"
+    if flow.is_reverse:
+        yield "direction", flow.direction, '"forward"'
     if flow.connections is not None:
         yield "connections", flow.connections, "left out"
     if flow.acks == "every":

@@ -45,7 +45,13 @@ if TYPE_CHECKING:
     PacketRecords = npt.NDArray[Any]
 
 
-def packed(packet: bytes | bytearray | memoryview, length: int, time_ns: int) -> bytes:
+def packed(
+    packet: bytes | bytearray | memoryview,
+    length: int,
+    time_ns: int,
+    *,
+    from_receiver: bool = False,
+) -> bytes:
     """Return the record of an IP packet.
 
     Parameters
@@ -56,12 +62,15 @@ def packed(packet: bytes | bytearray | memoryview, length: int, time_ns: int) ->
         Its length in bytes.
     time_ns : int
         The time of the capture in nanoseconds.
+    from_receiver : bool
+        Whether the receiver sent it.
     """
     if packet[0] >> 4 != _IPV4 or packet[9] not in {socket.IPPROTO_TCP, socket.IPPROTO_UDP}:
         return _PACKED.pack(time_ns, 0, length, 0, 0)
     (identification,) = struct.unpack_from("!H", packet, 4)
     header = (packet[0] & 0xF) * 4
-    _, port, sequence = struct.unpack_from("!HHI", packet, header)
+    source, port, sequence = struct.unpack_from("!HHI", packet, header)
+    port = source if from_receiver else port
     if packet[9] == socket.IPPROTO_UDP:  # the first bytes of the payload
         (sequence,) = struct.unpack_from("!I", packet, header + _UDP_HEADER_BYTES)
     return _PACKED.pack(time_ns, port, length, identification, sequence)

@@ -55,7 +55,7 @@ def to_run(
     queue = queue[queue["time_ns"].between(0, end_ns)].reset_index(drop=True)
     if (queue["flow"] >= scenario.flow_count).any():
         raise EngineError("packets of no flow of the scenario passed the bottleneck")
-    if len(queue) and queue["backlog_packets"].iloc[0] > 1:
+    if (queue.groupby("bottleneck")["backlog_packets"].first() > 1).any():
         raise EngineError("packets waited at the bottleneck before the scenario began")
     samples, completions = (np.load(folder / n) for n in (files.SAMPLES, files.COMPLETIONS))
     return Run(
@@ -115,9 +115,10 @@ def _flows(
     """Return the samples with throughput and drops from the queue's record of each flow."""
     table = pd.DataFrame({name: samples[name] for name in samples.dtype.names or ()})
     table["state"] = pd.Categorical.from_codes(table["state"], dtype=STATE_DTYPE)
-    events = queue.assign(
-        throughput_bytes=queue["bytes"].where(queue["event"] == "dequeue", 0),
-        drops=queue["event"] == "drop",
+    events = queue[queue["bottleneck"] == 0]
+    events = events.assign(
+        throughput_bytes=events["bytes"].where(events["event"] == "dequeue", 0),
+        drops=events["event"] == "drop",
     )
     events_by_flow = dict(list(events.groupby("flow")))
     table["throughput_bytes"] = table["drops"] = 0

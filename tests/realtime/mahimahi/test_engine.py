@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -211,6 +212,50 @@ def test_active_queue(qdisc: str) -> None:
     assert list(done.completions["retransmits"]) == pytest.approx(
         list(done.summary()["drops"]), abs=10
     )
+
+
+class TestWayBack:
+    SLOW = Bottleneck(bandwidth_mbps=0.1, queue_packets=60)
+
+    def test_conservation(self) -> None:
+        """ACKs arrive at their queue and leave it or are dropped, each with its flow."""
+        scenario = dumbbell(Flow(cca="reno"), Flow(cca="cubic"), reverse_bottlenecks=(self.SLOW,))
+        log = run(scenario).queue_events(1)
+        waits = log.loc[log["event"] != "enqueue", "backlog_packets"]
+        assert waits.max() == self.SLOW.queue_packets
+        counts = log.groupby(["flow", "event"], observed=False).size().unstack()
+        waiting = counts["enqueue"] - counts["dequeue"] - counts["drop"]
+        assert waiting.sum() == log["backlog_packets"].iloc[-1]
+        assert (waiting >= 0).all()
+        assert (counts["dequeue"] > 10).all()
+
+    def test_rate(self) -> None:
+        """An opportunity that leaves ACKs waiting has sent a full packet of them."""
+        scenario = dumbbell(duration_s=5, reverse_bottlenecks=(self.SLOW,))
+        log = run(scenario).queue_events(1)
+        left = log[log["event"] == "dequeue"]
+        sent = left.groupby("time_ns").agg(
+            {"bytes": "sum", "event": "size", "backlog_packets": "last"}
+        )
+        used_up = sent[sent["backlog_packets"] > 0]
+        assert len(used_up) > 3
+        # mm-link adds a header of 4 bytes to each packet, and to an opportunity. An ACK at its end
+        # is sent in parts.
+        on_link_bytes = used_up["bytes"] + 4 * used_up["event"]
+        assert on_link_bytes.between(1504 - 80, 1504 + 80).all()
+
+    @pytest.mark.parametrize(
+        ("link", "message"),
+        [
+            ({"qdisc": "codel"}, r"reverse_bottlenecks\[0\].qdisc is 'codel'"),
+            ({"loss": 0.1}, r"reverse_bottlenecks\[0\].loss is 0.1"),
+        ],
+    )
+    def test_refused(self, link: dict[str, Any], message: str) -> None:
+        """Other bottlenecks of ACKs are refused."""
+        reverse = replace(self.SLOW, **link)
+        with pytest.raises(InputError, match=message):
+            run(dumbbell(reverse_bottlenecks=(reverse,)))
 
 
 def test_side_by_side() -> None:
