@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of the studies that compare engines or kernels: mixes of CCAs on six paths."""
+"""Cases of the studies that compare engines or kernels: mixes of CCAs on several paths."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,17 @@ if TYPE_CHECKING:
 
     from ccbench.run.run import Run
 
-__all__ = ["CASE", "MIXES", "PATHS", "QUANTITIES", "case_name", "cases", "from_s", "measured"]
+__all__ = [
+    "CASE",
+    "MIXES",
+    "PATHS",
+    "QUANTITIES",
+    "Path",
+    "case_name",
+    "cases",
+    "from_s",
+    "measured",
+]
 
 #: The CCA of each flow.
 MIXES: tuple[tuple[str, ...], ...] = (
@@ -25,14 +36,39 @@ MIXES: tuple[tuple[str, ...], ...] = (
     ("bbr", "cubic"),
     ("reno", "cubic"),
 )
-#: Rate in Mbit/s, base RTT in ms, queue in BDP.
-PATHS: tuple[tuple[float, int, float], ...] = (
-    (5, 40, 4),
-    (5, 130, 1),
-    (12, 80, 2),
-    (25, 20, 4),
-    (25, 80, 0.5),
-    (50, 40, 1),
+
+
+@dataclass(frozen=True)
+class Path:
+    """A link of constant rate with a drop-tail queue; ACKs may have a link with a queue as well."""
+
+    mbps: float
+    rtt_ms: int
+    queue_bdp: float
+    loss: float = 0
+    acks_mbps: float | None = None
+    acks_packets: int = 0
+
+    def describe(self) -> str:
+        """Return the path in words."""
+        words = f"{self.mbps} Mbit/s, {self.rtt_ms} ms, {self.queue_bdp:g} BDP"
+        words += f", {100 * self.loss:g} % loss" if self.loss else ""
+        return words + (f", ACKs at {self.acks_mbps} Mbit/s" if self.acks_mbps else "")
+
+    def way_back(self) -> tuple[Bottleneck, ...]:
+        """Return the bottleneck of the ACKs, if there is one."""
+        if self.acks_mbps is None:
+            return ()
+        return (Bottleneck(bandwidth_mbps=self.acks_mbps, queue_packets=self.acks_packets),)
+
+
+PATHS = (
+    Path(5, 40, 4),
+    Path(5, 130, 1),
+    Path(12, 80, 2),
+    Path(25, 20, 4),
+    Path(25, 80, 0.5),
+    Path(50, 40, 1),
 )
 _DURATION_S, _QUICK_S = 40.0, 6.0
 #: Slow start is over, and BBR's first ProbeRTT has passed.
@@ -51,19 +87,29 @@ QUANTITIES = {
 }
 
 
-def cases(mixes: Sequence[tuple[str, ...]], *, seeds: int, quick: bool) -> tuple[Scenario, ...]:
+def cases(
+    mixes: Sequence[tuple[str, ...]],
+    *,
+    seeds: int,
+    quick: bool,
+    paths: tuple[Path, ...] = PATHS,
+) -> tuple[Scenario, ...]:
     """Return the scenarios of all mixes on all paths; if `quick`, two short ones of one path."""
-    paths = PATHS[3:4] if quick else PATHS
+    middle = len(paths) // 2
+    paths = paths[middle : middle + 1] if quick else paths
     return tuple(
         Scenario(
             flows=tuple(Flow(cca=cca) for cca in mix),
-            bottlenecks=(Bottleneck(bandwidth_mbps=mbps, queue_bdp=bdp),),
-            rtt_ms=rtt_ms,
+            bottlenecks=(
+                Bottleneck(bandwidth_mbps=path.mbps, queue_bdp=path.queue_bdp, loss=path.loss),
+            ),
+            reverse_bottlenecks=path.way_back(),
+            rtt_ms=path.rtt_ms,
             duration_s=_QUICK_S if quick else _DURATION_S,
             seed=seed,
-            name=f"{' and '.join(mix)}, {mbps} Mbit/s, {rtt_ms} ms, {bdp:g} BDP",
+            name=f"{' and '.join(mix)}, {path.describe()}",
         )
-        for (mbps, rtt_ms, bdp), mix, seed in product(
+        for path, mix, seed in product(
             paths, mixes[1:4:2] if quick else mixes, range(1, (2 if quick else seeds) + 1)
         )
     )

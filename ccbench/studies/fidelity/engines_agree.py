@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,9 @@ from ccbench.studies.catalogue import info
 from ccbench.studies.fidelity.cases import (
     CASE,
     MIXES,
+    PATHS,
     QUANTITIES,
+    Path,
     case_name,
     cases,
     from_s,
@@ -61,16 +64,16 @@ _LEAST_COURSES = 95.0
 _CHANCE = "expected of equal engines"
 
 
-def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+def _scenarios(paths: tuple[Path, ...], *, quick: bool) -> tuple[Scenario, ...]:
     """Return the scenarios for Mahimahi, which has its own noise."""
-    return cases(MIXES, seeds=_REPETITIONS, quick=quick)
+    return cases(MIXES, seeds=_REPETITIONS, quick=quick, paths=paths)
 
 
-def _references(*, quick: bool) -> tuple[Scenario, ...]:
+def _references(paths: tuple[Path, ...], *, quick: bool) -> tuple[Scenario, ...]:
     """Return the scenarios for the virtual kernel, with explicit noise."""
     return tuple(
         replace(scenario, noise=typical(rtt_ms=scenario.rtt_ms))
-        for scenario in _scenarios(quick=quick)
+        for scenario in _scenarios(paths, quick=quick)
     )
 
 
@@ -242,11 +245,16 @@ def _figure(table: pd.DataFrame) -> Figure:
     return figure
 
 
-STUDY = Study(
-    info=info("engines-agree"),
-    scenarios=_scenarios,
-    measure=_measure,
-    conclude=_conclude,
-    engines=("mahimahi",),
-    references=_references,
-)
+def agreement(name: str, paths: tuple[Path, ...]) -> Study:
+    """Return the study of this name, which compares the engines on some paths."""
+    return Study(
+        info=info(name),
+        scenarios=partial(_scenarios, paths),
+        measure=_measure,
+        conclude=_conclude,
+        engines=("mahimahi",),
+        references=partial(_references, paths),
+    )
+
+
+STUDY = agreement("engines-agree", PATHS)
