@@ -12,7 +12,7 @@ from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
 
 if TYPE_CHECKING:
     from ccbench.experiment.flow import Flow
-    from ccbench.experiment.scenario import Bottleneck, Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["packets", "samples", "work_mbit"]
 
@@ -85,8 +85,8 @@ def _packets(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
         start_s = min(flow.start_s for flow in tcp)
         capacity_bytes = _capacity_bytes(scenario, bottleneck, stop_s)
         capacity_bytes -= _capacity_bytes(scenario, bottleneck, start_s)
-        link = scenario.links[bottleneck]
-        offered = sum(_offered_packets(flow, link, duration_s) for flow in tcp)
+        highest_mbps = scenario.highest_mbps(bottleneck)
+        offered = sum(_offered_packets(flow, highest_mbps, duration_s) for flow in tcp)
         arrivals += min(offered, capacity_bytes / MTU_BYTES) * (1 + _RETRANSMITTED)
         arrivals += _SMALL_PACKETS * sum(flow.flow_count for flow in tcp)
     return arrivals
@@ -115,7 +115,7 @@ def _acks(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
     return min(acknowledged, most + scenario.longest_queue(bottleneck))
 
 
-def _offered_packets(flow: Flow, link: Bottleneck, duration_s: float) -> float:
+def _offered_packets(flow: Flow, highest_mbps: float, duration_s: float) -> float:
     """Return the offered load of a group of TCP flows in full-sized packets."""
     if flow.arrivals:
         return sum(size_bytes for _, size_bytes in flow.arrivals) / MSS_BYTES
@@ -132,7 +132,7 @@ def _offered_packets(flow: Flow, link: Bottleneck, duration_s: float) -> float:
         return math.inf
     periods, rest_s = divmod(active_s, flow.on_s + flow.off_s)
     on_s = periods * flow.on_s + min(rest_s, flow.on_s)
-    return flow.count * link.mean_mbps * 1e6 / 8 * on_s / MTU_BYTES
+    return flow.count * highest_mbps * 1e6 / 8 * on_s / MTU_BYTES
 
 
 def _flow_duration_s(flow: Flow, scenario: Scenario) -> float:

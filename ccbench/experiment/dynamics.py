@@ -13,12 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ccbench.experiment.change import Change
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["capacity_bytes", "delays_ms", "occurrences", "on_link_ns", "with_events"]
+__all__ = [
+    "capacities_bytes",
+    "capacity_bytes",
+    "delays_ms",
+    "is_split",
+    "occurrences",
+    "on_link_ns",
+    "with_events",
+]
 
 #: A change at time 0 is not possible.
 _EARLIEST_S = 1e-9
@@ -81,25 +89,24 @@ def delays_ms(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the base RTT, and its part on the way to the receiving host, at some times.
 
-    Without `forward_delay_ms`, half of the RTT counts as this part.
+    If the scenario does not split the RTT, half of it counts as this part.
     """
-    if scenario.rtt_trace is not None:
-        rtts_ms = scenario.rtt_trace.at(at_s)
-        return rtts_ms, rtts_ms / 2 if scenario.forward_delay_ms is None else np.full_like(
-            rtts_ms, scenario.forward_delay_ms
-        )
-    times_s, bases_ms, forwards_ms = [0.0], [scenario.rtt_ms], [scenario.forward_delay_ms]
+    times_s, bases_ms, forwards_ms = [0.0], [scenario.rtt_ms], [scenario.forward_delay_ms or 0.0]
     for time_s, change in occurrences(scenario):
         if change.changes_delay:
             times_s.append(time_s)
             bases_ms.append(change.rtt_ms or bases_ms[-1])
             given = change.forward_delay_ms
             forwards_ms.append(forwards_ms[-1] if given is None else given)
-    parts_ms = [
-        base_ms / 2 if forward_ms is None else forward_ms
-        for base_ms, forward_ms in zip(bases_ms, forwards_ms, strict=True)
-    ]
-    return _at(times_s, bases_ms, at_s), _at(times_s, parts_ms, at_s)
+    trace = scenario.rtt_trace
+    rtts_ms = _at(times_s, bases_ms, at_s) if trace is None else trace.at(at_s)
+    return rtts_ms, _at(times_s, forwards_ms, at_s) if is_split(scenario) else rtts_ms / 2
+
+
+def is_split(scenario: Scenario) -> bool:
+    """Return whether a scenario says which part of the RTT is on the way to the receiver."""
+    given = (scenario.forward_delay_ms, *(c.forward_delay_ms for c in scenario.changes))
+    return any(delay_ms is not None for delay_ms in given)
 
 
 def _at(
@@ -151,11 +158,23 @@ def capacity_bytes(scenario: Scenario, bottleneck: int, until_s: float) -> float
     >>> capacity_bytes(Scenario(flows=(Flow(),), bottlenecks=(link,), **settings), 0, 6)
     3500000.0
     """
+    return float(capacities_bytes(scenario, bottleneck, [until_s])[0])
+
+
+def capacities_bytes(
+    scenario: Scenario, bottleneck: int, until_s: Sequence[float]
+) -> npt.NDArray[np.float64]:
+    """Return :func:`capacity_bytes` at several times."""
     link = scenario.links[bottleneck]
-    periods = list(_periods(scenario, bottleneck, until_s))
+    periods = list(_periods(scenario, bottleneck, max(until_s)))
     if link.bandwidth_mbps is None or len(periods) == 1:
-        return link.capacity_bytes(until_s)
-    return sum(mbps * (end_s - start_s) for start_s, end_s, mbps in periods) * 1e6 / 8
+        return np.array([link.capacity_bytes(time_s) for time_s in until_s])
+    starts_s, ends_s, mbps = np.array(periods).T
+    edges_s = np.stack([starts_s, ends_s], axis=1).ravel()
+    sent_mbit = np.cumsum(mbps * (ends_s - starts_s))
+    edges_mbit = np.stack([sent_mbit - mbps * (ends_s - starts_s), sent_mbit], axis=1).ravel()
+    carried_mbit: npt.NDArray[np.float64] = np.interp(until_s, edges_s, edges_mbit)
+    return carried_mbit * 1e6 / 8
 
 
 def _periods(

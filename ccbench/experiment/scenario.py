@@ -257,6 +257,12 @@ class Scenario:
         limits = (self.links[number].queue_packets, *(change.queue_packets for change in own))
         return max(limit or 0 for limit in limits)
 
+    def highest_mbps(self, number: int) -> float:
+        """Return the highest rate of a bottleneck in Mbit/s, or the mean rate of a trace."""
+        own = (change for change in self.changes if change.bottleneck == number)
+        rates = (self.links[number].mean_mbps, *(change.bandwidth_mbps for change in own))
+        return max(rate or 0 for rate in rates)
+
     def link_name(self, number: int) -> str:
         """Return a bottleneck's place in the scenario, such as ``reverse_bottlenecks[0]``."""
         position = number - len(self.bottlenecks)

@@ -133,7 +133,7 @@ class _BaseDelay:
         """Return the delay in milliseconds of packets that leave a link at some times."""
         rtt_ms, forward_ms = dynamics.delays_ms(self.scenario, left_ns / 1e9)
         base_ms = rtt_ms - forward_ms if self.is_reverse else forward_ms
-        share = self.is_reverse if self.scenario.forward_delay_ms is not None else 0.5
+        share = self.is_reverse if dynamics.is_split(self.scenario) else 0.5
         total_ms: npt.NDArray[np.float64] = base_ms + share * self.extra_rtt_ms[flow]
         return total_ms
 

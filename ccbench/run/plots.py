@@ -128,7 +128,7 @@ def _draw_throughput(axes: Axes, run: Run) -> None:
     changes = any(change.bandwidth_mbps or change.outage_s for change in path.changes)
     if last.bandwidth_mbps is None or changes:
         number, ends = len(run.scenario.bottlenecks) - 1, [0.0, *throughput.index]
-        capacities = [dynamics.capacity_bytes(path, number, end) for end in ends]
+        capacities = dynamics.capacities_bytes(path, number, ends)
         capacity = np.diff(capacities) * 8e-6 / interval_s
         kind = "Wi-Fi" if last.wifi else last.trace.name if last.trace else ""
         label = f"link ({kind})" if kind else "link"

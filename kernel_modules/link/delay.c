@@ -8,15 +8,15 @@
 
 #include "link.h"
 
-struct delay_line {
-	struct line line;
+/* Flows with the same extra delay. */
+struct delay_group {
+	struct line *line;	/* another one after a change of the delay, so that packets overtake */
 	u64 extra_ns;
 };
 
-/* After a change of the delay, packets may overtake: they then use other lines. */
-static struct delay_line *lines;
-static u32 line_count;
-static u32 *line_of_flow;
+static struct delay_group *groups;
+static u32 group_count;
+static u32 *group_of_flow;
 static struct line *forward;
 static u64 rtt_ns, forward_ns;
 static bool has_trace;		/* rtt_ns is not used */
@@ -37,44 +37,55 @@ void delay_to_receiver(struct sk_buff *skb)
 
 void delay_to_sender(struct sk_buff *skb, u64 time_ns)
 {
-	/* Packets without a flow use the line without extra delay. */
-	struct delay_line *line = &lines[skb->mark ? line_of_flow[ccbench_flow(skb->mark)] : 0];
+	/* Packets without a flow have no extra delay. */
+	const struct delay_group *group =
+		&groups[skb->mark ? group_of_flow[ccbench_flow(skb->mark)] : 0];
 
 	const u64 both_ns = unlikely(has_trace) ? rtt_trace_at(time_ns - epoch_ns) : rtt_ns;
 
-	line_add(&line->line, skb,
-		 time_ns + both_ns - forward_ns + line->extra_ns + jitter_ns(skb->mark));
+	line_add(group->line, skb,
+		 time_ns + both_ns - forward_ns + group->extra_ns + jitter_ns(skb->mark));
 }
 
-static u32 line_find_or_add(u64 extra_ns)
+static struct line *line_create(void (*deliver)(struct sk_buff *skb), gfp_t flags)
+{
+	struct line *line = kmalloc(sizeof(*line), flags);
+
+	if (line)
+		line_init(line, deliver);
+	return line;
+}
+
+static u32 group_find_or_add(u64 extra_ns)
 {
 	u32 i;
 
-	for (i = 0; i < line_count; i++)
-		if (lines[i].extra_ns == extra_ns)
+	for (i = 0; i < group_count; i++)
+		if (groups[i].extra_ns == extra_ns)
 			return i;
-	line_init(&lines[i].line, path_reach_sender);
-	lines[i].extra_ns = extra_ns;
-	line_count++;
+	groups[i].line = line_create(path_reach_sender, GFP_KERNEL);
+	groups[i].extra_ns = extra_ns;
+	group_count++;
 	return i;
 }
 
-/* The lines before remain until their last packet has left them, and longer. */
+static void replace_line(struct line **line)
+{
+	struct line *before = *line;
+
+	*line = line_create(before->deliver, GFP_ATOMIC);
+	if (!*line)
+		panic("ccbench: no memory for a change of the delay\n");
+	line_retire(before);
+}
+
 static void replace_lines(void)
 {
-	struct delay_line *fresh = kcalloc(line_count, sizeof(*fresh), GFP_ATOMIC);
-	struct line *fresh_forward = kzalloc(sizeof(*fresh_forward), GFP_ATOMIC);
 	u32 i;
 
-	if (!fresh || !fresh_forward)
-		panic("ccbench: no memory for a change of the delay\n");
-	for (i = 0; i < line_count; i++) {
-		line_init(&fresh[i].line, path_reach_sender);
-		fresh[i].extra_ns = lines[i].extra_ns;
-	}
-	line_init(fresh_forward, path_reach_receiver);
-	lines = fresh;
-	forward = fresh_forward;
+	for (i = 0; i < group_count; i++)
+		replace_line(&groups[i].line);
+	replace_line(&forward);
 }
 
 void delay_set(u64 new_rtt_ns, u64 new_forward_ns, bool overtakes)
@@ -100,19 +111,21 @@ int delay_create(const struct ccbench_link_header *header, const u32 *extra_us,
 	u32 i;
 	int err;
 
-	/* Upper bound of the number of lines; adjacent flows usually share a delay. */
+	/* Upper bound of the number of groups; adjacent flows usually share a delay. */
 	for (i = 0; i < flows; i++)
 		distinct += i == 0 || extra_us[i] != extra_us[i - 1];
-	lines = kvcalloc(distinct, sizeof(*lines), GFP_KERNEL);
-	line_of_flow = kvmalloc_array(max(flows, 1U), sizeof(*line_of_flow), GFP_KERNEL);
-	forward = kzalloc(sizeof(*forward), GFP_KERNEL);
-	if (!lines || !line_of_flow || !forward)
+	groups = kvcalloc(distinct, sizeof(*groups), GFP_KERNEL);
+	group_of_flow = kvmalloc_array(max(flows, 1U), sizeof(*group_of_flow), GFP_KERNEL);
+	forward = line_create(path_reach_receiver, GFP_KERNEL);
+	if (!groups || !group_of_flow || !forward)
 		return -ENOMEM;
 
-	line_find_or_add(0);
+	group_find_or_add(0);
 	for (i = 0; i < flows; i++)
-		line_of_flow[i] = line_find_or_add(extra_us[i] * NSEC_PER_USEC);
-	line_init(forward, path_reach_receiver);
+		group_of_flow[i] = group_find_or_add(extra_us[i] * NSEC_PER_USEC);
+	for (i = 0; i < group_count; i++)
+		if (!groups[i].line)
+			return -ENOMEM;
 	rtt_ns = header->rtt_ns;
 	forward_ns = header->forward_delay_ns;
 	if (header->wifi_jitter_ns) {

@@ -3,6 +3,8 @@
  * First-in first-out delay lines. One event represents the first packet, so the cost of a
  * packet does not depend on the number of waiting packets.
  */
+#include <linux/slab.h>
+
 #include "link.h"
 
 /* The control buffer of a packet contains its due time. */
@@ -16,10 +18,14 @@ static void first_is_due(struct path_event *event)
 	struct line *line = container_of(event, struct line, event);
 	struct sk_buff *skb = __skb_dequeue(&line->packets);
 	struct sk_buff *next = skb_peek(&line->packets);
+	void (*const deliver)(struct sk_buff *skb) = line->deliver;
 
 	if (next)
 		path_event_set(&line->event, *due_ns_of(next));
-	line->deliver(skb);
+	else if (unlikely(line->retired))
+		kfree(line);
+	/* This may change the delay, and free the line. */
+	deliver(skb);
 }
 
 void line_init(struct line *line, void (*deliver)(struct sk_buff *skb))
@@ -28,6 +34,14 @@ void line_init(struct line *line, void (*deliver)(struct sk_buff *skb))
 	__skb_queue_head_init(&line->packets);
 	line->last_ns = 0;
 	line->deliver = deliver;
+	line->retired = false;
+}
+
+void line_retire(struct line *line)
+{
+	line->retired = true;
+	if (skb_queue_empty(&line->packets))
+		kfree(line);
 }
 
 void line_add(struct line *line, struct sk_buff *skb, u64 due_ns)

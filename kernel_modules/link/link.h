@@ -164,11 +164,14 @@ struct line {
 	struct sk_buff_head packets;
 	u64 last_ns;			/* due time of the last packet */
 	void (*deliver)(struct sk_buff *skb);
+	bool retired;			/* freed after its last packet */
 };
 
 void line_init(struct line *line, void (*deliver)(struct sk_buff *skb));
 /* Delivers a packet at a time of the monotonic clock, but not before its predecessor. */
 void line_add(struct line *line, struct sk_buff *skb, u64 due_ns);
+/* Frees a line that was allocated, after its last packet. */
+void line_retire(struct line *line);
 
 /* ---- jitter.c ---- */
 

@@ -144,6 +144,17 @@ class TestState:
         first = rate.index[rate > 8.5][0]
         assert first - 0.001 <= at_s <= first
 
+    def test_route(self) -> None:
+        """A change of route in the moment in which an ACK arrives lets later ACKs overtake."""
+        states = [When(flow=0, info="state", equals=name) for name in ("recovery", "open")]
+        changes = tuple(
+            Change(when=replace(states[n % 2], occurrence=1 + n // 2), rtt_ms=rtt_ms, overtakes=True)
+            for n, rtt_ms in enumerate((80, 20, 60, 30))
+        )
+        result = run(path(Flow(cca="cubic"), Flow(cca="bbr"), changes=changes, duration_s=20))
+        assert len(result.changes) == 4
+        assert result.utilisation(0) > 0.8
+
     def test_periodic(self) -> None:
         """With every_s, the change repeats from the event on."""
         change = Change(when=DRAINS, every_s=1, outage_s=0.1)

@@ -198,11 +198,7 @@ def path_packets(scenario: Scenario) -> float:
     rtt_ms = max(base_ms, *(change.rtt_ms or 0 for change in changes), 0)
     late_ms = sum(_late_ms(link.reordering) for link in scenario.links if link.reordering)
     longest_rtt_ms = rtt_ms + extra_ms + jitter_ms + late_ms
-    fastest_mbps = max(
-        *(bottleneck.mean_mbps for bottleneck in scenario.links),
-        *(change.bandwidth_mbps or 0 for change in changes),
-        0,
-    )
+    fastest_mbps = max(map(scenario.highest_mbps, range(len(scenario.links))))
     in_flight = fastest_mbps * 1e3 * longest_rtt_ms / (8 * 1500)
     twice = 1 + max(link.duplicates or 0 for link in scenario.links)
     queued = sum(map(scenario.longest_queue, range(len(scenario.links))))
