@@ -148,7 +148,9 @@ class TestState:
         """A change of route in the moment in which an ACK arrives lets later ACKs overtake."""
         states = [When(flow=0, info="state", equals=name) for name in ("recovery", "open")]
         changes = tuple(
-            Change(when=replace(states[n % 2], occurrence=1 + n // 2), rtt_ms=rtt_ms, overtakes=True)
+            Change(
+                when=replace(states[n % 2], occurrence=1 + n // 2), rtt_ms=rtt_ms, overtakes=True
+            )
             for n, rtt_ms in enumerate((80, 20, 60, 30))
         )
         result = run(path(Flow(cca="cubic"), Flow(cca="bbr"), changes=changes, duration_s=20))
