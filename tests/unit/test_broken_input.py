@@ -14,6 +14,7 @@ import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -25,6 +26,7 @@ from ccbench.classify.recording import read
 from ccbench.classify.setting import SETTINGS
 from ccbench.cli.main import program
 from ccbench.emulate.mahimahi.link_log import LinkLog
+from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.scenario import Scenario
 from ccbench.experiment.trace import Trace
 from ccbench.raygen.space import Space
@@ -40,6 +42,7 @@ _ROOT = Path(__file__).parents[2]
 _LOG = _ROOT / "tests" / "realtime" / "mahimahi" / "reno.log"
 _TRACE = _ROOT / "examples" / "varying-link.trace"
 _SCENARIOS = sorted((_ROOT / "examples").glob("*.toml"))
+_RTTS = _ROOT / "examples" / "delays.csv"
 _SPACE = _ROOT / "examples" / "raygen" / "space.toml"
 
 
@@ -56,6 +59,7 @@ class TestText:
             _TRACE,
             _ROOT / "examples" / "cellular.trace",
             _ROOT / "examples" / "web-traffic.csv",
+            _RTTS,
         ):
             (tmp_path / other.name).write_bytes(other.read_bytes())
 
@@ -64,6 +68,20 @@ class TestText:
             assert Scenario.from_dict(scenario.to_dict()) == scenario
 
         refused_or_read(read, tmp_path / "scenario.toml")
+
+    @given(damage=damages())
+    @thorough
+    def test_rtt_trace(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+        """A damaged RTT trace that is read can be written and read again unchanged."""
+        (tmp_path / "rtts.csv").write_bytes(damage(_RTTS.read_bytes()))
+
+        def read(file: Path) -> None:
+            trace = RttTrace.from_file(file)
+            trace.to_file(tmp_path / "again.csv")
+            assert RttTrace.from_file(tmp_path / "again.csv") == trace
+            assert np.isfinite(trace.at(np.linspace(0, 2 * trace.points[-1][0], 50))).all()
+
+        refused_or_read(read, tmp_path / "rtts.csv")
 
     @given(damage=damages())
     @thorough
@@ -361,15 +379,19 @@ def test_no_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -
     assert "name a kernel tree or tarball" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "field",
+    ["flows = [{{kind = 'bytes', arrivals = {}}}]", "flows = [{{cca = 'reno'}}]; rtt_trace = {}"],
+)
 @pytest.mark.parametrize("name", ["a\\u0000b", "a\\nb", "\\u001b[2J"])
-def test_names_of_files(name: str) -> None:
+def test_names_of_files(name: str, field: str) -> None:
     """An impossible file name is refused in one printable line."""
     text = f"""
         rtt_ms = 40
         duration_s = 5
-        flows = [{{kind = "bytes", arrivals = "{name}"}}]
+        {field.replace("; ", chr(10)).format(f'"{name}"')}
         bottlenecks = [{{bandwidth_mbps = 5, queue_bdp = 1}}]
     """
-    with pytest.raises(InputError, match="arrivals") as caught:
+    with pytest.raises(InputError, match=r"arrivals|RTT trace") as caught:
         Scenario.from_toml(text)
     assert str(caught.value).isprintable()
