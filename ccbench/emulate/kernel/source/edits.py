@@ -372,6 +372,18 @@ EDITS = (
         "#define CCBENCH_REGISTERS\t12288UL",
         reason="the guest's memory must not depend on the host's processor",
     ),
+    Edit(
+        file="arch/um/kernel/um_arch.c",
+        find=r"^#include <kern_util\.h>$",
+        replace=r'\g<0>\n#include "ccbench_ipv6.h"',
+        reason="IPv6 must not change the random numbers of runs without it",
+    ),
+    Edit(
+        file="arch/um/kernel/um_arch.c",
+        find=r"^\tos_check_bugs\(\);$",
+        replace=r"\g<0>\n\tccbench_disable_ipv6();",
+        reason="IPv6 must not change the random numbers of runs without it",
+    ),
     # The kernel itself is below 2 GB; its modules are not.
     Edit(
         file="arch/um/Makefile",
@@ -386,6 +398,7 @@ ADDITIONS = {
     "arch/um/include/shared/ccbench_children.h": "um/children.h",
     "arch/um/kernel/ccbench_clock.h": "um/clock.h",
     "arch/um/kernel/ccbench_crash.h": "um/crash.h",
+    "arch/um/kernel/ccbench_ipv6.h": "um/ipv6.h",
     "arch/um/os-Linux/ccbench_entropy.h": "um/entropy.h",
     "arch/um/os-Linux/ccbench_random_stream.h": "include/random_stream.h",
     "arch/um/include/shared/ccbench_process.h": "um/process.h",
