@@ -21,6 +21,7 @@ __all__ = [
     "ACKS",
     "DIRECTIONS",
     "ECN_FIELDS",
+    "IP_VERSIONS",
     "KINDS",
     "MAX_BITRATES",
     "MAX_FLOWS",
@@ -60,6 +61,9 @@ MAX_FLOWS = 1_000_000
 #: Maximum number of bitrates of a video.
 MAX_BITRATES = 16
 
+#: Versions of IP.
+IP_VERSIONS = (4, 6)
+
 _SECONDS = Range(0, 1e6)
 _PHASE = Range(0.001, 1e6)
 _RATE = Range(0.001, 100_000)
@@ -76,6 +80,17 @@ def _cca(name: str, value: object) -> str:
         if value == ""
         else validation.text(name, value, "[a-z0-9_-]{1,15}", form, example="cubic")
     )
+
+
+def _ip_version(name: str, value: object) -> int:
+    if not isinstance(value, int) or value not in IP_VERSIONS:
+        raise validation.bad(name, value, "4 or 6", "write for example ip_version = 6")
+    return value
+
+
+def _host(name: str, value: object) -> str:
+    form = "a name: 1 to 64 letters, digits, -, _ and ."
+    return "" if value == "" else validation.text(name, value, r"[\w.-]{1,64}", form, example="a")
 
 
 def _bitrates(name: str, value: object) -> tuple[float, ...]:
@@ -159,6 +174,13 @@ class Flow:
         For TCP: whether the sender hands over several packets at once, as a burst. Default: true,
         as on most hosts. False is a host without TSO and GSO, on which paced flows such as BBR's
         send packets one by one.
+    ip_version : int
+        Version of IP, 4 or 6. A full packet has 1500 bytes in both; the header of IPv6 is 20 bytes
+        larger.
+    host : str
+        For TCP: name of a host at the other end. Both ends of flows with the same name remember
+        ssthresh, RTT and reordering of their earlier connections, as Linux does for each
+        destination. Default: flows do not influence later ones.
     arrivals : tuple of (float, int)
         For ``"bytes"``: many short flows as pairs of `start_s` and `size_bytes` in order of the
         start. Replaces `count`, `start_s`, `stop_s` and `size_bytes`. In TOML also the name of a
@@ -206,6 +228,8 @@ class Flow:
     direction: str = "forward"
     acks: str = "default"
     segmentation_offload: bool = field(default=True, metadata=checked(validation.flag))
+    ip_version: int = field(default=4, metadata=checked(_ip_version))
+    host: str = field(default="", metadata=checked(_host))
     arrivals: Arrivals = ()
     connections: int | None = None
     label: str = field(default="", compare=False, metadata=checked(validation.one_line))
@@ -242,13 +266,16 @@ class Flow:
     def to_dict(self) -> dict[str, Any]:
         """Return the non-empty settings as a dictionary of plain values.
 
-        `segmentation_offload` is left out if it is true, and `direction` if it is ``"forward"``.
+        `segmentation_offload` is left out if it is true, `direction` if it is ``"forward"``, and
+        `ip_version` if it is 4.
         """
         values = dataclass_dicts.present(self)
         if self.segmentation_offload:
             del values["segmentation_offload"]
         if not self.is_reverse:
             del values["direction"]
+        if self.ip_version == 4:  # noqa: PLR2004 - a version
+            del values["ip_version"]
         if self.arrivals:
             values["arrivals"] = [list(pair) for pair in self.arrivals]
         return values
@@ -307,7 +334,8 @@ class Flow:
         if self.kind == "video" and (self.buffer_s or 0) < (self.segment_s or 0):
             allowed, step = f"at least segment_s = {self.segment_s:g}", "hold a whole segment"
             raise validation.bad("buffer_s", self.buffer_s, allowed, step)
-        for name in ("acks", "segmentation_offload") if self.is_udp else ("packet_bytes", "ecn"):
+        of_tcp, of_udp = ("acks", "segmentation_offload", "host"), ("packet_bytes", "ecn")
+        for name in of_tcp if self.is_udp else of_udp:
             self._must_be_default(name, f"for kind {self.kind!r}")
         if self.kind != "bytes":
             self._must_be_default("arrivals", f"for kind {self.kind!r}")

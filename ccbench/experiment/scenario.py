@@ -61,6 +61,10 @@ MAX_BOTTLENECKS = 8
 #: Maximum number of single flows from the receiving host, which has that many ports for them.
 MAX_REVERSE_FLOWS = 25_000
 
+#: Maximum number of hosts that remember connections, and of the flows of each.
+MAX_HOSTS = 10_000
+MAX_FLOWS_PER_HOST = 25_000
+
 #: Maximum number of times that a change occurs.
 MAX_OCCURRENCES = 100_000
 
@@ -234,6 +238,7 @@ class Scenario:
             self._check_times(f"flows[{i}]", flow)
             self._check_places(f"flows[{i}]", flow)
         self._check_reverse_flows()
+        self._check_hosts()
         for i, change in enumerate(self.changes):
             with validation.within(f"changes[{i}]."):
                 self._check_change(change)
@@ -548,6 +553,19 @@ class Scenario:
         if count and self.receiver_ecn is not None:
             allowed = "left out with flows in the reverse direction"
             raise validation.bad("receiver_ecn", self.receiver_ecn, allowed, "use ecn")
+
+    def _check_hosts(self) -> None:
+        counts: dict[str, int] = {}
+        for flow in self.flows:
+            if flow.host:
+                counts[flow.host] = counts.get(flow.host, 0) + flow.flow_count
+        if len(counts) > MAX_HOSTS:
+            allowed = f"at most {MAX_HOSTS} different names of hosts"
+            raise validation.bad("flows", len(counts), allowed, "remove some")
+        for name, count in counts.items():
+            if count > MAX_FLOWS_PER_HOST:
+                allowed = f"at most {MAX_FLOWS_PER_HOST} single flows with host = {name!r}"
+                raise validation.bad("flows", count, allowed, "add another host")
 
     def _check_change(self, change: Change) -> None:
         for name in ("at_s", "after_s"):

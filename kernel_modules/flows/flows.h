@@ -17,8 +17,7 @@
 #include "ccbench.h"
 #include "random_stream.h"
 
-#define SENDER_ADDRESS		0x0a000001	/* 10.0.0.1 */
-#define RECEIVER_ADDRESS	0x0a000002	/* 10.0.0.2; more flows: 10.0.0.3, ... */
+#define SENDER_ADDRESS		0x0a000001	/* 10.0.0.1; see also address.c */
 
 #define UNLIMITED		U64_MAX
 
@@ -124,6 +123,14 @@ static inline struct sock *flow_sender(const struct flow *flow)
 {
 	return flow->tx ? flow->tx->sk : flow->server;
 }
+
+/* ---- address.c ---- */
+
+int flow_family(const struct flow *flow);
+/* Binds a receiver's socket to a port of all addresses of its version of IP. */
+int flow_bind(struct socket *sock, int port);
+/* Connects a flow's socket to a port of the receiver. */
+int flow_connect(const struct flow *flow, int port, int flags);
 
 /* ---- tcp.c ---- */
 

@@ -15,19 +15,15 @@
 #define SEGMENT_BYTES	1448
 #define SHORTEST_TICK_NS	NSEC_PER_MSEC
 #define MAX_LISTENERS	64
-/*
- * There are 64512 ports for the flows to one address, and the search for a free port is slow
- * once the half that Linux prefers is in use. plan.py sets up the addresses.
- */
-#define FLOWS_PER_ADDRESS	25000
 
 /*
- * One listener per CCA and host: some (dctcp) are required at both ends, and a connection
+ * One listener per CCA, version of IP and host: some (dctcp) are required at both ends, and a connection
  * inherits the CCA of its listener.
  */
 static struct listener {
 	char cca[CCBENCH_CCA_MAX];
 	const struct net *net;
+	int family;
 	struct socket *sock;
 } listeners[MAX_LISTENERS];
 static u32 listener_count;
@@ -158,6 +154,7 @@ static int port_of(const struct flow *flow)
 
 	for (i = 0; i < listener_count; i++)
 		if (listeners[i].net == flow_receiver_net(flow) &&
+		    listeners[i].family == flow_family(flow) &&
 		    !strcmp(listeners[i].cca, cca))
 			return FIRST_PORT + i;
 	return -ENOENT;
@@ -166,10 +163,6 @@ static int port_of(const struct flow *flow)
 int tcp_listen_for(const struct flow *flow)
 {
 	const char *cca = listener_cca(flow->spec->cca);
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons(FIRST_PORT + listener_count),
-	};
 	struct listener *listener = &listeners[listener_count];
 	struct socket *sock;
 	int err;
@@ -178,7 +171,7 @@ int tcp_listen_for(const struct flow *flow)
 		return 0;
 	if (listener_count == MAX_LISTENERS)
 		return -E2BIG;
-	err = sock_create_kern(flow_receiver_net(flow), AF_INET, SOCK_STREAM,
+	err = sock_create_kern(flow_receiver_net(flow), flow_family(flow), SOCK_STREAM,
 			       IPPROTO_TCP, &sock);
 	if (err)
 		return err;
@@ -189,7 +182,7 @@ int tcp_listen_for(const struct flow *flow)
 		pr_err("ccbench: congestion control '%s' cannot be used: error %d\n", cca, err);
 		return err;
 	}
-	err = kernel_bind(sock, ccbench_address(&address), sizeof(address));
+	err = flow_bind(sock, FIRST_PORT + listener_count);
 	/* No limit of simultaneous connections, which represent different hosts. */
 	if (!err)
 		err = kernel_listen(sock, INT_MAX);
@@ -197,6 +190,7 @@ int tcp_listen_for(const struct flow *flow)
 		return err;
 	strscpy(listener->cca, cca, sizeof(listener->cca));
 	listener->net = flow_receiver_net(flow);
+	listener->family = flow_family(flow);
 	listener->sock = sock;
 	listener_count++;
 	return 0;
@@ -225,16 +219,10 @@ static void tx_state_change(struct sock *sk)
 static void tx_open(struct flow *flow)
 {
 	const struct ccbench_flow_spec *spec = flow->spec;
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons(port_of(flow)),
-		.sin_addr.s_addr = htonl(spec->reverse ? SENDER_ADDRESS :
-					 RECEIVER_ADDRESS + flow->id / FLOWS_PER_ADDRESS),
-	};
 	struct socket *sock;
 	int err;
 
-	err = sock_create_kern(flow_sender_net(flow), AF_INET, SOCK_STREAM,
+	err = sock_create_kern(flow_sender_net(flow), flow_family(flow), SOCK_STREAM,
 			       IPPROTO_TCP, &sock);
 	if (err)
 		goto fail;
@@ -248,7 +236,7 @@ static void tx_open(struct flow *flow)
 	err = tcp_set_cca(sock, spec->cca);
 	if (err)
 		goto fail;
-	err = kernel_connect(sock, ccbench_address(&address), sizeof(address), O_NONBLOCK);
+	err = flow_connect(flow, port_of(flow), O_NONBLOCK);
 	if (err && err != -EINPROGRESS)
 		goto fail;
 

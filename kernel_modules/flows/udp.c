@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <linux/udp.h>
 #include <net/ip.h>
+#include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/udp.h>
 
@@ -12,9 +13,8 @@
 #include "flows.h"
 
 #define PORT		5000
-#define HEADER_BYTES	(sizeof(struct iphdr) + sizeof(struct udphdr))
 
-/* ---- the receivers: one socket per host ------------------------------- */
+/* ---- the receivers: one socket per version of IP and host -------------- */
 
 static int rx_packet(struct sock *sk, struct sk_buff *skb)
 {
@@ -28,45 +28,44 @@ static int rx_packet(struct sock *sk, struct sk_buff *skb)
 
 int udp_listen(const struct flow *flow)
 {
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons(PORT),
-	};
-	static bool is_open[2];
+	const int family = flow_family(flow);
+	static bool is_open[2][2];
 	struct socket *sock;
 	int err;
 
-	if (is_open[!flow->spec->reverse])
+	if (is_open[!flow->spec->reverse][family == AF_INET6])
 		return 0;
-	is_open[!flow->spec->reverse] = true;
-	err = sock_create_kern(flow_receiver_net(flow), AF_INET, SOCK_DGRAM,
+	is_open[!flow->spec->reverse][family == AF_INET6] = true;
+	err = sock_create_kern(flow_receiver_net(flow), family, SOCK_DGRAM,
 			       IPPROTO_UDP, &sock);
 	if (err)
 		return err;
 	/* The decapsulation function receives packets without a queue and wake-ups. */
 	udp_sk(sock->sk)->encap_type = 1;
 	udp_sk(sock->sk)->encap_rcv = rx_packet;
-	udp_encap_enable();
-	return kernel_bind(sock, ccbench_address(&address), sizeof(address));
+	if (family == AF_INET6)
+		udpv6_encap_enable();
+	else
+		udp_encap_enable();
+	return flow_bind(sock, PORT);
 }
 
 /* ---- the sender ------------------------------------------------------- */
 
 static void tx_open(struct flow *flow)
 {
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(flow->spec->reverse ? SENDER_ADDRESS : RECEIVER_ADDRESS),
-		.sin_port = htons(PORT),
-	};
+	const int family = flow_family(flow);
 	int err;
 
-	err = sock_create_kern(flow_sender_net(flow), AF_INET, SOCK_DGRAM,
+	err = sock_create_kern(flow_sender_net(flow), family, SOCK_DGRAM,
 			       IPPROTO_UDP, &flow->tx);
 	if (!err) {
 		flow->tx->sk->sk_mark = ccbench_mark(flow->id);
-		ip_sock_set_tos(flow->tx->sk, flow->spec->ecn);
-		err = kernel_connect(flow->tx, ccbench_address(&address), sizeof(address), 0);
+		if (family == AF_INET6)
+			inet6_sk(flow->tx->sk)->tclass = flow->spec->ecn;
+		else
+			ip_sock_set_tos(flow->tx->sk, flow->spec->ecn);
+		err = flow_connect(flow, PORT, 0);
 	}
 	if (err) {
 		flow_fail(flow, err);
@@ -76,9 +75,17 @@ static void tx_open(struct flow *flow)
 	sample_add(flow);
 }
 
+static size_t header_bytes(const struct flow *flow)
+{
+	const size_t ip = flow_family(flow) == AF_INET6 ? sizeof(struct ipv6hdr) :
+							  sizeof(struct iphdr);
+
+	return ip + sizeof(struct udphdr);
+}
+
 static void tx_send(struct flow *flow)
 {
-	size_t bytes = flow->spec->packet_bytes - HEADER_BYTES;
+	size_t bytes = flow->spec->packet_bytes - header_bytes(flow);
 	struct kvec vec = { .iov_base = page_address(zeroes), .iov_len = bytes };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
 

@@ -322,6 +322,8 @@ struct ccbench_flow_spec {
 	__u64 buffer_ns;
 	__u32 ladder_kbps[CCBENCH_LADDER_MAX];	/* ascending; 0: end */
 	__u64 messages;		/* CCBENCH_MESSAGES: number of messages */
+	__u32 ip_version;	/* 4 or 6 */
+	__u32 subnet;		/* of both hosts, if they have a memory; otherwise 0 */
 };
 
 struct ccbench_message {

@@ -69,7 +69,7 @@ static inline int ccbench_send_zeroes(struct socket *sock, struct page *zeroes, 
 }
 
 /* Linux 6.19 gives addresses a type of their own. */
-static inline void *ccbench_address(struct sockaddr_in *address)
+static inline void *ccbench_address(struct sockaddr_storage *address)
 {
 	return address;
 }

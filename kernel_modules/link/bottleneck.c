@@ -81,8 +81,26 @@ static void dropped_by_queue(struct sk_buff *skb)
 
 static u8 ecn_of(const struct sk_buff *skb)
 {
-	return skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->tos & INET_ECN_MASK :
-						  INET_ECN_NOT_ECT;
+	switch (skb->protocol) {
+	case htons(ETH_P_IP):
+		return ip_hdr(skb)->tos & INET_ECN_MASK;
+	case htons(ETH_P_IPV6):
+		return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
+	default:
+		return INET_ECN_NOT_ECT;
+	}
+}
+
+static void clear_ecn(struct sk_buff *skb)
+{
+	switch (skb->protocol) {
+	case htons(ETH_P_IP):
+		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_NOT_ECT);
+		break;
+	case htons(ETH_P_IPV6):
+		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_NOT_ECT);
+		break;
+	}
 }
 
 /* ---- link ------------------------------------------------------------- */
@@ -372,8 +390,8 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 	struct Qdisc *q;
 	u8 ecn;
 
-	if (unlikely(clears_ecn & BIT(link->index)) && skb->protocol == htons(ETH_P_IP))
-		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_NOT_ECT);
+	if (unlikely(clears_ecn & BIT(link->index)))
+		clear_ecn(skb);
 	ecn = ecn_of(skb);
 	if (ecn & link->l4s_mask)
 		skb->mark |= CCBENCH_MARK_L4S;

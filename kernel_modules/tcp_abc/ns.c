@@ -15,16 +15,17 @@
  * as in the encoding for proxied networks, with CE and ECE for a brake. The meaning of
  * CE and ECE on the wire is stored in the socket. This does not depend on the order of
  * packets: it holds until it is answered, once per RTT.
- *
- * IPv4 only; over IPv6 there are no marks, and the sender behaves as CUBIC.
  */
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
+#include <linux/netfilter_ipv6.h>
 #include <linux/tcp.h>
 #include <net/checksum.h>
 #include <net/dsfield.h>
+#include <net/inet6_hashtables.h>
 #include <net/inet_ecn.h>
 #include <net/inet_hashtables.h>
 
@@ -34,7 +35,7 @@
 #include "netns_hooks.h"
 #include "tcp_abc.h"
 
-/* For connections over IPv6, or without ECN at the other end (main.c). */
+/* For connections without ECN at the other end (main.c). */
 static struct tcp_congestion_ops abc_ns_without_ecn __read_mostly = {
 	.in_ack_event	= abc_in_ack_event,
 	.cong_control	= abc_cong_control,
@@ -52,10 +53,6 @@ static void abc_ns_init(struct sock *sk)
 
 	abc_init(sk);
 	abc = abc_of(sk);
-	if (inet_csk(sk)->icsk_af_ops->net_header_len != sizeof(struct iphdr)) {
-		abc->ecn = false;
-		tcp_sk(sk)->ecn_flags &= ~ABC_ECN_MODES;
-	}
 	if (!abc->ecn) {
 		abc_stop_accecn(tcp_sk(sk));
 		inet_csk(sk)->icsk_ca_ops = &abc_ns_without_ecn;
@@ -105,9 +102,36 @@ static void set_flags(struct sk_buff *skb, struct tcphdr *th, u16 flags)
 	inet_proto_csum_replace2(&th->check, skb, old, new, false);
 }
 
-static void set_ecn(struct iphdr *iph, u8 ecn)
+static bool is_ipv6(const struct sk_buff *skb)
 {
-	ipv4_change_dsfield(iph, (u8)~INET_ECN_MASK, ecn);
+	return skb->protocol == htons(ETH_P_IPV6);
+}
+
+/* Extension headers of IPv6 are not supported. */
+static bool is_tcp(const struct sk_buff *skb)
+{
+	return (is_ipv6(skb) ? ipv6_hdr(skb)->nexthdr : ip_hdr(skb)->protocol) == IPPROTO_TCP;
+}
+
+static unsigned int ip_bytes(const struct sk_buff *skb)
+{
+	return is_ipv6(skb) ? sizeof(struct ipv6hdr) : ip_hdrlen(skb);
+}
+
+static u8 ecn_of(const struct sk_buff *skb)
+{
+	const u8 dsfield = is_ipv6(skb) ? ipv6_get_dsfield(ipv6_hdr(skb)) :
+					  ipv4_get_dsfield(ip_hdr(skb));
+
+	return dsfield & INET_ECN_MASK;
+}
+
+static void set_ecn(struct sk_buff *skb, u8 ecn)
+{
+	if (is_ipv6(skb))
+		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, ecn);
+	else
+		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, ecn);
 }
 
 static u16 with(u16 flags, u16 flag, bool set)
@@ -118,7 +142,7 @@ static u16 with(u16 flags, u16 flag, bool set)
 /* Returns the TCP header, or NULL if the headers cannot be made writable. */
 static struct tcphdr *tcp_header(struct sk_buff *skb)
 {
-	const unsigned int offset = ip_hdrlen(skb);
+	const unsigned int offset = ip_bytes(skb);
 
 	if (skb_ensure_writable(skb, offset + sizeof(struct tcphdr)))
 		return NULL;
@@ -141,11 +165,11 @@ static struct abc *state_of(const struct sock *sk)
 
 static void translate_out(struct abc *abc, struct sk_buff *skb, struct tcphdr *th)
 {
-	const bool data = skb->len > ip_hdrlen(skb) + __tcp_hdrlen(th);
+	const bool data = skb->len > ip_bytes(skb) + __tcp_hdrlen(th);
 	u16 flags = flags_of(th);
 
-	if (!INET_ECN_is_not_ect(ip_hdr(skb)->tos))
-		set_ecn(ip_hdr(skb), INET_ECN_ECT_1);
+	if (!INET_ECN_is_not_ect(ecn_of(skb)))
+		set_ecn(skb, INET_ECN_ECT_1);
 	flags = with(flags, NS, flags & ECE);
 	flags = with(flags, ECE, READ_ONCE(abc->tell_congested));
 	if (data && READ_ONCE(abc->reduced)) {
@@ -160,7 +184,6 @@ static void translate_out(struct abc *abc, struct sk_buff *skb, struct tcphdr *t
 
 static void translate_in(struct abc *abc, struct sk_buff *skb, struct tcphdr *th)
 {
-	struct iphdr *iph = ip_hdr(skb);
 	u16 flags = flags_of(th);
 
 	if (flags & ECE)
@@ -170,14 +193,14 @@ static void translate_in(struct abc *abc, struct sk_buff *skb, struct tcphdr *th
 	flags = with(flags, ECE, flags & NS);
 	set_flags(skb, th, flags & ~(NS | CWR));
 
-	switch (iph->tos & INET_ECN_MASK) {
+	switch (ecn_of(skb)) {
 	case INET_ECN_ECT_0:
-		set_ecn(iph, INET_ECN_CE);
+		set_ecn(skb, INET_ECN_CE);
 		break;
 	case INET_ECN_CE:
 		/* CE replaces the mark of ABC; assume that of the packet before. */
 		WRITE_ONCE(abc->tell_congested, true);
-		set_ecn(iph, abc->echo ? INET_ECN_CE : INET_ECN_ECT_1);
+		set_ecn(skb, abc->echo ? INET_ECN_CE : INET_ECN_ECT_1);
 		break;
 	}
 }
@@ -187,7 +210,7 @@ static unsigned int local_out(void *unused, struct sk_buff *skb, const struct nf
 	struct abc *abc = state_of(state->sk);
 	struct tcphdr *th;
 
-	if (!abc)
+	if (!abc || !is_tcp(skb))
 		return NF_ACCEPT;
 	th = tcp_header(skb);
 	if (th && !th->syn)
@@ -199,10 +222,16 @@ static struct sock *find_socket(struct net *net, struct sk_buff *skb)
 {
 	const struct iphdr *iph = ip_hdr(skb);
 	struct tcphdr buffer;
-	const struct tcphdr *th = skb_header_pointer(skb, ip_hdrlen(skb), sizeof(buffer), &buffer);
+	const struct tcphdr *th = skb_header_pointer(skb, ip_bytes(skb), sizeof(buffer), &buffer);
 
 	if (!th)
 		return NULL;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (is_ipv6(skb))
+		return __inet6_lookup_established(net, CCBENCH_SOCKETS(net) &ipv6_hdr(skb)->saddr,
+						  th->source, &ipv6_hdr(skb)->daddr,
+						  ntohs(th->dest), skb->dev->ifindex, 0);
+#endif
 	return inet_lookup_established(net, CCBENCH_SOCKETS(net) iph->saddr, th->source,
 				       iph->daddr, th->dest, skb->dev->ifindex);
 }
@@ -213,7 +242,7 @@ static unsigned int local_in(void *unused, struct sk_buff *skb, const struct nf_
 	struct tcphdr *th;
 	struct abc *abc;
 
-	if (ip_hdr(skb)->protocol != IPPROTO_TCP)
+	if (!is_tcp(skb))
 		return NF_ACCEPT;
 	/* Early demux has usually found the socket. */
 	if (!sk)
@@ -240,6 +269,18 @@ static const struct nf_hook_ops hooks[] = {
 		.pf		= NFPROTO_IPV4,
 		.hooknum	= NF_INET_LOCAL_OUT,
 		.priority	= NF_IP_PRI_FIRST,
+	},
+	{
+		.hook		= local_in,
+		.pf		= NFPROTO_IPV6,
+		.hooknum	= NF_INET_LOCAL_IN,
+		.priority	= NF_IP6_PRI_LAST,
+	},
+	{
+		.hook		= local_out,
+		.pf		= NFPROTO_IPV6,
+		.hooknum	= NF_INET_LOCAL_OUT,
+		.priority	= NF_IP6_PRI_FIRST,
 	},
 };
 

@@ -4,6 +4,7 @@
 #include <net/tcp.h>
 
 #include "nimbus.h"
+#include "packet_bytes.h"
 
 /* Selects the bins of the pulses and of the frequencies that they are compared with. */
 static void make_spectra(struct nimbus *nimbus)
@@ -35,7 +36,7 @@ struct nimbus *nimbus_begin(struct sock *sk, enum nimbus_competitive_kind compet
 	nimbus->link = min_t(u64, nimbus->settings.link_kbps * 125ULL, U32_MAX);
 	nimbus->srtt_us = max(tp->srtt_us >> 3, 1U);
 	nimbus->window_us = nimbus->settings.window_us ?: nimbus->srtt_us;
-	nimbus->packet_bytes = tp->mss_cache + tp->tcp_header_len + sizeof(struct iphdr);
+	nimbus->packet_bytes = packet_bytes(tp);
 	nimbus->min_rtt_us = U32_MAX;
 	nimbus->delivered = tp->delivered;
 	nimbus->gso_max_segs = sk->sk_gso_max_segs;

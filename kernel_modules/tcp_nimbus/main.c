@@ -57,6 +57,7 @@
 #include <net/tcp.h>
 
 #include "nimbus.h"
+#include "packet_bytes.h"
 #include "pulse.h"
 
 static void learn_link(struct nimbus *nimbus)
@@ -75,7 +76,7 @@ static void measure(const struct sock *sk, struct nimbus *nimbus, const struct r
 	nimbus->srtt_us = max(tp->srtt_us >> 3, 1U);
 	nimbus->min_rtt_us = min(nimbus->min_rtt_us, tcp_min_rtt(tp));
 	nimbus->in_flight = tcp_packets_in_flight(tp);
-	nimbus->packet_bytes = tp->mss_cache + tp->tcp_header_len + sizeof(struct iphdr);
+	nimbus->packet_bytes = packet_bytes(tp);
 	if (!packets)
 		return;
 	nimbus->delivered = tp->delivered;

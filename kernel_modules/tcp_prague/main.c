@@ -216,7 +216,7 @@ static void prague_release(struct sock *sk)
 		sk->sk_gso_max_segs = prague->gso_max_segs;
 }
 
-/* For connections without AccECN, or over IPv6: packets that are not ECN-capable. */
+/* For connections without AccECN: packets that are not ECN-capable. */
 static struct tcp_congestion_ops prague_without_ecn __read_mostly = {
 	.cong_control	= prague_cong_control,
 	.set_state	= prague_set_state,
@@ -242,8 +242,7 @@ static void prague_init(struct sock *sk)
 		.ce = tp->delivered_ce,
 		.reduced_us = tp->tcp_mstamp,
 		.gso_max_segs = sk->sk_gso_max_segs,
-		.accecn = tcp_ecn_mode_accecn(tp) &&
-			  icsk->icsk_af_ops->net_header_len == sizeof(struct iphdr),
+		.accecn = tcp_ecn_mode_accecn(tp),
 	};
 	start_round(tp, prague);
 	if (!prague->accecn)

@@ -53,6 +53,7 @@
 
 #include "cca_compat.h"
 #include "ccbench_describe.h"
+#include "packet_bytes.h"
 #include "rapid.h"
 #include "settings.h"
 
@@ -115,7 +116,7 @@ static size_t rapid_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_i
 
 	if (!rapid || !(ext & asked))
 		return 0;
-	rate = div64_u64((u64)rapid_packet_bytes(tcp_sk(sk)) * NSEC_PER_SEC << RAPID_GAP_BITS,
+	rate = div64_u64((u64)packet_bytes(tcp_sk(sk)) * NSEC_PER_SEC << RAPID_GAP_BITS,
 			 rapid->estimate_gap ?: rapid->gap);
 	info->bbr = (struct tcp_bbr_info) {
 		.bbr_bw_lo = lower_32_bits(rate),

@@ -74,8 +74,6 @@ static inline struct rapid_record *rapid_record(const struct rapid *rapid, u32 i
 
 /* ---- rate.c: r_avg, the congestion window ---- */
 
-/* Bytes of a full packet on the wire, the unit of rates. */
-u32 rapid_packet_bytes(const struct tcp_sock *tp);
 u64 rapid_gap_of_kbps(const struct tcp_sock *tp, u32 kbps);
 void rapid_set_gap(struct sock *sk, struct rapid *rapid, u64 gap);
 /* Sets cwnd to twice the flight of r_avg, which limits only flows without ACKs. */

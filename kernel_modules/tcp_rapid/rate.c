@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /* r_avg, represented by the gap between packets, and the window derived from it. */
+#include "packet_bytes.h"
 #include "rapid.h"
 #include "settings.h"
 
 #define RAPID_LEAST_GAP		(100ULL << RAPID_GAP_BITS)
 #define RAPID_SPARE_CWND	64
 
-u32 rapid_packet_bytes(const struct tcp_sock *tp)
-{
-	return tp->mss_cache + tp->tcp_header_len + sizeof(struct iphdr);
-}
-
 u64 rapid_gap_of_kbps(const struct tcp_sock *tp, u32 kbps)
 {
-	u64 bit_us = (u64)rapid_packet_bytes(tp) * BITS_PER_BYTE * USEC_PER_SEC;
+	u64 bit_us = (u64)packet_bytes(tp) * BITS_PER_BYTE * USEC_PER_SEC;
 
 	return div_u64(bit_us << RAPID_GAP_BITS, kbps);
 }

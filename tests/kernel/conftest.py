@@ -102,7 +102,13 @@ def run(scenario: Scenario) -> Run:
     return KernelEngine(kernel_with(*(link.qdisc for link in scenario.bottlenecks))).run(scenario)
 
 
-def ask(source: str, root: Path, *arguments: str, kernel: KernelBuild | None = None) -> str:
+def ask(
+    source: str,
+    root: Path,
+    *arguments: str,
+    kernel: KernelBuild | None = None,
+    parameters: tuple[str, ...] = (),
+) -> str:
     """Boot a kernel with an init of this source and root folder; return its output."""
     init = ["gcc", "-static", "-o", str(root / "init"), str(Path(__file__).parent / source)]
     subprocess.run(init, check=True)
@@ -118,6 +124,7 @@ def ask(source: str, root: Path, *arguments: str, kernel: KernelBuild | None = N
         "con=null",
         "con0=null,fd:1",
         "quiet",
+        *parameters,
         *(("--", *arguments) if arguments else ()),
     ]
     return subprocess.run(

@@ -105,6 +105,13 @@ CASES: dict[str, list[Scenario]] = {
     "more than 1000 flows": also(Flow(kind="cbr", rate_mbps=0.001, count=1500)),
     "congestion controls of ccbench's own": also(Flow(cca="rapid")),
     "parameters of modules": also(module_parameters=(("tcp_cubic.hystart", "0"),)),
+    "IPv6 of bulk flows": also(Flow(ip_version=6)),
+    "IPv6 of other flows": [
+        *also(Flow(kind="rate", rate_mbps=1, ip_version=6)),
+        *also(Flow(kind="cbr", rate_mbps=1, ip_version=6)),
+    ],
+    "hosts that remember, of bulk flows": also(Flow(host="a")),
+    "hosts that remember, of other flows": also(Flow(kind="bytes", size_bytes=1000, host="a")),
     "queue logs that are summarised": also(queue_log="summary"),
 }
 

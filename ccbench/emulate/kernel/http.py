@@ -18,7 +18,7 @@ from ccbench.emulate.kernel import HTTP_INFO, doctor, web
 from ccbench.emulate.kernel.boot import plan
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.experiment.flow import MTU_BYTES
+from ccbench.experiment.flow import MTU_BYTES, Flow
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -106,9 +106,9 @@ class HttpKernelEngine(KernelEngine):
         Raises
         ------
         InputError
-            If they cannot: also for bulk flows with an extra delay or in the reverse direction,
-            for CCAs that need a receiver, and for paths that hold more data than the client
-            requests.
+            If they cannot: also for bulk flows with an extra delay, IPv6, a host or in the reverse
+            direction, for CCAs that need a receiver, and for paths that hold more data than the
+            client requests.
         MissingRequirement
             If a program is not installed.
         """
@@ -130,6 +130,7 @@ class HttpKernelEngine(KernelEngine):
                 allowed = '"forward", as the web server is at the sender'
                 step = "change it, or use the engine kernel"
                 raise validation.bad(f"flows[{i}].direction", flow.direction, allowed, step)
+            _check_addresses(f"flows[{i}]", flow)
             if flow.extra_rtt_ms:
                 raise validation.bad(
                     f"flows[{i}].extra_rtt_ms",
@@ -165,6 +166,14 @@ class HttpKernelEngine(KernelEngine):
         checks = [*super().doctor(), Check.of_programs("web server and client", web.missing())]
         is_ready = all(check.ok for check in checks)
         return [*checks, doctor.trapping_check(self.kernel)] if is_ready else checks
+
+
+def _check_addresses(where: str, flow: Flow) -> None:
+    """Check that a flow uses the address of the web server."""
+    for name in ("ip_version", "host"):
+        if (value := getattr(flow, name)) != getattr(Flow, name):
+            allowed, step = "left out for a flow from the web server", "use the engine kernel"
+            raise validation.bad(f"{where}.{name}", value, allowed, step)
 
 
 def _check_path(scenario: Scenario) -> None:

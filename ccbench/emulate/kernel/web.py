@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base.errors import MissingRequirement
-from ccbench.emulate.kernel.boot.plan import LEAD_NS, SENDER, Programs
+from ccbench.emulate.kernel.boot.hosts import SENDER
+from ccbench.emulate.kernel.boot.plan import LEAD_NS, Programs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

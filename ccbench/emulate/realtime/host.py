@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.emulate.engine import Check
+from ccbench.experiment.flow import Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ccbench.experiment.bottleneck import Bottleneck
-    from ccbench.experiment.flow import Flow
     from ccbench.experiment.noise import Noise
     from ccbench.experiment.scenario import Scenario
 
@@ -182,6 +182,9 @@ def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
         yield "segmentation_offload", flow.segmentation_offload, "left out"
     if flow.ecn:
         yield "ecn", flow.ecn, "left out"
+    for name in ("ip_version", "host"):
+        if getattr(flow, name) != getattr(Flow, name):
+            yield name, getattr(flow, name), "left out"
 
 
 def ordinary_user(user: str | None) -> str:

@@ -25,7 +25,7 @@ EVERYTHING = scenario(
     name='all "settings" \\ é',
     flows=(
         Flow(cca="bbr", count=2, start_s=1, stop_s=50, extra_rtt_ms=20, label="new"),
-        Flow(kind="bytes", size_bytes=10_000),
+        Flow(kind="bytes", size_bytes=10_000, ip_version=6, host="a"),
         Flow(kind="bytes", arrivals=((0.5, 1000), (0.5, 2000), (7, 3000))),
         Flow(kind="rate", rate_mbps=2.5, segmentation_offload=False),
         Flow(kind="onoff", on_s=1, off_s=0.5),

@@ -68,6 +68,11 @@ class TestFlow:
                 "acks is 'every'; it must be left out",
             ),
             ({"segmentation_offload": 0}, "segmentation_offload is 0; it must be true or false"),
+            ({"ip_version": 5}, "ip_version is 5; it must be 4 or 6"),
+            ({"ip_version": 6.5}, "ip_version is 6.5; it must be 4 or 6"),
+            ({"ip_version": "6"}, "ip_version is '6'; it must be 4 or 6"),
+            ({"host": "a b"}, "host is 'a b'; it must be a name: 1 to 64 letters"),
+            ({"kind": "cbr", "rate_mbps": 1, "host": "a"}, "host is 'a'; it must be left out"),
             (
                 {"kind": "cbr", "rate_mbps": 1, "segmentation_offload": False},
                 "segmentation_offload is False; it must be left out",

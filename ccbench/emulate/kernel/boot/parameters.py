@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.base.errors import InputError
+from ccbench.emulate.kernel.boot.hosts import uses_ipv6
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
@@ -60,7 +61,8 @@ def module_options(scenario: Scenario, module: str) -> str:
 
 def command_line(scenario: Scenario, kernel: KernelBuild) -> tuple[str, ...]:
     """Return the parameters of built-in modules for the kernel's command line."""
-    return tuple(
+    ipv6 = ("ipv6.disable=0",) if uses_ipv6(scenario) else ()
+    return ipv6 + tuple(
         f"{name}={value}"
         for name, value in scenario.module_parameters
         if name.partition(".")[0] not in kernel.modules

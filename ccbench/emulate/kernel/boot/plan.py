@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
-from ccbench.emulate.kernel.boot import rtnetlink
+from ccbench.emulate.kernel.boot import hosts, rtnetlink
 from ccbench.emulate.kernel.boot.parameters import module_options
 
 if TYPE_CHECKING:
@@ -17,16 +17,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.qdiscs import Qdisc
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["HERE", "LEAD_NS", "SENDER", "Programs", "guest_memory_mb", "path_packets", "plan"]
-
-#: Addresses of the hosts, as in ``kernel_modules/flows/flows.h``.
-SENDER = "10.0.0.1"
-_RECEIVER = "10.0.0.{}"
-_FIRST_RECEIVER = 2
-
-#: Maximum number of flows per address of the receiver, since each uses a port of the sender; as in
-#: ``kernel_modules/flows/tcp.c``.
-_FLOWS_PER_ADDRESS = 25_000
+__all__ = ["HERE", "LEAD_NS", "Programs", "guest_memory_mb", "path_packets", "plan"]
 
 #: Folder of the run as seen by the guest's own process, and by its programs.
 HERE = "/proc/self/cwd"
@@ -126,6 +117,8 @@ def _steps(
     # Memory is reclaimed only when it runs out, which ends the run with an error.
     yield _sysctl("vm.watermark_boost_factor", "0")
 
+    if hosts.uses_ipv6(scenario):
+        yield _sysctl("net.ipv6.conf.default.disable_ipv6", "1")  # of the bottlenecks' devices
     yield f"feed /proc/ccbench/link {_RUN}/link.bin"
     for index, (bottleneck, qdisc) in enumerate(zip(scenario.links, qdiscs, strict=True)):
         interface = _HOST_INTERFACE + index
@@ -140,20 +133,14 @@ def _steps(
         yield _netlink(f"bottleneck{index}-up", rtnetlink.set_up(interface))
         for _ in range(qdisc.requests):
             yield _netlink(f"bottleneck{index}-{qdisc.name}", request)
-    last_receiver = _FIRST_RECEIVER + (scenario.flow_count - 1) // _FLOWS_PER_ADDRESS
-    receivers = [_RECEIVER.format(i) for i in range(_FIRST_RECEIVER, last_receiver + 1)]
     sender_ecn, receiver_ecn = scenario.hosts_ecn
-    hosts: tuple[tuple[str, list[str], bool | str, Sequence[str]], ...] = (
-        ("sender", [SENDER], sender_ecn, programs.sender if programs else ()),
-        ("receiver", receivers, receiver_ecn, programs.receiver if programs else ()),
+    ends: tuple[tuple[str, bool | str, Sequence[str]], ...] = (
+        ("sender", sender_ecn, programs.sender if programs else ()),
+        ("receiver", receiver_ecn, programs.receiver if programs else ()),
     )
-    for host, addresses, ecn, program_steps in hosts:
-        yield "netns"
-        yield f"write /proc/ccbench/host {host}"
-        for address in addresses:
-            yield _netlink(f"{host}-address", rtnetlink.add_address(_HOST_INTERFACE, address, 24))
-        yield _netlink(f"{host}-up", rtnetlink.set_up(_HOST_INTERFACE))
-        own = {"net.ipv4.tcp_ecn": TCP_ECN[ecn]}
+    for host, ecn, program_steps in ends:
+        yield from _network(scenario, host)
+        own = {"net.ipv4.tcp_ecn": TCP_ECN[ecn], **hosts.sysctls(scenario)}
         sysctls = {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}
         for name in sorted(sysctls, key=_LAST_SYSCTL.__eq__):
             yield _sysctl(name, sysctls[name])
@@ -163,6 +150,27 @@ def _steps(
     yield "wait /proc/ccbench/flows"
     if programs:
         yield "alive"
+
+
+def _network(scenario: Scenario, host: str) -> Iterator[str]:
+    """Yield the steps that create a host's device, addresses and routes."""
+    ipv6 = hosts.uses_ipv6(scenario)
+    yield "netns"
+    if ipv6:
+        # A link-local address would send router solicitations and multicast reports.
+        yield _sysctl("net.ipv6.conf.default.addr_gen_mode", "1")
+    yield f"write /proc/ccbench/host {host}"
+    yield from _addresses(scenario, host, 4)
+    yield _netlink(f"{host}-up", rtnetlink.set_up(_HOST_INTERFACE))
+    if ipv6:
+        yield from _addresses(scenario, host, 6)  # their routes need a device that is up
+    for address in hosts.forgetful_routes(scenario, sends=host == "sender"):
+        yield _netlink(f"{host}-route", rtnetlink.forget_metrics(_HOST_INTERFACE, address))
+
+
+def _addresses(scenario: Scenario, host: str, version: int) -> Iterator[str]:
+    for address in hosts.addresses(scenario, version, sends=host == "sender"):
+        yield _netlink(f"{host}-address", rtnetlink.add_address(_HOST_INTERFACE, address))
 
 
 def _sysctl(name: str, value: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ccbench.emulate.kernel.boot import hosts
 from ccbench.experiment.flow import ACKS, ECN_FIELDS, MAX_BITRATES
 from ccbench.experiment.qdiscs import QDISCS
 
@@ -136,6 +137,8 @@ FLOW_SPEC = np.dtype(
         ("buffer_ns", "u8"),
         ("ladder_kbps", "u4", MAX_BITRATES),
         ("messages", "u8"),
+        ("ip_version", "u4"),
+        ("subnet", "u4"),
     ]
 )
 
@@ -303,6 +306,8 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
         dtype=FLOWS_HEADER,
     )
     groups = np.array([_group(scenario, flow, served=served) for flow in scenario.flows], FLOW_SPEC)
+    subnets = hosts.subnets(scenario)
+    groups["subnet"] = [subnets.get(flow.host, 0) for flow in scenario.flows]
     specs = _per_flow(scenario, groups)
     specs["start_ns"] = np.round(scenario.starts_s() * 1e9)
     first = 0
@@ -347,6 +352,8 @@ def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...
         _nanoseconds(flow.buffer_s or 0),
         ladder_kbps + [0] * (MAX_BITRATES - len(ladder_kbps)),
         0,  # messages: set for each flow
+        flow.ip_version,
+        0,  # subnet: set for each group
     )
 
 

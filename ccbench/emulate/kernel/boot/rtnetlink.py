@@ -13,10 +13,11 @@ from ccbench.experiment.qdiscs import Link, attribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from ipaddress import IPv4Interface, IPv6Interface
 
     from ccbench.experiment.qdiscs import Qdisc, Value
 
-__all__ = ["add_address", "qdisc_attribute", "set_qdisc", "set_up"]
+__all__ = ["add_address", "forget_metrics", "qdisc_attribute", "set_qdisc", "set_up"]
 
 _NLM_F_REQUEST = 0x1
 _NLM_F_ACK = 0x4
@@ -24,11 +25,28 @@ _NLM_F_REPLACE = 0x100
 _NLM_F_CREATE = 0x400
 _RTM_NEWLINK = 16
 _RTM_NEWADDR = 20
+_RTM_NEWROUTE = 24
 _RTM_NEWQDISC = 36
-_AF_INET = 2
+_FAMILIES = {4: 2, 6: 10}
 _IFF_UP = 1
 _IFA_ADDRESS = 1
 _IFA_LOCAL = 2
+#: IPv6: no search for duplicates (``IFA_F_NODAD``).
+_ADDRESS_FLAGS = {4: 0, 6: 2}
+_RT_TABLE_MAIN = 254
+_RTPROT_KERNEL = 2
+_RTN_UNICAST = 1
+_RTA_DST = 1
+_RTA_OIF = 4
+_RTA_PRIORITY = 6
+_RTA_PREFSRC = 7
+_RTA_METRICS = 8
+_RTAX_LOCK = 1
+#: Numbers of the metrics that Linux remembers and uses: RTT, RTTVAR, SSTHRESH, REORDERING.
+_REMEMBERED = (4, 5, 6, 9)
+#: Scope and priority of the routes to the networks of addresses, by version of IP.
+_NETWORK_SCOPE = {4: 253, 6: 0}
+_NETWORK_PRIORITY = {4: 0, 6: 256}
 _TCA_KIND = 1
 _TCA_OPTIONS = 2
 _NLA_F_NESTED = 0x8000
@@ -47,12 +65,32 @@ def set_up(interface: int) -> bytes:
     return _message(_RTM_NEWLINK, 0, header)
 
 
-def add_address(interface: int, address: str, prefix: int) -> bytes:
-    """Return the request that gives an interface an IPv4 address."""
-    packed = bytes(int(byte) for byte in address.split("."))
-    header = struct.pack("=BBBBi", _AF_INET, prefix, 0, 0, interface)
-    attributes = attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
+def add_address(interface: int, address: IPv4Interface | IPv6Interface) -> bytes:
+    """Return the request that gives an interface an address, without a search for duplicates."""
+    family, prefix = _FAMILIES[address.version], address.network.prefixlen
+    flags = _ADDRESS_FLAGS[address.version]
+    header = struct.pack("=BBBBi", family, prefix, flags, 0, interface)
+    attributes = attribute(_IFA_LOCAL, address.packed) + attribute(_IFA_ADDRESS, address.packed)
     return _message(_RTM_NEWADDR, _NLM_F_CREATE, header + attributes)
+
+
+def forget_metrics(interface: int, address: IPv4Interface | IPv6Interface) -> bytes:
+    """Return the request after which connections within the network of an address are forgotten.
+
+    It locks the metrics of the network's route: TCP neither stores nor uses others.
+    """
+    network, version = address.network, address.version
+    fixed = (_RT_TABLE_MAIN, _RTPROT_KERNEL, _NETWORK_SCOPE[version], _RTN_UNICAST, 0)
+    header = struct.pack("=8BI", _FAMILIES[version], network.prefixlen, 0, 0, *fixed)
+    lock = struct.pack("=I", sum(1 << metric for metric in _REMEMBERED))
+    attributes = (
+        attribute(_RTA_DST, network.network_address.packed)
+        + attribute(_RTA_OIF, struct.pack("=I", interface))
+        + attribute(_RTA_PRIORITY, struct.pack("=I", _NETWORK_PRIORITY[version]))
+        + attribute(_RTA_PREFSRC, address.packed)
+        + attribute(_RTA_METRICS | _NLA_F_NESTED, attribute(_RTAX_LOCK, lock))
+    )
+    return _message(_RTM_NEWROUTE, _NLM_F_REPLACE, header + attributes)
 
 
 def qdisc_attribute(qdisc: Qdisc, encoded: bytes) -> bytes:

@@ -162,6 +162,8 @@ OF_FLOW = {
     ),
     "acks": (with_flow(), with_flow(acks="every")),
     "segmentation_offload": (with_flow(), with_flow(segmentation_offload=False)),
+    "ip_version": (with_flow(), with_flow(ip_version=6)),
+    "host": (with_flow(), with_flow(host="a")),
     "arrivals": (
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000))),
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1001))),
