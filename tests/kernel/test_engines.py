@@ -48,7 +48,10 @@ CASES: dict[str, list[Scenario]] = {
     "other bottlenecks on the way back, flows in both directions": [
         *also(reverse_bottlenecks=(_LINK, _LINK)),
         *also(reverse_bottlenecks=(replace(_LINK, loss=0.01),)),
-        *also(Flow(direction="reverse"), reverse_bottlenecks=(_LINK,)),
+        *also(
+            Flow(kind="cbr", rate_mbps=1, direction="reverse"),
+            reverse_bottlenecks=(Bottleneck(bandwidth_mbps=1, queue_packets=63),),
+        ),
         *also(forward_delay_ms=5),
     ],
     "overhead of the link layer, ATM cells": over(overhead_bytes=38) + over(cells=True),
