@@ -46,12 +46,12 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
     """
     arrivals = []
     count = len(scenario.bottlenecks)
-    places = [(flow, *scenario.links_of(flow)) for flow in scenario.flows]
+    places = [(flow, *scenario.links_of(flow)) for flow in scenario.paths]
     for i, link in enumerate(scenario.links):
         passing = [flow for flow, first, last in places if first <= i <= last]
         background_mbit = scenario.noise.background_share * link.mean_mbps * scenario.duration_s
         background = background_mbit * 1e6 / 8 / MTU_BYTES
-        acknowledged = [flow for flow in scenario.flows if flow.is_reverse != (i >= count)]
+        acknowledged = [flow for flow in scenario.paths if flow.is_reverse != (i >= count)]
         arrivals.append(
             background + _packets(passing, scenario, i) + _acks(acknowledged, scenario, i)
         )
@@ -63,7 +63,7 @@ def samples(scenario: Scenario) -> float:
     interval_s = scenario.sample_interval_ms / 1e3
     return sum(
         flow.flow_count * (_MIN_SAMPLES + _flow_duration_s(flow, scenario) / interval_s)
-        for flow in scenario.flows
+        for flow in scenario.paths
     )
 
 

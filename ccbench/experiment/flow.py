@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,11 @@ from ccbench.base.checked_fields import check_fields, checked, number, set_field
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 from ccbench.experiment import arrivals
+from ccbench.experiment.subflow import subflows
 
 if TYPE_CHECKING:
     from ccbench.experiment.arrivals import Arrivals
+    from ccbench.experiment.subflow import Subflow
 
 __all__ = [
     "ACKS",
@@ -45,6 +47,9 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 #: Kinds of UDP flows, which have no congestion control.
 UDP_KINDS = frozenset({"cbr", "poisson"})
+
+#: Kinds of flows whose connections may have subflows.
+MULTIPATH_KINDS = ("bulk", "bytes", "rate", "onoff")
 
 #: Acknowledgement policies of a TCP receiver.
 ACKS = ("default", "delayed", "every")
@@ -190,6 +195,10 @@ class Flow:
         With `arrivals`: number of TCP connections that carry these flows, round robin. A flow waits
         for earlier flows of its connection. A connection opens with its first flow and stays open.
         By default, each flow has its own connection.
+    subflows : tuple of Subflow
+        For ``"bulk"``, ``"bytes"``, ``"rate"`` and ``"onoff"``: the 1 to 8 subflows of a connection
+        of Multipath TCP, each with its path and congestion control (default: `cca`). Each has its
+        own number among the single flows. By default, a flow uses TCP.
     label : str
         Name in reports; by default, the CCA or the kind. Not part of the flow's identity.
 
@@ -232,6 +241,7 @@ class Flow:
     host: str = field(default="", metadata=checked(_host))
     arrivals: Arrivals = ()
     connections: int | None = None
+    subflows: tuple[Subflow, ...] = field(default=(), metadata=checked(subflows))
     label: str = field(default="", compare=False, metadata=checked(validation.one_line))
 
     def __post_init__(self) -> None:
@@ -260,8 +270,35 @@ class Flow:
 
     @property
     def flow_count(self) -> int:
-        """Number of single flows or, with `connections`, of connections."""
-        return self.connections or len(self.arrivals) or self.count
+        """Number of single flows or, with `connections`, of connections.
+
+        Each subflow is one.
+        """
+        return self.connections or len(self.arrivals) or self.count * max(1, len(self.subflows))
+
+    @property
+    def paths(self) -> tuple[Flow, ...]:
+        """The flow itself, or in place of a connection of Multipath TCP one flow per subflow.
+
+        Examples
+        --------
+        >>> from ccbench.experiment.subflow import Subflow
+        >>> [path.cca for path in Flow(cca="bbr", subflows=(Subflow(), Subflow(cca="reno"))).paths]
+        ['bbr', 'reno']
+        """
+        return tuple(self._path(i) for i in range(len(self.subflows))) or (self,)
+
+    def _path(self, i: int) -> Flow:
+        subflow = self.subflows[i]
+        return replace(
+            self,
+            cca=subflow.cca or self.cca,
+            first_bottleneck=subflow.first_bottleneck,
+            last_bottleneck=subflow.last_bottleneck,
+            extra_rtt_ms=subflow.extra_rtt_ms,
+            label=f"{self.label or 'mptcp'} {i}",
+            subflows=(),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the non-empty settings as a dictionary of plain values.
@@ -278,6 +315,8 @@ class Flow:
             del values["ip_version"]
         if self.arrivals:
             values["arrivals"] = [list(pair) for pair in self.arrivals]
+        if self.subflows:
+            values["subflows"] = [subflow.to_dict() for subflow in self.subflows]
         return values
 
     @classmethod
@@ -342,6 +381,16 @@ class Flow:
         if self.arrivals:
             for name in ("count", "start_s", "stop_s"):
                 self._must_be_default(name, "with arrivals")
+        if self.subflows:
+            self._check_subflows()
+
+    def _check_subflows(self) -> None:
+        if self.kind not in MULTIPATH_KINDS:
+            self._must_be_default("subflows", f"for kind {self.kind!r}")
+        for name in ("acks", "arrivals", "ip_version", "host"):
+            self._must_be_default(name, "with subflows")
+        for name in ("first_bottleneck", "last_bottleneck", "extra_rtt_ms"):
+            self._must_be_default(name, "with subflows, which have their own")
 
     def _must_be_default(self, name: str, reason: str) -> None:
         value = getattr(self, name)

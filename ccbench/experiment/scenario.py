@@ -236,7 +236,9 @@ class Scenario:
             raise validation.bad("flows", self.flow_count, allowed, step)
         for i, flow in enumerate(self.flows):
             self._check_times(f"flows[{i}]", flow)
-            self._check_places(f"flows[{i}]", flow)
+            for k, path in enumerate(flow.paths):
+                where = f"flows[{i}].subflows[{k}]" if flow.subflows else f"flows[{i}]"
+                self._check_places(where, path)
         self._check_reverse_flows()
         self._check_hosts()
         for i, change in enumerate(self.changes):
@@ -255,6 +257,29 @@ class Scenario:
     def links(self) -> tuple[Bottleneck, ...]:
         """The bottlenecks of both directions, by their numbers in runs."""
         return self.bottlenecks + self.reverse_bottlenecks
+
+    @property
+    def paths(self) -> tuple[Flow, ...]:
+        """The flows, with one for each subflow in place of a connection of Multipath TCP."""
+        return tuple(path for flow in self.flows for path in flow.paths)
+
+    def path_numbers(self) -> list[int]:
+        """Return the position in `paths` of each single flow.
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+        >>> flows = (Flow(), Flow(count=2, subflows=({}, {"cca": "reno"})))
+        >>> Scenario(flows=flows, bottlenecks=(link,), rtt_ms=40, duration_s=60).path_numbers()
+        [0, 1, 2, 1, 2]
+        """
+        numbers: list[int] = []
+        first = 0
+        for flow in self.flows:
+            own = range(first, first + len(flow.paths))
+            numbers += [*own] * (flow.flow_count // len(own))
+            first += len(own)
+        return numbers
 
     def longest_queue(self, number: int) -> int:
         """Return the largest limit of a bottleneck's queue during the run, in packets."""
@@ -331,22 +356,23 @@ class Scenario:
         """
         import pandas as pd  # noqa: PLC0415 - takes most of a second; not needed to read a scenario
 
+        paths = self.paths
         groups = pd.DataFrame(
             {
-                "group": range(len(self.flows)),
-                "label": [flow.label or flow.cca or flow.kind for flow in self.flows],
-                "kind": [flow.kind for flow in self.flows],
-                "cca": [flow.cca for flow in self.flows],
-                "stop_s": [flow.stop_s or self.duration_s for flow in self.flows],
-                "size_bytes": pd.array([flow.size_bytes for flow in self.flows], dtype="Int64"),
-                "rate_mbps": pd.Series([flow.rate_mbps for flow in self.flows], dtype="float64"),
-                "extra_rtt_ms": [flow.extra_rtt_ms for flow in self.flows],
-                "first_bottleneck": [self.links_of(flow)[0] for flow in self.flows],
-                "last_bottleneck": [self.links_of(flow)[1] for flow in self.flows],
+                "group": [i for i, flow in enumerate(self.flows) for _ in flow.paths],
+                "label": [flow.label or flow.cca or flow.kind for flow in paths],
+                "kind": [flow.kind for flow in paths],
+                "cca": [flow.cca for flow in paths],
+                "stop_s": [flow.stop_s or self.duration_s for flow in paths],
+                "size_bytes": pd.array([flow.size_bytes for flow in paths], dtype="Int64"),
+                "rate_mbps": pd.Series([flow.rate_mbps for flow in paths], dtype="float64"),
+                "extra_rtt_ms": [flow.extra_rtt_ms for flow in paths],
+                "first_bottleneck": [self.links_of(flow)[0] for flow in paths],
+                "last_bottleneck": [self.links_of(flow)[1] for flow in paths],
             }
         )
         counts = [flow.flow_count for flow in self.flows]
-        table = groups.loc[groups.index.repeat(counts)].reset_index(drop=True)
+        table = groups.loc[self.path_numbers()].reset_index(drop=True)
         table.index.name = "flow"
         table.insert(4, "start_s", self.starts_s())  # before stop_s
         for i, flow in enumerate(self.flows):
@@ -380,6 +406,10 @@ class Scenario:
                 # The first flow of a connection opens it.
                 arrivals_s = [start_s for start_s, _ in flow.arrivals[: flow.flow_count]]
                 starts_s[first : first + flow.flow_count] = arrivals_s
+            elif flow.subflows:
+                # The first subflow opens the connection.
+                own = starts_s[first : first + flow.flow_count]
+                own[:] = np.repeat(own[:: len(flow.subflows)], len(flow.subflows))
             first += flow.flow_count
         return starts_s
 

@@ -24,6 +24,7 @@ _NO_BATCHES = tables.empty(tables.BATCH_COLUMNS)
 _NO_MESSAGES = tables.empty(tables.MESSAGE_COLUMNS)
 _NO_CHANGES = tables.empty(tables.CHANGE_COLUMNS)
 _NO_STATISTICS = tables.empty(tables.QDISC_COLUMNS)
+_NO_CONNECTIONS = tables.empty(tables.CONNECTION_COLUMNS)
 _NO_ECN = tables.empty(tables.ECN_COLUMNS)
 
 
@@ -39,6 +40,7 @@ class RunRecord:
     batches: pd.DataFrame = field(default_factory=lambda: _NO_BATCHES, repr=False)
     messages: pd.DataFrame = field(default_factory=lambda: _NO_MESSAGES, repr=False)
     changes: pd.DataFrame = field(default_factory=lambda: _NO_CHANGES, repr=False)
+    connections: pd.DataFrame = field(default_factory=lambda: _NO_CONNECTIONS, repr=False)
     qdiscs: pd.DataFrame = field(default_factory=lambda: _NO_STATISTICS, repr=False)
     ecn: pd.DataFrame = field(default_factory=lambda: _NO_ECN, repr=False)
     queue_summary: QueueSummary | None = None

@@ -34,7 +34,7 @@ FORMAT = 1
 #: Tables with a file for every run.
 _ALWAYS = ("queue", "flows", "completions")
 #: Tables with a file only if they have rows.
-_IF_ANY = ("batches", "messages", "qdiscs", "ecn", "changes")
+_IF_ANY = ("batches", "messages", "connections", "qdiscs", "ecn", "changes")
 #: Tables of a queue summary, each in a file ``queue_NAME``.
 _SUMMARY = ("occupancy", "waits", "counts", "samples")
 _TABLES = (*_ALWAYS, *_IF_ANY, *(f"queue_{name}" for name in _SUMMARY))

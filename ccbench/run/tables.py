@@ -21,6 +21,7 @@ __all__ = [
     "CCA_COLUMNS",
     "CHANGE_COLUMNS",
     "COMPLETION_COLUMNS",
+    "CONNECTION_COLUMNS",
     "ECN_COLUMNS",
     "ECN_DTYPE",
     "ECN_MODES",
@@ -116,6 +117,12 @@ CHANGE_COLUMNS: Columns = {
     "time_ns": "int64",
     "change": "uint32",
 }
+CONNECTION_COLUMNS: Columns = {
+    "time_ns": "int64",
+    "flow": "uint32",
+    "subflows": "uint8",
+    "delivered_bytes": "uint64",
+}
 #: Columns of the statistics of qdiscs, which :meth:`~ccbench.run.run.Run.qdisc_statistics` names.
 STATISTICS_COLUMNS = tuple(f"statistic_{i}" for i in range(15))
 QDISC_COLUMNS: Columns = {
@@ -146,6 +153,7 @@ RUN_TABLES: Mapping[str, Columns] = {
     "batches": BATCH_COLUMNS,
     "messages": MESSAGE_COLUMNS,
     "changes": CHANGE_COLUMNS,
+    "connections": CONNECTION_COLUMNS,
     "qdiscs": QDISC_COLUMNS,
     "ecn": ECN_COLUMNS,
 }

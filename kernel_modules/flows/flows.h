@@ -67,7 +67,10 @@ struct flow {
 	u64 done_bytes;			/* of complete messages */
 	struct video video;
 
-	/* CCBENCH_SERVED: sockets of the programs at both ends, once connected. */
+	struct multipath *multipath;	/* connection of several subflows, or NULL */
+	bool is_open;			/* a subflow has sent its SYN */
+
+	/* CCBENCH_SERVED: sockets of the programs at both ends, once connected. Also of subflows. */
 	struct sock *server;
 	struct sock *client;
 
@@ -136,6 +139,9 @@ int flow_connect(const struct flow *flow, int port, int flags);
 
 int tcp_set_cca(struct socket *sock, const char *cca);
 int tcp_listen_for(const struct flow *flow);
+int tcp_port_of(const struct flow *flow);
+void tcp_produce(struct flow *flow);
+void tcp_pump(struct flow *flow, struct socket *sock);
 void tcp_work(struct flow *flow);
 void tcp_rx_work(struct work_struct *work);
 enum hrtimer_restart tcp_timer(struct hrtimer *timer);
@@ -159,6 +165,15 @@ void video_due(struct flow *flow);
 void video_rx_work(struct flow *flow);
 void video_delivered(struct flow *flow);
 void video_asked(struct sock *sk);
+
+/* ---- multipath.c ---- */
+
+int multipath_create(struct flow *flow);
+void multipath_accept(struct socket *sock);
+void multipath_work(struct flow *flow);
+void multipath_rx_work(struct flow *flow);
+void multipath_collect(struct flow *flow);
+void multipath_sample(const struct flow *flow, u64 time_ns);
 
 /* ---- served.c ---- */
 

@@ -71,7 +71,9 @@ static void flow_work(struct work_struct *work)
 		flow->closed = true;
 	if (flow->closed)
 		return;
-	if (flow_is_udp(flow))
+	if (flow->multipath)
+		multipath_work(flow);
+	else if (flow_is_udp(flow))
 		udp_work(flow);
 	else if (flow_is_served(flow))
 		sample_add(flow);
@@ -117,6 +119,7 @@ static void write_completions(void)
 		if (!flow_is_udp(flow))
 			tcp_collect(flow);
 		served_collect(flow);
+		multipath_collect(flow);
 		r = ccbench_log_append(completion_log, sizeof(*r));
 		*r = (struct ccbench_completion_record) {
 			.start_ns = flow->spec->start_ns,
@@ -179,6 +182,8 @@ static int create_events(void)
 	for (i = 0; i < flow_count; i++) {
 		const struct ccbench_flow_spec *spec = flows[i].spec;
 
+		if (spec->kind == CCBENCH_SUBFLOW)
+			continue;
 		events[event_count++] = (struct event) { spec->start_ns, &flows[i], false };
 		if (spec->stop_ns < duration_ns)
 			events[event_count++] = (struct event) { spec->stop_ns, &flows[i], true };
@@ -188,7 +193,7 @@ static int create_events(void)
 }
 
 /* Detects specifications that divide by zero, or never advance time. */
-static bool is_impossible(const struct ccbench_flow_spec *spec)
+static bool is_impossible(const struct ccbench_flow_spec *spec, u32 id)
 {
 	switch (spec->kind) {
 	case CCBENCH_RATE:
@@ -201,6 +206,8 @@ static bool is_impossible(const struct ccbench_flow_spec *spec)
 		return !spec->messages;
 	case CCBENCH_VIDEO:
 		return !spec->segment_ns || !spec->ladder_kbps[0];
+	case CCBENCH_SUBFLOW:
+		return !id;
 	default:
 		return false;
 	}
@@ -211,7 +218,7 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 {
 	int err;
 
-	if (is_impossible(spec))
+	if (is_impossible(spec, id))
 		return -EINVAL;
 	if (spec->messages) {
 		err = messages_init();
@@ -227,6 +234,8 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 	INIT_WORK(&flow->rx_work, tcp_rx_work);
 	hrtimer_setup(&flow->timer, flow_is_udp(flow) ? udp_timer : tcp_timer,
 		      CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	if (spec->subflows)
+		return multipath_create(flow);
 	if (flow_is_served(flow))
 		return served_listen(flow);
 	return flow_is_udp(flow) ? udp_listen(flow) : tcp_listen_for(flow);

@@ -50,6 +50,8 @@ static void sample(struct flow *flow, u64 time_ns)
 	const struct sock *sender = flow_is_udp(flow) ? NULL : flow_sender(flow);
 
 	served_collect(flow);
+	multipath_collect(flow);
+	multipath_sample(flow, time_ns);
 	ecn_collect(flow);
 	*r = (struct ccbench_flow_record) {
 		.time_ns = time_ns,

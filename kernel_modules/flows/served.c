@@ -75,7 +75,7 @@ void served_collect(struct flow *flow)
 {
 	const struct tcp_sock *tp;
 
-	if (!flow->client)
+	if (!flow->client || flow->multipath)
 		return;
 	tp = tcp_sk(flow->client);
 	flow->delivered_bytes = tp->bytes_received - (tp->rcv_nxt - tp->copied_seq);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TCP flows: bulk, fixed size, application-limited, on-off; see also messages.c, video.c. */
+/* TCP flows: bulk, fixed size, application-limited, on-off; see also messages.c, video.c, multipath.c. */
 #include <linux/in.h>
 #include <linux/math64.h>
 #include <net/sock.h>
@@ -17,13 +17,14 @@
 #define MAX_LISTENERS	64
 
 /*
- * One listener per CCA, version of IP and host: some (dctcp) are required at both ends, and a connection
- * inherits the CCA of its listener.
+ * One listener per CCA, protocol, version of IP and host: some (dctcp) are required at both ends,
+ * and a connection inherits the CCA of its listener.
  */
 static struct listener {
 	char cca[CCBENCH_CCA_MAX];
 	const struct net *net;
 	int family;
+	bool is_multipath;
 	struct socket *sock;
 } listeners[MAX_LISTENERS];
 static u32 listener_count;
@@ -94,6 +95,10 @@ void tcp_rx_work(struct work_struct *work)
 {
 	struct flow *flow = container_of(work, struct flow, rx_work);
 
+	if (flow->multipath) {
+		multipath_rx_work(flow);
+		return;
+	}
 	if (!flow->rx)
 		return;
 	if (flow->rx->sk->sk_state == TCP_ESTABLISHED) {
@@ -136,7 +141,10 @@ static void accept_all(struct work_struct *work)
 
 	for (i = 0; i < listener_count; i++)
 		while (!kernel_accept(listeners[i].sock, &sock, O_NONBLOCK))
-			accept_one(sock);
+			if (listeners[i].is_multipath)
+				multipath_accept(sock);
+			else
+				accept_one(sock);
 }
 
 static DECLARE_WORK(accept_work, accept_all);
@@ -147,7 +155,7 @@ static void listener_data_ready(struct sock *sk)
 		queue_work(flow_queue, &accept_work);
 }
 
-static int port_of(const struct flow *flow)
+int tcp_port_of(const struct flow *flow)
 {
 	const char *cca = listener_cca(flow->spec->cca);
 	u32 i;
@@ -155,6 +163,7 @@ static int port_of(const struct flow *flow)
 	for (i = 0; i < listener_count; i++)
 		if (listeners[i].net == flow_receiver_net(flow) &&
 		    listeners[i].family == flow_family(flow) &&
+		    listeners[i].is_multipath == !!flow->multipath &&
 		    !strcmp(listeners[i].cca, cca))
 			return FIRST_PORT + i;
 	return -ENOENT;
@@ -167,12 +176,12 @@ int tcp_listen_for(const struct flow *flow)
 	struct socket *sock;
 	int err;
 
-	if (port_of(flow) > 0)
+	if (tcp_port_of(flow) > 0)
 		return 0;
 	if (listener_count == MAX_LISTENERS)
 		return -E2BIG;
 	err = sock_create_kern(flow_receiver_net(flow), flow_family(flow), SOCK_STREAM,
-			       IPPROTO_TCP, &sock);
+			       flow->multipath ? IPPROTO_MPTCP : IPPROTO_TCP, &sock);
 	if (err)
 		return err;
 	sock->sk->sk_data_ready = listener_data_ready;
@@ -191,6 +200,7 @@ int tcp_listen_for(const struct flow *flow)
 	strscpy(listener->cca, cca, sizeof(listener->cca));
 	listener->net = flow_receiver_net(flow);
 	listener->family = flow_family(flow);
+	listener->is_multipath = flow->multipath;
 	listener->sock = sock;
 	listener_count++;
 	return 0;
@@ -216,6 +226,26 @@ static void tx_state_change(struct sock *sk)
 		queue_work(flow_queue, &flow->work);
 }
 
+/* Produces the first data of an open connection. */
+void tcp_produce(struct flow *flow)
+{
+	switch (flow->spec->kind) {
+	case CCBENCH_BULK:
+		flow->produced = UNLIMITED;
+		break;
+	case CCBENCH_BYTES:
+		flow->produced = flow->spec->size_bytes;
+		break;
+	case CCBENCH_MESSAGES:
+		messages_due(flow);
+		break;
+	case CCBENCH_VIDEO:
+		break;
+	default:
+		flow_timer_start(flow, flow->spec->start_ns);
+	}
+}
+
 static void tx_open(struct flow *flow)
 {
 	const struct ccbench_flow_spec *spec = flow->spec;
@@ -236,26 +266,13 @@ static void tx_open(struct flow *flow)
 	err = tcp_set_cca(sock, spec->cca);
 	if (err)
 		goto fail;
-	err = flow_connect(flow, port_of(flow), O_NONBLOCK);
+	err = flow_connect(flow, tcp_port_of(flow), O_NONBLOCK);
 	if (err && err != -EINPROGRESS)
 		goto fail;
 
-	switch (spec->kind) {
-	case CCBENCH_BULK:
-		flow->produced = UNLIMITED;
-		break;
-	case CCBENCH_BYTES:
-		flow->produced = spec->size_bytes;
-		break;
-	case CCBENCH_MESSAGES:
-		messages_due(flow);
-		break;
-	case CCBENCH_VIDEO:
+	if (spec->kind == CCBENCH_VIDEO)
 		sock->sk->sk_data_ready = video_asked;
-		break;
-	default:
-		flow_timer_start(flow, spec->start_ns);
-	}
+	tcp_produce(flow);
 	sample_add(flow);
 	return;
 
@@ -267,12 +284,12 @@ fail:
  * Sends the data that the application has produced. The payload is one repeated page of
  * zeroes, passed to the socket by reference.
  */
-static void tx_pump(struct flow *flow)
+void tcp_pump(struct flow *flow, struct socket *sock)
 {
 	while (flow->produced) {
 		/* Read in advance, because the timer of the flow may interrupt the sending. */
 		const bool limited = flow->produced != UNLIMITED;
-		int sent = ccbench_send_zeroes(flow->tx, zeroes,
+		int sent = ccbench_send_zeroes(sock, zeroes,
 					       min_t(u64, flow->produced, WRITE_BYTES));
 
 		if (sent <= 0)
@@ -281,7 +298,7 @@ static void tx_pump(struct flow *flow)
 			flow->produced -= sent;
 	}
 	if (flow->spec->kind == CCBENCH_BYTES)
-		kernel_sock_shutdown(flow->tx, SHUT_WR);
+		kernel_sock_shutdown(sock, SHUT_WR);
 }
 
 /* Stores the counters of the socket. */
@@ -327,7 +344,7 @@ void tcp_work(struct flow *flow)
 	}
 	switch (sk->sk_state) {
 	case TCP_ESTABLISHED:
-		tx_pump(flow);
+		tcp_pump(flow, flow->tx);
 		break;
 	case TCP_CLOSE:
 		flow_fail(flow, sock_error(sk));

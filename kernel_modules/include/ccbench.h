@@ -155,6 +155,14 @@ struct ccbench_change_record {
 	__u64 change;		/* index */
 };
 
+/* Payload that a connection of several subflows has delivered (connections.bin). */
+struct ccbench_connection_record {
+	__u64 time_ns;
+	__u64 delivered_bytes;
+	__u32 flow;		/* its first subflow */
+	__u32 subflows;
+};
+
 /* Batch of frames on a Wi-Fi link (batches.bin). */
 struct ccbench_batch_record {
 	__u64 start_ns;
@@ -282,6 +290,7 @@ enum ccbench_flow_kind {
 	CCBENCH_SERVED,		/* between programs */
 	CCBENCH_VIDEO,
 	CCBENCH_MESSAGES,	/* several short flows over one connection */
+	CCBENCH_SUBFLOW,	/* another subflow of the connection of the flow before */
 };
 
 /* Acknowledgements of the receiver of a TCP flow. */
@@ -315,7 +324,8 @@ struct ccbench_flow_spec {
 	__u8 acks;		/* TCP: enum ccbench_acks */
 	__u8 single_packets;	/* TCP: send without segmentation offload */
 	__u16 packet_bytes;	/* UDP: size of the IP packet */
-	__u16 reverse;		/* the receiving host sends */
+	__u8 reverse;		/* the receiving host sends */
+	__u8 subflows;		/* of a connection of Multipath TCP; 0: none */
 	char cca[CCBENCH_CCA_MAX];
 	/* CCBENCH_VIDEO */
 	__u64 segment_ns;

@@ -210,7 +210,7 @@ class KernelEngine:
 
     def _cca_info(self, scenario: Scenario) -> dict[str, tuple[Field, ...]]:
         """Return the state that the scenario's congestion controls report, by their names."""
-        fields = {flow.cca: self.kernel.cca(flow.cca).info for flow in scenario.flows}
+        fields = {flow.cca: self.kernel.cca(flow.cca).info for flow in scenario.paths}
         return {cca: info for cca, info in fields.items() if info}
 
     def _statistics(self, scenario: Scenario) -> tuple[tuple[Field, ...], ...]:

@@ -46,5 +46,5 @@ def check_cca(cca: str, kernel: KernelBuild, field: str) -> None:
 
 def needing_accecn(scenario: Scenario, kernel: KernelBuild) -> list[str]:
     """Return the scenario's congestion controls that ask for accurate ECN by themselves, sorted."""
-    ccas = {flow.cca for flow in scenario.flows if not flow.is_udp}
+    ccas = {flow.cca for flow in scenario.paths if not flow.is_udp}
     return sorted(cca for cca in ccas if kernel.cca(cca).feature == "accecn")

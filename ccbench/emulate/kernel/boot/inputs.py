@@ -184,7 +184,7 @@ def guest_input(
     InputError
         If the kernel does not have the qdisc of a bottleneck.
     """
-    used = {kernel.cca(flow.cca).module for flow in scenario.flows}
+    used = {kernel.cca(flow.cca).module for flow in scenario.paths}
     unused = {cca.module for cca in kernel.descriptions.ccas.values()} - used
     absent = unused.union(_EMULATION_MODULES)
     modules = [module for module in kernel.modules if module not in absent]

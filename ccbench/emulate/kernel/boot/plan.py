@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from ipaddress import IPv4Interface
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
@@ -23,8 +24,18 @@ __all__ = ["HERE", "LEAD_NS", "Programs", "guest_memory_mb", "path_packets", "pl
 HERE = "/proc/self/cwd"
 _RUN = "/run"
 
-#: Index of the path's device in a host's namespace; the loopback device has index 1.
+#: Indices of the loopback and of the path's device in a host's namespace.
+_LOOPBACK = 1
 _HOST_INTERFACE = 2
+
+#: Addresses of the subflows of Multipath TCP from each host, all of which are addresses of its
+#: loopback device, and an address of the other host in the same network, for its route to them; as
+#: in ``kernel_modules/flows/multipath.c``.
+_SUBFLOW_ADDRESSES = {
+    "sender": (IPv4Interface("10.128.0.1/10"), IPv4Interface("10.255.255.254/10")),
+    "receiver": (IPv4Interface("10.192.0.1/10"), IPv4Interface("10.191.255.254/10")),
+}
+_MULTIPATH_SYSCTLS = {"net.mptcp.pm_type": "1"}
 
 #: Sysctls of both hosts; those of the scenario take precedence.
 _HOST_SYSCTLS = {
@@ -138,9 +149,13 @@ def _steps(
         ("sender", sender_ecn, programs.sender if programs else ()),
         ("receiver", receiver_ecn, programs.receiver if programs else ()),
     )
+    is_multipath = any(flow.subflows for flow in scenario.flows)
     for host, ecn, program_steps in ends:
         yield from _network(scenario, host)
         own = {"net.ipv4.tcp_ecn": TCP_ECN[ecn], **hosts.sysctls(scenario)}
+        if is_multipath:
+            yield from _subflow_addresses(host)
+            own |= _MULTIPATH_SYSCTLS
         sysctls = {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}
         for name in sorted(sysctls, key=_LAST_SYSCTL.__eq__):
             yield _sysctl(name, sysctls[name])
@@ -166,6 +181,13 @@ def _network(scenario: Scenario, host: str) -> Iterator[str]:
         yield from _addresses(scenario, host, 6)  # their routes need a device that is up
     for address in hosts.forgetful_routes(scenario, sends=host == "sender"):
         yield _netlink(f"{host}-route", rtnetlink.forget_metrics(_HOST_INTERFACE, address))
+
+
+def _subflow_addresses(host: str) -> Iterator[str]:
+    own, of_other = _SUBFLOW_ADDRESSES[host]
+    yield _netlink(f"{host}-subflows", rtnetlink.add_address(_LOOPBACK, own))
+    yield _netlink(f"{host}-loopback-up", rtnetlink.set_up(_LOOPBACK))
+    yield _netlink(f"{host}-other-subflows", rtnetlink.add_address(_HOST_INTERFACE, of_other))
 
 
 def _addresses(scenario: Scenario, host: str, version: int) -> Iterator[str]:
@@ -200,7 +222,7 @@ def path_packets(scenario: Scenario) -> float:
     jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
     if noise.wifi_jitter_ms or any(change.wifi_jitter_ms for change in changes):
         jitter_ms += _LONG_WIFI_JITTER_MS
-    extra_ms = max(flow.extra_rtt_ms for flow in scenario.flows)
+    extra_ms = max(flow.extra_rtt_ms for flow in scenario.paths)
     trace = scenario.rtt_trace
     base_ms = scenario.rtt_ms if trace is None else trace.longest_ms
     rtt_ms = max(base_ms, *(change.rtt_ms or 0 for change in changes), 0)

@@ -131,7 +131,8 @@ FLOW_SPEC = np.dtype(
         ("acks", "u1"),
         ("single_packets", "u1"),
         ("packet_bytes", "u2"),
-        ("reverse", "u2"),
+        ("reverse", "u1"),
+        ("subflows", "u1"),
         ("cca", "S16"),
         ("segment_ns", "u8"),
         ("buffer_ns", "u8"),
@@ -150,7 +151,10 @@ _UNCHANGED = 2**64 - 1
 
 #: Values of `queue_log`; the guest receives the index.
 QUEUE_LOGS = (False, True, "summary")
-_FLOW_KINDS = ("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video", "messages")
+_FLOW_KINDS = (
+    *("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video", "messages"),
+    "subflow",
+)
 
 
 def describe_link(
@@ -192,8 +196,8 @@ def describe_link(
         [_bottleneck(b, scenario.noise) for b in scenario.links], dtype=BOTTLENECK
     )
     lists = [np.array([*_steps(b), *b.loss_packets], dtype="u4") for b in scenario.links]
-    extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.flows]
-    first, last = zip(*map(scenario.links_of, scenario.flows), strict=True)
+    extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.paths]
+    first, last = zip(*map(scenario.links_of, scenario.paths), strict=True)
     paths = (_per_flow(scenario, np.array(column, "u4")) for column in (extra_us, first, last))
     rtts = np.array([(_nanoseconds(time), round(rtt * 1e6)) for time, rtt in points], RTT_POINT)
     records = [
@@ -305,9 +309,16 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
         ),
         dtype=FLOWS_HEADER,
     )
-    groups = np.array([_group(scenario, flow, served=served) for flow in scenario.flows], FLOW_SPEC)
+    groups = np.array(
+        [
+            _group(scenario, path, len(flow.subflows), is_first=not i, served=served)
+            for flow in scenario.flows
+            for i, path in enumerate(flow.paths)
+        ],
+        FLOW_SPEC,
+    )
     subnets = hosts.subnets(scenario)
-    groups["subnet"] = [subnets.get(flow.host, 0) for flow in scenario.flows]
+    groups["subnet"] = [subnets.get(path.host, 0) for path in scenario.paths]
     specs = _per_flow(scenario, groups)
     specs["start_ns"] = np.round(scenario.starts_s() * 1e9)
     first = 0
@@ -330,8 +341,11 @@ def _messages(flow: Flow, connection: int) -> npt.NDArray[Any]:
     return np.array([(_nanoseconds(start_s), size) for start_s, size in arrivals], MESSAGE)
 
 
-def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...]:
+def _group(
+    scenario: Scenario, flow: Flow, subflows: int, *, is_first: bool, served: bool
+) -> tuple[object, ...]:
     kind = "served" if served and flow.kind == "bulk" else flow.kind
+    kind = kind if is_first else "subflow"
     kind = kind if flow.connections is None else "messages"
     ladder_kbps = [round(mbps * 1e3) for mbps in flow.bitrates_mbps]
     return (
@@ -347,6 +361,7 @@ def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...
         not flow.segmentation_offload,
         flow.packet_bytes,
         flow.is_reverse,
+        subflows,
         flow.cca.encode(),
         _nanoseconds(flow.segment_s or 0),
         _nanoseconds(flow.buffer_s or 0),
@@ -358,8 +373,8 @@ def _group(scenario: Scenario, flow: Flow, *, served: bool) -> tuple[object, ...
 
 
 def _per_flow(scenario: Scenario, groups: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return an array of groups with each entry repeated for each flow of the group."""
-    return np.repeat(groups, [flow.flow_count for flow in scenario.flows])
+    """Return the entry of each single flow from an array with one for each path."""
+    return groups[scenario.path_numbers()]
 
 
 def _nanoseconds(seconds: float) -> int:

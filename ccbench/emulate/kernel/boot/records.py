@@ -114,6 +114,11 @@ BATCH_RECORD = np.dtype(
 #: One completed short flow over an open connection.
 MESSAGE_RECORD = np.dtype([("end_ns", "u8"), ("flow", "u4"), ("message", "u4")])
 
+#: One sample of a connection of Multipath TCP.
+CONNECTION_RECORD = np.dtype(
+    [("time_ns", "u8"), ("delivered_bytes", "u8"), ("flow", "u4"), ("subflows", "u4")]
+)
+
 #: The completion of one flow.
 COMPLETION_RECORD = np.dtype(
     [

@@ -83,6 +83,7 @@ def read_tables(
         **_batches(given, directory),
         **_messages(given, directory),
         **_changes(given, directory),
+        **_connections(directory),
         **_ecn(directory),
     }
 
@@ -182,6 +183,17 @@ def _changes(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
         "change": changes["change"].astype(np.uint32),
     }
     return {"changes": _frame(columns)}
+
+
+def _connections(directory: Path) -> dict[str, pd.DataFrame]:
+    path = directory / "connections.bin"
+    if not path.exists():
+        return {}
+    samples = np.fromfile(path, records.CONNECTION_RECORD)
+    columns: dict[str, Any] = {name: samples[name] for name in samples.dtype.names or ()}
+    columns["time_ns"] = samples["time_ns"].view(np.int64)
+    columns["subflows"] = samples["subflows"].astype(np.uint8)
+    return {"connections": _frame(columns)}
 
 
 def _statistics(directory: Path, statistics: Sequence[Sequence[Field]]) -> dict[str, pd.DataFrame]:
