@@ -159,6 +159,9 @@ def _run_once(
             "queues": queues.reset_index().to_dict("records"),
             "provenance": result.provenance,
         }
+        if not result.connections.empty:
+            summary = result.connection_summary()
+            document["connections"] = summary.reset_index().to_dict("records")
         if not result.ecn.empty:
             document["ecn"] = result.ecn.to_dict("records")
             document["ecn_fallbacks"] = result.ecn_fallbacks()
@@ -172,6 +175,7 @@ def _run_once(
     _print_files({"made by": made_by(result.provenance)}, output, plot)
     _print_fallbacks(result)
     _print_changes(result)
+    _print_connections(result)
     _warn_if_late(result)
 
 
@@ -242,6 +246,17 @@ def _print_changes(run: Run) -> None:
         more = len(times_ns) - _MOST_NAMED
         when = f"at {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
         click.echo(f"changes[{i}]: {when if shown else 'never'}")
+
+
+def _print_connections(run: Run) -> None:
+    summary = run.connection_summary()
+    for first, subflows, mbps in zip(
+        summary.index, summary["subflows"], summary["goodput_mbps"], strict=True
+    ):
+        last = first + subflows - 1
+        numbers = f"flow{'s' if subflows > 1 else ''} {first}"
+        numbers += f" to {last}" if subflows > 1 else ""
+        click.echo(f"{numbers}: connection with a goodput of {mbps:.2f} Mbit/s")
 
 
 def _warn_if_late(run: Run) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -236,9 +236,8 @@ class Scenario:
             raise validation.bad("flows", self.flow_count, allowed, step)
         for i, flow in enumerate(self.flows):
             self._check_times(f"flows[{i}]", flow)
-            for k, path in enumerate(flow.paths):
-                where = f"flows[{i}].subflows[{k}]" if flow.subflows else f"flows[{i}]"
-                self._check_places(where, path)
+        for where, path in self.named_paths():
+            self._check_places(where, path)
         self._check_reverse_flows()
         self._check_hosts()
         for i, change in enumerate(self.changes):
@@ -262,6 +261,12 @@ class Scenario:
     def paths(self) -> tuple[Flow, ...]:
         """The flows, with one for each subflow in place of a connection of Multipath TCP."""
         return tuple(path for flow in self.flows for path in flow.paths)
+
+    def named_paths(self) -> Iterator[tuple[str, Flow]]:
+        """Yield the settings of each of `paths`, such as ``flows[0].subflows[1]``, and the path."""
+        for i, flow in enumerate(self.flows):
+            for k, path in enumerate(flow.paths):
+                yield f"flows[{i}].subflows[{k}]" if flow.subflows else f"flows[{i}]", path
 
     def path_numbers(self) -> list[int]:
         """Return the position in `paths` of each single flow.
@@ -343,8 +348,9 @@ class Scenario:
         DataFrame
             Index ``flow`` from 0; columns ``group`` (position in `flows`), ``label``, ``kind``,
             ``cca``, ``start_s`` (with noise), ``stop_s`` (default: `duration_s`), ``size_bytes``
-            and ``rate_mbps`` (missing for kinds without them), ``extra_rtt_ms``, and the numbers
-            of the ``first_bottleneck`` and ``last_bottleneck`` of its data.
+            and ``rate_mbps`` (missing for kinds without them, and for further subflows of a
+            connection), ``extra_rtt_ms``, and the numbers of the ``first_bottleneck`` and
+            ``last_bottleneck`` of its data.
 
         Examples
         --------
@@ -364,8 +370,8 @@ class Scenario:
                 "kind": [flow.kind for flow in paths],
                 "cca": [flow.cca for flow in paths],
                 "stop_s": [flow.stop_s or self.duration_s for flow in paths],
-                "size_bytes": pd.array([flow.size_bytes for flow in paths], dtype="Int64"),
-                "rate_mbps": pd.Series([flow.rate_mbps for flow in paths], dtype="float64"),
+                "size_bytes": pd.array(list(_of_first(self.flows, "size_bytes")), dtype="Int64"),
+                "rate_mbps": pd.Series([*_of_first(self.flows, "rate_mbps")], dtype="float64"),
                 "extra_rtt_ms": [flow.extra_rtt_ms for flow in paths],
                 "first_bottleneck": [self.links_of(flow)[0] for flow in paths],
                 "last_bottleneck": [self.links_of(flow)[1] for flow in paths],
@@ -650,6 +656,13 @@ class Scenario:
         packets = max(1, round(bottleneck.queue_bdp * self.bdp_packets(i)))
         with validation.within(f"{self.link_name(i)}.queue_bdp = {bottleneck.queue_bdp:g}: "):
             return replace(bottleneck, queue_bdp=None, queue_packets=packets)
+
+
+def _of_first(flows: tuple[Flow, ...], name: str) -> Iterator[object]:
+    """Yield a setting of each flow, and None for the further subflows of a connection."""
+    for flow in flows:
+        yield getattr(flow, name)
+        yield from (None for _ in flow.subflows[1:])
 
 
 def _read_parts(

@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 
     from ccbench.run.record import RunRecord
 
-__all__ = ["cca_info", "completion_times", "goodput", "samples", "summary", "throughput"]
+__all__ = [
+    "cca_info",
+    "completion_times",
+    "connections",
+    "goodput",
+    "samples",
+    "summary",
+    "throughput",
+]
 
 
 def throughput(run: RunRecord, interval_s: float) -> pd.DataFrame:
@@ -63,8 +71,7 @@ def summary(run: RunRecord) -> pd.DataFrame:
     totals = by_flow[["throughput_bytes", "drops"]].last().reindex(table.index, fill_value=0)
     srtt_us = run.flows.loc[run.flows["srtt_us"] > 0].groupby("flow")["srtt_us"].mean()
     done = run.completions
-    end_s = (done["end_ns"] / NS).where(done["end_ns"] >= 0, table["stop_s"])
-    active_us = (end_s - done["start_ns"] / NS) * 1e6
+    active_us = (_ends_s(done, table) - done["start_ns"] / NS) * 1e6
     return pd.DataFrame(
         {
             "label": table["label"],
@@ -94,6 +101,25 @@ def completion_times(run: RunRecord) -> pd.DataFrame:
             "fct_s": took_s.where(done["end_ns"] >= 0).astype(float),
         }
     )
+
+
+def connections(run: RunRecord) -> pd.DataFrame:
+    """Return the goodput of each connection of Multipath TCP."""
+    last = run.connections.groupby("flow").last()
+    done, table = run.completions.loc[last.index], run.scenario.flow_table().loc[last.index]
+    active_us = (_ends_s(done, table) - done["start_ns"] / NS) * 1e6
+    return pd.DataFrame(
+        {
+            "subflows": last["subflows"],
+            "delivered_bytes": last["delivered_bytes"],
+            "goodput_mbps": last["delivered_bytes"] * 8 / active_us,
+        }
+    )
+
+
+def _ends_s(done: pd.DataFrame, table: pd.DataFrame) -> pd.Series[float]:
+    """Return the end of each flow, by default that of sending."""
+    return (done["end_ns"] / NS).where(done["end_ns"] >= 0, table["stop_s"])
 
 
 def _rates(run: RunRecord, total: str, interval_s: float) -> pd.DataFrame:

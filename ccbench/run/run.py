@@ -78,6 +78,14 @@ class Run(RunRecord):
         One row per occurrence of a change of the path after an event
         (:class:`~ccbench.experiment.when.When`), in order of time. Columns: ``time_ns``;
         ``change``, its position in the scenario's `changes`.
+    connections : DataFrame
+        Samples of each connection of Multipath TCP (:class:`~ccbench.experiment.flow.Flow`,
+        `subflows`), at the same times as those of its subflows, which are flows of their own.
+        Columns: ``time_ns``; ``flow``, its first subflow; ``subflows``, their number;
+        ``delivered_bytes``, the running total of the payload delivered to the application. In
+        `flows` and `completions`, ``delivered_bytes`` of a subflow is the payload that arrived over
+        it, of which some may have arrived over another one as well, and ``end_ns`` is that of its
+        connection.
     qdiscs : DataFrame
         Statistics that qdiscs report, as to ``tc -s qdisc``, at multiples of the scenario's
         `sample_interval_ms` and at its end. Columns: ``time_ns``; ``bottleneck``; ``statistic_0``
@@ -113,7 +121,7 @@ class Run(RunRecord):
     def __repr__(self) -> str:
         """Return the scenario and the engine in one line, without the tables."""
         scenario, flows = self.scenario, self.scenario.flow_count
-        senders = dict.fromkeys(f.kind if f.is_udp else f.cca for f in scenario.flows)
+        senders = dict.fromkeys(f.kind if f.is_udp else f.cca for f in scenario.paths)
         traffic = f"{flows} flow{'s' if flows > 1 else ''} ({', '.join(senders)})"
         origin = f"seed {scenario.seed}, engine {self.provenance['engine']}"
         name = f"{scenario.name!r}: " if scenario.name else ""
@@ -250,6 +258,22 @@ class Run(RunRecord):
         >>> done.groupby(done["size_bytes"] > 15_000)["fct_s"].quantile(0.95)  # doctest: +SKIP
         """
         return flow_analysis.completion_times(self)
+
+    def connection_summary(self) -> pd.DataFrame:
+        """Return the goodput of each connection of Multipath TCP.
+
+        Returns
+        -------
+        DataFrame
+            Index ``flow``, the number of its first subflow; columns ``subflows``, their number;
+            ``delivered_bytes``, the payload that reached the application; ``goodput_mbps``, the
+            same from the start until the receiver had every byte, or else the end of sending.
+
+        Examples
+        --------
+        >>> run.connection_summary()["goodput_mbps"]  # doctest: +SKIP
+        """
+        return flow_analysis.connections(self)
 
     def queue_events(self, bottleneck: int = 0, queue: str | None = None) -> pd.DataFrame:
         """Return the rows of `queue` that belong to a bottleneck.

@@ -10,7 +10,6 @@
  * all connections (sysctl net.mptcp.pm_type = 1): Linux reports over generic netlink that
  * a connection is established, and it then opens the other subflows.
  */
-#include <linux/etherdevice.h>
 #include <linux/genetlink.h>
 #include <linux/ip.h>
 #include <linux/netfilter_ipv4.h>
@@ -322,11 +321,20 @@ static int manager_create(struct manager *manager, struct net *net)
 
 /* ---- the receiver ----------------------------------------------------- */
 
+/* All subflows are complete with their connection. */
+static void connection_complete(struct flow *first)
+{
+	const u64 now = ccbench_now_ns();
+	u32 i;
+
+	for (i = 0; i < subflow_count(first); i++)
+		first[i].end_ns = now;
+}
+
 void multipath_rx_work(struct flow *flow)
 {
 	struct multipath *multipath = flow->multipath;
 	int bytes;
-	u32 i;
 
 	if (!multipath->rx)
 		return;
@@ -340,8 +348,7 @@ void multipath_rx_work(struct flow *flow)
 	} while (bytes > 0);
 	if (flow->spec->kind == CCBENCH_BYTES && flow->end_ns < 0 &&
 	    multipath->delivered_bytes == flow->spec->size_bytes)
-		for (i = 0; i < subflow_count(flow); i++)
-			flow[i].end_ns = ccbench_now_ns();
+		connection_complete(flow);
 	if (bytes == -EAGAIN)
 		return;
 	sock_release(multipath->rx);
@@ -474,12 +481,14 @@ void multipath_work(struct flow *flow)
 /* Updates the payload that has arrived over a subflow, in order. */
 void multipath_collect(struct flow *flow)
 {
+	const struct sock *sk = flow->client;
 	u64 bytes;
 
-	if (!flow->multipath || !flow->client)
+	if (!flow->multipath || !sk)
 		return;
-	/* Linux resets the counter when it closes the socket. */
-	bytes = tcp_sk(flow->client)->bytes_received;
+	/* Linux counts a FIN as a byte, and resets the counter when it closes the socket. */
+	bytes = tcp_sk(sk)->bytes_received;
+	bytes -= min_t(u64, bytes, sock_flag(sk, SOCK_DONE));
 	flow->delivered_bytes = max(flow->delivered_bytes, bytes);
 }
 

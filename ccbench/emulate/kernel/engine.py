@@ -170,9 +170,9 @@ class KernelEngine:
 
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if the kernel lacks something that the scenario requires."""
-        for i, flow in enumerate(scenario.flows):
+        for where, flow in scenario.named_paths():
             if not flow.is_udp:
-                self.check_cca(flow.cca, f"flows[{i}].cca")
+                self.check_cca(flow.cca, f"{where}.cca")
         features.check(scenario, self.kernel)
         queues.check(scenario, self.kernel)
         triggers.check(scenario, self.kernel)

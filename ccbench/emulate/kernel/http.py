@@ -124,6 +124,9 @@ class HttpKernelEngine(KernelEngine):
             allowed = f"at most {web.LAST_PORT - web.FIRST_PORT}, as each has a port"
             raise validation.bad("flows: the last of kind bulk", last, allowed, "put them first")
         for i, flow in enumerate(scenario.flows):
+            if flow.subflows:
+                allowed, step = "left out with the engine kernel-http", "use the engine kernel"
+                raise validation.bad(f"flows[{i}].subflows", len(flow.subflows), allowed, step)
             if flow.kind != "bulk":
                 continue
             if flow.is_reverse:

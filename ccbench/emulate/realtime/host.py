@@ -176,6 +176,8 @@ def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
         yield "direction", flow.direction, '"forward"'
     if flow.connections is not None:
         yield "connections", flow.connections, "left out"
+    if flow.subflows:
+        yield "subflows", len(flow.subflows), "left out"
     if flow.acks == "every":
         yield "acks", flow.acks, '"default" or "delayed"'
     if not flow.segmentation_offload:

@@ -28,12 +28,24 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
             if value == "accecn":
                 allowed = f"true or false on Linux {kernel.release}, which lacks accurate ECN"
                 raise validation.bad(name, value, allowed, _NEXT_STEP)
+    _check_subflows(scenario, kernel)
     if scenario.hosts_ecn == ("accecn", "accecn"):
-        for i, flow in enumerate(scenario.flows):
+        for where, flow in scenario.named_paths():
             if not flow.is_udp and kernel.cca(flow.cca).excludes == "accecn":
                 allowed = 'one whose feedback works with ecn = "accecn"'
                 step = "choose another congestion control, or ecn = true"
-                raise validation.bad(f"flows[{i}].cca", flow.cca, allowed, step)
+                raise validation.bad(f"{where}.cca", flow.cca, allowed, step)
+
+
+def _check_subflows(scenario: Scenario, kernel: KernelBuild) -> None:
+    """Check that a connection does not mix congestion controls that need the receiver's part."""
+    for i, flow in enumerate(scenario.flows):
+        ccas = {path.cca for path in flow.paths}
+        for k, path in enumerate(flow.paths):
+            if len(ccas) > 1 and kernel.cca(path.cca).needs_receiver:
+                allowed = "that of all subflows of the connection, as it needs the receiver's part"
+                step = "use one for all, or two connections"
+                raise validation.bad(f"flows[{i}].subflows[{k}].cca", path.cca, allowed, step)
 
 
 def check_cca(cca: str, kernel: KernelBuild, field: str) -> None:

@@ -33,9 +33,9 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
             qdisc = kernel.queue(scenario.links[change.bottleneck].qdisc)
             with validation.within(f"changes[{i}]."):
                 qdisc.check_change(change.queue_packets, dict(change.qdisc_options))
-    for i, flow in enumerate(scenario.flows):
+    for where, flow in scenario.named_paths():
         if not flow.is_udp and (needed := kernel.cca(flow.cca).qdisc_option) is not None:
-            _check_option(scenario, kernel, i, needed)
+            _check_option(scenario, kernel, f"{flow.cca!r} ({where})", needed)
 
 
 def changed(scenario: Scenario, kernel: KernelBuild) -> list[bytes]:
@@ -61,11 +61,10 @@ def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:
 
 
 def _check_option(
-    scenario: Scenario, kernel: KernelBuild, flow: int, needed: tuple[str, str, str]
+    scenario: Scenario, kernel: KernelBuild, cca: str, needed: tuple[str, str, str]
 ) -> None:
-    """Raise an InputError if a bottleneck's option is not the one that the flow's CCA requires."""
+    """Raise an InputError if a bottleneck's option is not the one that a flow's CCA requires."""
     qdisc, option, value = needed
-    cca = scenario.flows[flow].cca
     for i, bottleneck in enumerate(scenario.links):
         if bottleneck.qdisc != qdisc:
             continue
@@ -79,6 +78,5 @@ def _check_option(
             if given != value:
                 raise InputError(
                     f"{where}.qdisc_options.{option} is {given!r}; it must be {value!r} for "
-                    f"cca = {cca!r} (flows[{flow}]): change it, or choose another congestion "
-                    "control"
+                    f"cca = {cca}: change it, or choose another congestion control"
                 )
