@@ -66,14 +66,16 @@ static void flow_work(struct work_struct *work)
 {
 	struct flow *flow = container_of(work, struct flow, work);
 
+	if (flow->multipath) {
+		multipath_work(flow);
+		return;
+	}
 	/* A flow may start and stop at the same time. */
 	if (!flow->tx && flow->stop)
 		flow->closed = true;
 	if (flow->closed)
 		return;
-	if (flow->multipath)
-		multipath_work(flow);
-	else if (flow_is_udp(flow))
+	if (flow_is_udp(flow))
 		udp_work(flow);
 	else if (flow_is_served(flow))
 		sample_add(flow);

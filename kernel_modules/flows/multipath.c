@@ -450,10 +450,14 @@ void multipath_work(struct flow *flow)
 
 	if (flow->server && !flow->sampled.next)
 		subflow_opened(flow);
-	if (flow != multipath->first)
+	if (flow != multipath->first || flow->closed)
 		return;
 	if (!multipath->tx) {
-		tx_open(flow);
+		/* A flow may start and stop at the same time. */
+		if (flow->stop)
+			flow->closed = true;
+		else
+			tx_open(flow);
 		return;
 	}
 	sk = multipath->tx->sk;
