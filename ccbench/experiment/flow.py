@@ -257,6 +257,8 @@ class Flow:
         if not self.is_udp and not self.cca:
             set_field(self, "cca", "cubic")
         self._check_combination()
+        if self.subflows:
+            self._check_subflows()
 
     @property
     def is_udp(self) -> bool:
@@ -381,10 +383,9 @@ class Flow:
         if self.arrivals:
             for name in ("count", "start_s", "stop_s"):
                 self._must_be_default(name, "with arrivals")
-        if self.subflows:
-            self._check_subflows()
 
     def _check_subflows(self) -> None:
+        """Check the settings of a connection of Multipath TCP."""
         if self.kind not in MULTIPATH_KINDS:
             self._must_be_default("subflows", f"for kind {self.kind!r}")
         for name in ("acks", "arrivals", "ip_version", "host"):

@@ -658,7 +658,7 @@ class Scenario:
             return replace(bottleneck, queue_bdp=None, queue_packets=packets)
 
 
-def _of_first(flows: tuple[Flow, ...], name: str) -> Iterator[object]:
+def _of_first(flows: tuple[Flow, ...], name: str) -> Iterator[Any]:
     """Yield a setting of each flow, and None for the further subflows of a connection."""
     for flow in flows:
         yield getattr(flow, name)

@@ -14,6 +14,7 @@ from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.registry import ENGINES, get_engine
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
+from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.wifi import Wifi
 from tests.documentation import DOCS
 
@@ -54,6 +55,7 @@ CASES: dict[str, list[Scenario]] = {
         ),
         *also(forward_delay_ms=5),
     ],
+    "connections of Multipath TCP": also(Flow(subflows=(Subflow(), Subflow(cca="reno")))),
     "overhead of the link layer, ATM cells": over(overhead_bytes=38) + over(cells=True),
     "changes of the path, at times or after events": [
         *also(changes=(Change(at_s=0.5, rtt_ms=20),)),

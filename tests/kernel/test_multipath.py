@@ -30,10 +30,8 @@ MSS_BYTES = 1500 - 52 - DSS_BYTES
 def paths(*flows: Flow, mbps: tuple[float, ...] = (20, 10), **settings: Any) -> Scenario:
     """Return a scenario with one bottleneck on each path."""
     links = tuple(Bottleneck(bandwidth_mbps=rate, queue_bdp=1) for rate in mbps)
-    return Scenario(
-        **{"flows": flows or (BOTH,), "bottlenecks": links, "rtt_ms": 40, "duration_s": 20}
-        | settings
-    )
+    given: dict[str, Any] = {"bottlenecks": links, "rtt_ms": 40, "duration_s": 20, **settings}
+    return Scenario(flows=flows or (BOTH,), **given)
 
 
 def payload_mbps(result: Run, start_s: float, end_s: float, flow: int = 0) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 from ccbench.experiment.change import Change
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
+from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.when import When
 
 LINK = Bottleneck(bandwidth_mbps=12, queue_packets=50)
@@ -32,6 +33,7 @@ EVERYTHING = scenario(
         Flow(kind="video", bitrates_mbps=(0.5, 2), segment_s=4, buffer_s=30),
         Flow(kind="cbr", rate_mbps=1, packet_bytes=200),
         Flow(kind="poisson", rate_mbps=1, direction="reverse"),
+        Flow(count=2, subflows=(Subflow(last_bottleneck=0), Subflow(cca="reno", extra_rtt_ms=9))),
     ),
     bottlenecks=(
         Bottleneck(bandwidth_mbps=12, queue_bdp=2, loss=0.01),

@@ -10,6 +10,7 @@ import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.experiment.scenario import Flow
+from ccbench.experiment.subflow import Subflow
 from tests.unit.experiment.conftest import VIDEO
 
 
@@ -98,6 +99,42 @@ class TestFlow:
         with pytest.raises(InputError) as caught:
             Flow(**settings)
         assert str(caught.value).startswith(message)
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"subflows": 2}, "subflows is 2; it must be a list of 1 to 8 subflows"),
+            ({"subflows": ({},) * 9}, "subflows is ({}, {}, {}"),
+            ({"subflows": (1,)}, "subflows[0] is 1; it must be a Subflow, or a table"),
+            ({"subflows": ({"cca": "B"},)}, "subflows[0].cca is 'B'; it must be a Linux name"),
+            ({"subflows": ({"rtt_ms": 1},)}, "subflows[0].rtt_ms is not a setting"),
+            (
+                {"subflows": ({}, {"first_bottleneck": 2, "last_bottleneck": 1})},
+                "subflows[1].last_bottleneck is 1; it must be at least first_bottleneck = 2",
+            ),
+            ({"subflows": ({},), "acks": "every"}, "acks is 'every'; it must be left out with"),
+            ({"subflows": ({},), "extra_rtt_ms": 1}, "extra_rtt_ms is 1.0; it must be left out"),
+            ({"subflows": ({},), "kind": "cbr", "rate_mbps": 1}, "subflows is (Subflow("),
+            ({"subflows": ({},), "kind": "video", **VIDEO}, "subflows is (Subflow("),
+        ],
+    )
+    def test_bad_subflows(self, settings: dict[str, Any], message: str) -> None:
+        """Subflows are checked like other settings, and exclude the flow's own path."""
+        with pytest.raises(InputError) as caught:
+            Flow(**settings)
+        assert str(caught.value).startswith(message)
+
+    def test_subflows(self) -> None:
+        """Each subflow is a path with its congestion control; TCP flows do not mention them."""
+        subflows = (Subflow(cca="reno"), Subflow(extra_rtt_ms=5))
+        flow = Flow(cca="bbr", count=3, subflows=subflows)
+        assert flow.flow_count == 6
+        assert [path.cca for path in flow.paths] == ["reno", "bbr"]
+        assert [path.extra_rtt_ms for path in flow.paths] == [0, 5]
+        assert flow.to_dict()["subflows"] == [{"cca": "reno"}, {"extra_rtt_ms": 5}]
+        assert flow == Flow.from_dict(flow.to_dict())
+        assert "subflows" not in Flow().to_dict()
+        assert Flow().paths == (Flow(),)
 
     def test_offload_default(self) -> None:
         """A document states only that a flow has no segmentation offload, as this is rare."""

@@ -85,11 +85,7 @@ def _trigger(when: When, scenario: Scenario, kernel: KernelBuild) -> Trigger:
 
 def _cca_of(flow: int, scenario: Scenario) -> str:
     """Return the congestion control of a flow, empty for UDP."""
-    for group in scenario.flows:
-        if flow < group.flow_count:
-            return group.cca
-        flow -= group.flow_count
-    raise IndexError(flow)
+    return scenario.paths[scenario.path_numbers()[flow]].cca
 
 
 def _range(when: When, field: Field) -> tuple[int, int]:

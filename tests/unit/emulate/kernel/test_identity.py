@@ -24,6 +24,7 @@ from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
+from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.when import When
 from ccbench.experiment.wifi import Wifi
 from tests.unit.experiment.conftest import EVERYTHING, VIDEO, scenario
@@ -168,10 +169,20 @@ OF_FLOW = {
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000))),
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1001))),
     ),
+    "subflows": (with_flow(), with_flow(subflows=(Subflow(),))),
     "connections": (
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000)), connections=1),
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000)), connections=2),
     ),
+}
+OF_SUBFLOW = {
+    name: (with_flow(subflows=(Subflow(),)), with_flow(subflows=(subflow,)))
+    for name, subflow in {
+        "cca": Subflow(cca="bbr"),
+        "first_bottleneck": Subflow(first_bottleneck=1),
+        "last_bottleneck": Subflow(last_bottleneck=0),
+        "extra_rtt_ms": Subflow(extra_rtt_ms=1),
+    }.items()
 }
 OF_LINK = {
     "bandwidth_mbps": (
@@ -298,6 +309,7 @@ OF_NOISE = {
 PAIRS: dict[type[Any], tuple[dict[str, tuple[Scenario, Scenario]], set[str]]] = {
     Scenario: (OF_SCENARIO, {"name"}),
     Flow: (OF_FLOW, {"label"}),
+    Subflow: (OF_SUBFLOW, set()),
     Bottleneck: (OF_LINK, set()),
     Wifi: (OF_RADIO, set()),
     Change: (OF_CHANGE, set()),
