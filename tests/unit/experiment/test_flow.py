@@ -113,6 +113,8 @@ class TestFlow:
                 "subflows[1].last_bottleneck is 1; it must be at least first_bottleneck = 2",
             ),
             ({"subflows": ({},), "acks": "every"}, "acks is 'every'; it must be left out with"),
+            ({"subflows": ({},), "ip_version": 6}, "ip_version is 6; it must be left out with"),
+            ({"subflows": ({},), "host": "a"}, "host is 'a'; it must be left out with subflows"),
             ({"subflows": ({},), "extra_rtt_ms": 1}, "extra_rtt_ms is 1.0; it must be left out"),
             ({"subflows": ({},), "kind": "cbr", "rate_mbps": 1}, "subflows is (Subflow("),
             ({"subflows": ({},), "kind": "video", **VIDEO}, "subflows is (Subflow("),
