@@ -414,10 +414,10 @@ static void tx_open(struct flow *flow)
 	init_waitqueue_func_entry(&multipath->writeable, tx_wake);
 	add_wait_queue(&sock->wq.wait, &multipath->writeable);
 	err = tcp_set_cca(sock, flow->spec->cca) ?:
-	      kernel_bind(sock, ccbench_address(&from), sizeof(from));
+	      kernel_bind(sock, ccbench_address((void *)&from), sizeof(from));
 	if (err)
 		goto fail;
-	err = kernel_connect(sock, ccbench_address(&to), sizeof(to), O_NONBLOCK);
+	err = kernel_connect(sock, ccbench_address((void *)&to), sizeof(to), O_NONBLOCK);
 	if (err && err != -EINPROGRESS)
 		goto fail;
 	tcp_produce(flow);
