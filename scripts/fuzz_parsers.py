@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 with atheris.instrument_imports(include=["ccbench"]):
     from ccbench.base.errors import CcbenchError
-    from ccbench.classify.capture import read_capture
     from ccbench.emulate.mahimahi.link_log import LinkLog
     from ccbench.emulate.mahimahi.replay import replay
     from ccbench.experiment.scenario import Scenario
     from ccbench.experiment.trace import Trace
     from ccbench.raygen.space import Space
+    from ccbench.run.captures.reader import read_capture
 
 PARSERS: dict[str, Callable[[Path], object]] = {
     "capture": lambda path: list(read_capture(path)),

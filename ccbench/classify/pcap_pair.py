@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from ccbench.base import validation
-from ccbench.classify.capture import IPV4_BYTES, IPV6_BYTES, read_capture
+from ccbench.run.captures.reader import IPV4_BYTES, IPV6_BYTES, read_capture
 from ccbench.run.tables import EVENT_DTYPE, EVENTS, QUEUE_COLUMNS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.base.errors import InputError
-    from ccbench.classify.capture import IpPacket
+    from ccbench.run.captures.reader import IpPacket
 
 __all__ = ["queue_between"]
 
@@ -51,6 +51,7 @@ class _Packet(NamedTuple):
     receiver: bytes
     flow: bytes
     identity: bytes
+    interface: int
 
 
 def queue_between(before: Path, after: Path) -> pd.DataFrame:
@@ -72,8 +73,8 @@ def queue_between(before: Path, after: Path) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If a file is not a capture, has packets that a network card has merged or truncated, or the
-        two captures do not match.
+        If a file is not a capture, has packets of several interfaces or packets that a network card
+        has merged or truncated, or the two captures do not match.
     """
     (arrivals, largest), (departures, _) = _packets(before), _packets(after)
     left_ns = _matched(arrivals, departures, (before, after))
@@ -99,6 +100,10 @@ def _packets(path: Path) -> tuple[list[_Packet], bytes]:
     ((largest, _),) = bytes_of.most_common(1)
     receiver = next(packet.receiver for packet in packets if packet.flow == largest)
     same = [packet for packet in packets if packet.receiver == receiver]
+    if any(packet.interface != same[0].interface for packet in same):
+        allowed = "a capture of this direction at one interface"
+        step = "record the interfaces in a file each, as `ccbench run --pcap FOLDER` does"
+        raise validation.bad("capture", str(path), allowed, step)
     return sorted(same, key=lambda packet: packet.time_ns), largest
 
 
@@ -127,6 +132,7 @@ def _packet(packet: IpPacket, path: Path) -> _Packet:
         receiver=addresses[len(addresses) // 2 :],
         flow=addresses + kind + (transport[:4] if has_ports else b""),
         identity=kind + marks + packet.length.to_bytes(4, "big") + transport[4 * has_ports :],
+        interface=packet.interface,
     )
 
 

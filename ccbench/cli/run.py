@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ccbench.base.errors import InputError
 from ccbench.base.estimate import Estimate
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table
@@ -34,6 +35,8 @@ __all__ = ["run"]
 
 #: Maximum memory in bytes of a queue log that is not saved; a larger log is summarised.
 _LARGE_LOG_BYTES = 200e6
+#: Size in bytes above which a capture is announced.
+_LARGE_CAPTURE_BYTES = 1e9
 #: Expected duration in seconds above which a run is announced.
 _LONG_S = 300
 #: Maximum number of flows with a row each; more flows are shown by group.
@@ -65,6 +68,13 @@ _EXACT = (
     help="Draw throughput and queue over time as .png, .pdf or .svg; with --repeat, of the first "
     "repetition.",
 )
+@click.option(
+    "--pcap",
+    type=click.Path(path_type=Path),
+    metavar="FILE.pcapng|FOLDER",
+    help="Write the headers of all packets at both hosts and before and after each bottleneck: to "
+    "one file, or to a folder with a file for each of these points.",
+)
 @click.option("--seed", type=int, metavar="N", help="Seed of all random numbers.")
 @click.option(
     "--repeat",
@@ -83,6 +93,7 @@ def run(
     scenario: Path,
     output: Path | None,
     plot: Path | None,
+    pcap: Path | None,
     seed: int | None,
     repeat: int,
     noise: NoiseChoice,
@@ -93,7 +104,7 @@ def run(
     """Run a scenario and print the result of each flow.
 
     A scenario is a TOML file such as the one below. A scenario that was run before is loaded from
-    the store. Without -o and --plot, a large queue log is only summarised.
+    the store, except with --pcap. Without -o and --plot, a large queue log is only summarised.
 
     \b
         rtt_ms = 40
@@ -114,18 +125,27 @@ def run(
         from ccbench.run import plots  # imports matplotlib
 
         plots.check_path(plot)
+    if pcap is not None and repeat > 1:
+        raise InputError(
+            f"--pcap captures one run, not {repeat}: leave out --repeat, or choose a --seed instead"
+        )
     loaded = Scenario.load(scenario)
     if seed is not None:
         loaded = replace(loaded, seed=seed)
     loaded = replace(loaded, noise=noise.over(loaded.noise))
     chosen = engine.make()
     loaded = _feasible(
-        loaded, chosen, repeat, is_for_table=output is None and plot is None, fresh=fresh
+        loaded,
+        chosen,
+        repeat,
+        is_for_table=output is None and plot is None,
+        fresh=fresh or pcap is not None,
     )
     if repeat > 1:
         _repeat(loaded, repeat, chosen, output, plot, fresh=fresh, as_json=as_json)
     else:
-        _run_once(loaded, chosen, output, plot, fresh=fresh, as_json=as_json)
+        _announce_if_large(loaded, chosen, pcap)
+        _run_once(loaded, chosen, output, plot, pcap, fresh=fresh, as_json=as_json)
 
 
 def _run_once(
@@ -133,6 +153,7 @@ def _run_once(
     engine: Engine,
     output: Path | None,
     plot: Path | None,
+    pcap: Path | None,
     *,
     fresh: bool,
     as_json: bool,
@@ -145,6 +166,7 @@ def _run_once(
             scenario,
             engine=engine,
             fresh=fresh,
+            capture=pcap,
             on_progress=lambda time_s: bar.update(task, completed=time_s),
         )
     if output is not None:
@@ -172,7 +194,7 @@ def _run_once(
     _print_flows(_few_rows(result.summary(), scenario), scenario.name)
     _print_bottlenecks(bottlenecks, scenario)
     _print_queues(queues)
-    _print_files({"made by": made_by(result.provenance)}, output, plot)
+    _print_files({"made by": made_by(result.provenance)}, output, plot, pcap)
     _print_fallbacks(result)
     _print_changes(result)
     _print_connections(result)
@@ -313,8 +335,24 @@ def _announce_if_long(scenario: Scenario, engine: Engine, count: int) -> None:
         click.echo(f"{subject} about {expected_s / 60:.0f} minutes", err=True)
 
 
-def _print_files(pairs: Mapping[str, str], output: Path | None, plot: Path | None) -> None:
-    files = {"saved to": output, "plot": plot}
+def _announce_if_large(scenario: Scenario, engine: Engine, pcap: Path | None) -> None:
+    from ccbench.emulate.engine import CapturingEngine
+    from ccbench.emulate.resources import size
+
+    if pcap is None or not isinstance(engine, CapturingEngine):
+        return
+    capture_bytes = engine.capture_bytes(scenario)
+    if capture_bytes > _LARGE_CAPTURE_BYTES:
+        click.echo(f"the capture takes up to {size(capture_bytes)} in {pcap}", err=True)
+
+
+def _print_files(
+    pairs: Mapping[str, str],
+    output: Path | None,
+    plot: Path | None,
+    pcap: Path | None = None,
+) -> None:
+    files = {"saved to": output, "plot": plot, "packets": pcap}
     print_pairs({**pairs, **{name: str(path) for name, path in files.items() if path is not None}})
 
 

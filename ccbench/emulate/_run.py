@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ccbench.base import validation
+from ccbench.base import durable, validation
+from ccbench.base.errors import InputError
 from ccbench.emulate import _speed
 from ccbench.emulate._machine import Machine
+from ccbench.emulate.engine import CapturingEngine
 from ccbench.emulate.registry import resolve
-from ccbench.emulate.resources import check_room
+from ccbench.emulate.resources import check_room, size
 from ccbench.emulate.store import Store
 from ccbench.experiment.scenario import Scenario
+from ccbench.run.captures import writer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ccbench.emulate.engine import Engine, Progress
     from ccbench.run.run import Run
 
@@ -37,6 +44,7 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
     engine: str | Engine = "kernel",
     store: Store | None = DEFAULT_STORE,
     fresh: bool = False,
+    capture: str | Path | None = None,
     on_progress: Progress | None = None,
     machine: Machine | None = None,
 ) -> Run:
@@ -54,6 +62,10 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
         Store for looking up and storing runs; None for no store.
     fresh : bool
         Whether to repeat a stored run and replace it.
+    capture : path, optional
+        Where to write the headers of all packets: a file ``NAME.pcapng``, or a folder with a
+        file for each point of the path. A stored run, which has none, is repeated. The engine must
+        be a :class:`~ccbench.emulate.engine.CapturingEngine`.
     on_progress : callable, optional
         Called several times a second with the completed time of the scenario in seconds. An
         exception that it raises ends the run.
@@ -63,7 +75,8 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
     Raises
     ------
     InputError
-        If the engine cannot run this scenario, or it exceeds the available memory or scratch space.
+        If the engine cannot run this scenario or capture packets, or the run exceeds the available
+        memory or disk space.
     MissingRequirement
         If the engine is not installed.
     EngineError
@@ -76,39 +89,74 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
     check_is_scenario("scenario", scenario)
     engine = resolve(engine)
     engine.check(scenario)
-    if store is not None and not fresh and (stored := store.get(scenario, engine)) is not None:
+    needs, capture_path = engine.needs(scenario), None
+    if capture is not None:
+        capture_path = writer.check_path(capture, scenario)
+        capture_bytes = _checked_capture_bytes(scenario, engine, capture_path)
+        needs = replace(needs, scratch_bytes=needs.scratch_bytes + capture_bytes)
+    elif store is not None and not fresh and (stored := store.get(scenario, engine)) is not None:
         return stored
-    check_room(engine.needs(scenario), machine or Machine.here())
-    return make(scenario, engine=engine, store=store, fresh=fresh, on_progress=on_progress)
+    check_room(needs, machine or Machine.here())
+    return make(
+        scenario,
+        engine=engine,
+        store=store,
+        fresh=fresh,
+        capture=capture_path,
+        on_progress=on_progress,
+    )
 
 
-def make(
+def _checked_capture_bytes(scenario: Scenario, engine: Engine, path: Path) -> float:
+    """Return the maximum size of a capture, after checking that there is room for it."""
+    if not isinstance(engine, CapturingEngine):
+        message = f"the engine {engine.name} cannot capture packets"
+        raise InputError(f"{message}: use the engine kernel, or leave out the capture")
+    needed = engine.capture_bytes(scenario)
+    folder = durable.existing(path.absolute().parent)
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise InputError(
+            f"the capture {path} takes up to {size(needed)}, and {size(free)} are free in "
+            f"{folder}: make room there, name another place, or lower duration_s or the bandwidth"
+        )
+    return needed
+
+
+def make(  # noqa: PLR0913 - choices that are independent, all by keyword
     scenario: Scenario,
     *,
     engine: Engine,
     store: Store | None,
     fresh: bool,
     on_progress: Progress | None,
+    capture: Path | None = None,
 ) -> Run:
     """Execute and store a run after the checks and the store lookup of :func:`run`."""
     if store is None:
-        return _timed(scenario, engine, on_progress)
+        return _executed(scenario, engine, on_progress, capture)
 
     def waiting() -> None:
         if on_progress is not None:
             on_progress(0.0)
 
     with store.claim(scenario, engine, waiting=waiting):
-        if not fresh and (stored := store.get(scenario, engine)) is not None:
+        is_enough = not fresh and capture is None
+        if is_enough and (stored := store.get(scenario, engine)) is not None:
             return stored  # by another process meanwhile
-        result = _timed(scenario, engine, on_progress)
+        result = _executed(scenario, engine, on_progress, capture)
         if not result.is_late:  # repeating a late run may help
             store.put(result, overwrite=fresh)
     return result
 
 
-def _timed(scenario: Scenario, engine: Engine, on_progress: Progress | None) -> Run:
-    """Run a scenario and record the machine's speed."""
+def _executed(
+    scenario: Scenario, engine: Engine, on_progress: Progress | None, capture: Path | None
+) -> Run:
+    """Run a scenario, and record the machine's speed unless it also captures packets."""
+    if capture is not None:
+        assert isinstance(engine, CapturingEngine)  # checked before
+        return engine.capture(scenario, capture, on_progress=on_progress)
     began_s = time.monotonic()
     result = engine.run(scenario, on_progress=on_progress)
     _speed.learn(engine.name, engine.needs(scenario).work, time.monotonic() - began_s)

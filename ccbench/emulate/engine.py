@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 __all__ = [
+    "CapturingEngine",
     "Check",
     "Engine",
     "EngineInfo",
@@ -157,6 +158,35 @@ class Engine(Protocol):
 
     def doctor(self) -> list[Check]:
         """Return the checks of the engine's requirements on this machine."""
+
+
+@runtime_checkable
+class CapturingEngine(Engine, Protocol):
+    """An engine that can also capture the packets of a run."""
+
+    def capture_bytes(self, scenario: Scenario) -> float:
+        """Return the maximum size of the capture of a run of `scenario`, in bytes."""
+
+    def capture(
+        self, scenario: Scenario, path: Path, *, on_progress: Progress | None = None
+    ) -> Run:
+        """Return the same run as :meth:`Engine.run`, and write its packets.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            The scenario.
+        path : Path
+            File or folder of the capture, which :func:`ccbench.run.captures.writer.check_path` has
+            accepted. A failed run leaves none.
+        on_progress : callable, optional
+            See :meth:`Engine.run`.
+
+        Raises
+        ------
+        EngineError
+            If the run fails.
+        """
 
 
 @runtime_checkable

@@ -175,6 +175,30 @@ struct ccbench_batch_record {
 	__u8 bottleneck;
 };
 
+/*
+ * Captured packet (capture.bin): an Enhanced Packet Block of a pcapng file, which ends with its
+ * length again after the headers, padded to 4 bytes.
+ */
+#define CCBENCH_CAPTURE_BLOCK	6
+#define CCBENCH_CAPTURE_MAX	128	/* bytes of each packet */
+
+struct ccbench_capture_block {
+	__u32 type;
+	__u32 block_bytes;
+	__u32 point;		/* 0: sender, 1: receiver, 2 and 3: before and after bottleneck 0, ... */
+	__u32 time_high;
+	__u32 time_low;
+	__u32 captured_bytes;
+	__u32 packet_bytes;
+	__u8 headers[];
+};
+
+/* First captured packet of a flow at a point (capture_firsts.bin). */
+struct ccbench_first_record {
+	__u64 position;		/* of its block in capture.bin, in bytes */
+	__u64 flow;
+};
+
 /* ---- descriptions, host to guest -------------------------------------- */
 
 enum ccbench_queue_log {

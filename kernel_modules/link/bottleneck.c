@@ -134,6 +134,7 @@ static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
 	if (!(skb->mark & CCBENCH_MARK_CE) && ecn_of(skb) == INET_ECN_CE)
 		record(link, skb, CCBENCH_MARK);
 	record(link, skb, CCBENCH_DEQUEUE);
+	capture_at(CAPTURE_AFTER(link->index), skb);
 	skb->mark &= ~(CCBENCH_MARK_CE | CCBENCH_MARK_L4S);
 }
 
@@ -390,6 +391,7 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 	struct Qdisc *q;
 	u8 ecn;
 
+	capture_at(CAPTURE_BEFORE(link->index), skb);
 	if (unlikely(clears_ecn & BIT(link->index)))
 		clear_ecn(skb);
 	ecn = ecn_of(skb);

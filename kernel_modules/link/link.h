@@ -192,6 +192,26 @@ int departure_create(const struct ccbench_link_header *header);
 void departure_from_sender(struct sk_buff *skb);
 void departure_from_receiver(struct sk_buff *skb);
 
+/* ---- capture.c ---- */
+
+extern struct ccbench_log *capture_log;	/* NULL: packets are not captured */
+
+/* Points of the path where packets are captured. */
+#define CAPTURE_SENDER		0
+#define CAPTURE_RECEIVER	1
+#define CAPTURE_BEFORE(index)	(2 + 2 * (index))
+#define CAPTURE_AFTER(index)	(3 + 2 * (index))
+
+int capture_create(const struct ccbench_link_header *header);
+void capture_packet(u32 point, const struct sk_buff *skb);
+
+/* Captures a packet at a point, if packets are captured. */
+static inline void capture_at(u32 point, const struct sk_buff *skb)
+{
+	if (unlikely(capture_log))
+		capture_packet(point, skb);
+}
+
 /* ---- delay.c: from the last bottleneck to a host ---- */
 
 int delay_create(const struct ccbench_link_header *header, const u32 *extra_us,

@@ -106,11 +106,13 @@ static void deliver(struct sk_buff *skb, struct net_device *host, bool reverse)
 
 void path_reach_receiver(struct sk_buff *skb)
 {
+	capture_at(CAPTURE_RECEIVER, skb);
 	deliver(skb, receiver, false);
 }
 
 void path_reach_sender(struct sk_buff *skb)
 {
+	capture_at(CAPTURE_SENDER, skb);
 	deliver(skb, sender, true);
 }
 
@@ -195,6 +197,7 @@ static void leave(struct sk_buff *skb, bool reverse)
 static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	leave(skb, false);
+	capture_at(CAPTURE_SENDER, skb);
 	departure_from_sender(skb);
 	return NETDEV_TX_OK;
 }
@@ -202,6 +205,7 @@ static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
 static netdev_tx_t receiver_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	leave(skb, true);
+	capture_at(CAPTURE_RECEIVER, skb);
 	departure_from_receiver(skb);
 	return NETDEV_TX_OK;
 }
@@ -413,7 +417,7 @@ static int create_path(const void *cursor, const void *end)
 	changes = take(&cursor, end, array_size(header->changes, sizeof(*changes)));
 	if (!extra_us || !first || !last || !points || !changes)
 		return -EINVAL;
-	err = create_routes(first, last) ?: departure_create(header) ?:
+	err = create_routes(first, last) ?: capture_create(header) ?: departure_create(header) ?:
 	      delay_create(header, extra_us, points) ?: background_create(header, specs, bottlenecks) ?:
 	      change_create(header, changes, cursor, end, bottlenecks);
 	if (err)

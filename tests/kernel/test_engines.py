@@ -11,6 +11,7 @@ import pytest
 
 from ccbench import Bottleneck, Change, Flow, RttTrace, Scenario, Trace, When
 from ccbench.base.errors import InputError, MissingRequirement
+from ccbench.emulate.engine import CapturingEngine
 from ccbench.emulate.registry import ENGINES, get_engine
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
@@ -121,6 +122,10 @@ CASES: dict[str, list[Scenario]] = {
 }
 
 
+#: The row about captures, which are no part of a scenario.
+_CAPTURES = "captures of packets"
+
+
 def table() -> dict[str, dict[str, str]]:
     """Return the cells of the page's second table by engine and row."""
     page = (DOCS / "engines.md").read_text(encoding="utf-8")
@@ -145,7 +150,7 @@ def can(engine: str, scenario: Scenario) -> str:
 
 def test_rows() -> None:
     """The table has exactly the existing engines and the tested rows."""
-    assert list(CASES) == list(table())
+    assert [*CASES, _CAPTURES] == list(table())
     assert all(row.keys() <= ENGINES.keys() for row in table().values())
 
 
@@ -155,5 +160,7 @@ def test_engine(engine: str) -> None:
     documented_cells = {
         what: row[engine] for what, row in table().items() if row[engine] != "by build"
     }
+    captures = isinstance(get_engine(engine), CapturingEngine)
+    assert documented_cells.pop(_CAPTURES) == ("yes" if captures else "no")
     actual = {what: {can(engine, case) for case in CASES[what]} for what in documented_cells}
     assert {what: {word} for what, word in documented_cells.items()} == actual

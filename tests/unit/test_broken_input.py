@@ -21,7 +21,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccbench.base.errors import EngineError, InputError
-from ccbench.classify.capture import read_capture
 from ccbench.classify.recording import read
 from ccbench.classify.setting import SETTINGS
 from ccbench.cli.main import program
@@ -30,6 +29,7 @@ from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.scenario import Scenario
 from ccbench.experiment.trace import Trace
 from ccbench.raygen.space import Space
+from ccbench.run.captures.reader import read_capture
 from ccbench.run.run import Run
 from tests.damage import WORDS, damages, refused_or_read, thorough
 

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from ccbench.base.errors import CcbenchError
 from ccbench.base.sealed import sealed, unsealed
-from ccbench.classify.capture import read_capture
 from ccbench.classify.pcap_pair import queue_between
 from ccbench.classify.recording import read
 from ccbench.classify.setting import SETTINGS
@@ -38,6 +37,7 @@ from ccbench.harm.circumstances import load_networks, load_workloads
 from ccbench.raygen import SearchConfig, search
 from ccbench.raygen.html import report
 from ccbench.raygen.result import SearchResult
+from ccbench.run.captures.reader import read_capture
 from ccbench.run.queue_summary import QueueSummary
 from ccbench.run.run import Run
 from tests.damage import damages, refused_or_read, thorough

@@ -15,6 +15,7 @@ from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.kernel import INFO, doctor
+from ccbench.emulate.kernel.boot import capture as captures
 from ccbench.emulate.kernel.boot import features, parameters, queues, triggers
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.inputs import guest_input
@@ -26,6 +27,8 @@ from ccbench.experiment import qdiscs
 from ccbench.run.run import Run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from typing_extensions import Self
 
     from ccbench.base.structures import Field
@@ -182,14 +185,33 @@ class KernelEngine:
         """Return the resources of a run; see :meth:`ccbench.emulate.engine.Engine.needs`."""
         return needs(scenario)
 
+    def capture_bytes(self, scenario: Scenario) -> float:
+        """Return the maximum size of a capture; see :class:`.CapturingEngine`."""
+        return captures.capture_bytes(scenario)
+
+    def capture(
+        self, scenario: Scenario, path: Path, *, on_progress: Progress | None = None
+    ) -> Run:
+        """Run a scenario and write its packets; see :class:`.CapturingEngine`."""
+        return self._run(scenario, on_progress, path)
+
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
+        return self._run(scenario, on_progress)
+
+    def _run(
+        self, scenario: Scenario, on_progress: Progress | None, capture: Path | None = None
+    ) -> Run:
         self.check(scenario)
         build.hold(self.kernel)
-        given, info = self.guest_input(scenario), self._cca_info(scenario)
+        given = self.guest_input(scenario, captures=capture is not None)
+        info = self._cca_info(scenario)
         with workspace() as directory:
             boot(self.kernel, directory, given=given, on_progress=on_progress)
             tables = read_tables(directory, given, info, self._statistics(scenario))
+            if capture is not None:
+                program = f"ccbench {version('ccbench')}, Linux {self.kernel.release}"
+                captures.save(directory, scenario, capture, program)
         provenance = run_provenance(self, scenario)
         if drops := queues.drops(scenario, self.kernel):
             provenance["drops"] = drops
@@ -204,9 +226,9 @@ class KernelEngine:
             ]
         return Run(scenario=scenario, provenance=provenance, **tables)
 
-    def guest_input(self, scenario: Scenario) -> GuestInput:
-        """Return the guest's input for a scenario."""
-        return guest_input(scenario, self.kernel)
+    def guest_input(self, scenario: Scenario, *, captures: bool = False) -> GuestInput:
+        """Return the guest's input for a scenario, to capture packets or not."""
+        return guest_input(scenario, self.kernel, captures=captures)
 
     def _cca_info(self, scenario: Scenario) -> dict[str, tuple[Field, ...]]:
         """Return the state that the scenario's congestion controls report, by their names."""

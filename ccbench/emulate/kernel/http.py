@@ -92,9 +92,9 @@ class HttpKernelEngine(KernelEngine):
         """Return the versions of the kernel and the programs in the guest."""
         return (*super().software(), self.programs_digest)
 
-    def guest_input(self, scenario: Scenario) -> GuestInput:
-        """Return the guest's input for a scenario."""
-        return guest_input(scenario, self.kernel, web.web_programs(scenario))
+    def guest_input(self, scenario: Scenario, *, captures: bool = False) -> GuestInput:
+        """Return the guest's input for a scenario, to capture packets or not."""
+        return guest_input(scenario, self.kernel, web.web_programs(scenario), captures=captures)
 
     def provenance(self) -> dict[str, object]:
         """Describe this engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from ccbench.base.errors import InputError
-from ccbench.classify.capture import IpPacket, read_capture
 from ccbench.classify.pcap_pair import queue_between
 from ccbench.classify.recording import read_all
 from ccbench.classify.setting import SETTINGS
 from ccbench.cli.main import program
+from ccbench.run.captures.reader import IpPacket, read_capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -333,6 +333,14 @@ class TestQueueBetween:
             pair([one for one in before if one[1] not in {50, 60}], after)
         without_packet = pair([item for item in before if item[1] != 50], after)
         assert 99 == (without_packet["event"] == "dequeue").sum()
+
+    def test_several_interfaces(self, tmp_path: Path) -> None:
+        """A capture of one direction at several interfaces is refused, with the next step."""
+        packets = packet("<", TIMES_NS[0]) + packet("<", TIMES_NS[1], 1)
+        path = tmp_path / "both.pcapng"
+        path.write_bytes(section("<") + 2 * interface("<", (9, b"\x09")) + packets)
+        with pytest.raises(InputError, match=r"both\.pcapng'.*one interface.*run --pcap FOLDER"):
+            queue_between(path, path)
 
     def test_offloads(self, tmp_path: Path, tcp_headers: Headers, write_pcap: Write) -> None:
         """Segments joined by a network card are an input error that says how to avoid it."""

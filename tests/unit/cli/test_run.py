@@ -205,3 +205,16 @@ class TestRepeat:
             assert ExitStatus.OK == ccbench("run", scenario, "--fresh", *words).exit_code
             (ran,) = noisy.ran
             assert kinds == (ran.noise.reverse_jitter_ms, ran.noise.start_spread_ms)
+
+
+class TestPackets:
+    def test_repetitions(self, scenario: Path, tmp_path: Path) -> None:
+        """Repetitions are not captured, and the message names the alternative."""
+        words = ("--repeat", 3, "--pcap", tmp_path / "a.pcapng")
+        assert_refused(ccbench("run", scenario, *words), "--pcap", "one run, not 3", "--seed")
+
+    @pytest.mark.usefixtures("arithmetic")
+    def test_engine(self, scenario: Path, tmp_path: Path) -> None:
+        """An engine that cannot capture packets is refused."""
+        result = ccbench("run", scenario, "--pcap", tmp_path / "a.pcapng")
+        assert_refused(result, "cannot capture packets", "engine kernel")

@@ -5,15 +5,18 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Thread
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ccbench.base.errors import EngineError, InputError
-from ccbench.emulate import Store, run, run_many
+from ccbench.emulate import Machine, Store, run, run_many
 from tests.unit.emulate.conftest import BASE, FAILS, REFUSED, GuestEngine, seeds, wait_until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ccbench.emulate.engine import Progress
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
@@ -26,6 +29,22 @@ class Busy(GuestEngine):
         """Return a late run."""
         result = super().run(scenario, on_progress=on_progress)
         return replace(result, provenance={**result.provenance, "is_late": True})
+
+
+class Capturing(GuestEngine):
+    """An engine that captures packets."""
+
+    def capture_bytes(self, scenario: Scenario) -> float:
+        """Return a gigabyte for each second."""
+        return scenario.duration_s * 1e9
+
+    def capture(
+        self, scenario: Scenario, path: Path, *, on_progress: Progress | None = None
+    ) -> Run:
+        """Write the name of the scenario after the run."""
+        result = self.run(scenario, on_progress=on_progress)
+        path.write_text(scenario.name)
+        return result
 
 
 class TestRun:
@@ -101,3 +120,50 @@ class TestRun:
             run(FAILS, engine=engine, store=store)
         assert caught.value.console == ("Kernel panic", "not syncing")
         assert store.usage().runs == 0
+
+
+class TestCapture:
+    @pytest.fixture
+    def capturing(self, engine: GuestEngine) -> Capturing:
+        """Give an engine that captures packets."""
+        return Capturing(engine.folder, engine.make_run)
+
+    def test_stored(self, capturing: Capturing, store: Store, tmp_path: Path) -> None:
+        """A stored run is run again for a capture, and remains the only one."""
+        path = tmp_path / "packets.pcapng"
+        run(BASE, engine=capturing, store=store)
+        run(BASE, engine=capturing, store=store, capture=str(path))
+        assert path.read_text() == BASE.name
+        run(BASE, engine=capturing, store=store)
+        assert capturing.started() == 2
+        assert store.usage().runs == 1
+
+    def test_cannot(self, engine: GuestEngine, tmp_path: Path) -> None:
+        """An engine that cannot capture packets is refused, with the next step."""
+        with pytest.raises(InputError, match="arithmetic cannot capture packets: use the engine"):
+            run(BASE, engine=engine, store=None, capture=tmp_path / "packets")
+        assert engine.started() == 0
+
+    def test_path(self, capturing: Capturing, tmp_path: Path) -> None:
+        """A path that cannot hold a capture is refused before the run."""
+        with pytest.raises(InputError, match=r"ends with \.pcapng, or a folder"):
+            run(BASE, engine=capturing, store=None, capture=tmp_path / "packets.pcap")
+        assert capturing.started() == 0
+
+    def test_full_disk(
+        self, capturing: Capturing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A capture that does not fit on the disk is refused before the run, with its size."""
+        monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=4e9))
+        with pytest.raises(InputError, match=r"takes up to 5 GB, and 4 GB are free in /"):
+            run(BASE, engine=capturing, store=None, capture=tmp_path / "packets.pcapng")
+        assert capturing.started() == 0
+
+    def test_scratch(self, capturing: Capturing, tmp_path: Path) -> None:
+        """The records of a capture count as scratch space."""
+        machine = Machine(scratch_bytes=4e9)
+        path = tmp_path / "packets.pcapng"
+        with pytest.raises(InputError, match=r"records about 5 GB in .*, where 4 GB are free"):
+            run(BASE, engine=capturing, store=None, capture=path, machine=machine)
+        run(BASE, engine=capturing, store=None, machine=machine)
+        assert capturing.started() == 1

@@ -166,7 +166,11 @@ class GuestInput:
 
 
 def guest_input(
-    scenario: Scenario, kernel: KernelBuild, programs: Programs | None = None
+    scenario: Scenario,
+    kernel: KernelBuild,
+    programs: Programs | None = None,
+    *,
+    captures: bool = False,
 ) -> GuestInput:
     """Return the input of a guest for a scenario.
 
@@ -178,6 +182,8 @@ def guest_input(
         The kernel whose modules are loaded.
     programs : Programs, optional
         Programs that send and receive the bulk flows; by default ccbench's modules do.
+    captures : bool
+        Whether the guest captures packets, which changes nothing else.
 
     Raises
     ------
@@ -190,11 +196,13 @@ def guest_input(
     modules = [module for module in kernel.modules if module not in absent]
     qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.links]
     programs_mb = programs.memory_mb if programs else 0
+    options = {
+        "ccbench_link": "capture=1" if captures else "",
+        "ccbench_flows": _flows_options(scenario, kernel),
+    }
     return GuestInput(
         files={
-            "plan": plan(
-                scenario, modules, qdiscs, programs, _flows_options(scenario, kernel)
-            ).encode(),
+            "plan": plan(scenario, modules, qdiscs, programs, options).encode(),
             "link.bin": protocol.describe_link(
                 scenario, triggers.of_changes(scenario, kernel), queues.changed(scenario, kernel)
             ),

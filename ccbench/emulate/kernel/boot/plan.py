@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
@@ -87,7 +88,7 @@ def plan(
     modules: Iterable[str],
     qdiscs: Sequence[Qdisc],
     programs: Programs | None = None,
-    flows_options: str = "",
+    own_options: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return the plan of a scenario.
 
@@ -101,10 +102,10 @@ def plan(
         The qdisc of each bottleneck.
     programs : Programs, optional
         Additional programs; by default none.
-    flows_options : str
-        Parameters of the module ``ccbench_flows``.
+    own_options : mapping of str to str
+        Parameters of the emulation's own modules, by their names.
     """
-    steps = _steps(scenario, modules, qdiscs, programs, flows_options)
+    steps = _steps(scenario, modules, qdiscs, programs, own_options)
     return "".join(f"{step}\n" for step in steps)
 
 
@@ -113,14 +114,15 @@ def _steps(
     modules: Iterable[str],
     qdiscs: Sequence[Qdisc],
     programs: Programs | None,
-    flows_options: str,
+    own_options: Mapping[str, str],
 ) -> Iterator[str]:
     # Call traces of crashes (crash.py) are printed at the level KERN_INFO.
     yield _sysctl("kernel.printk", "8")
     clearing = sum(1 << i for i, link in enumerate(scenario.links) if link.clears_ecn)
-    path_options = f" clears_ecn={clearing}" if clearing else ""
-    yield f"module /modules/ccbench_link.ko out={HERE}{path_options}"
-    yield f"module /modules/ccbench_flows.ko {flows_options}".rstrip()
+    clears_ecn = f" clears_ecn={clearing}" if clearing else ""
+    path_options = f"out={HERE}{clears_ecn} {own_options.get('ccbench_link', '')}"
+    yield f"module /modules/ccbench_link.ko {path_options}".rstrip()
+    yield f"module /modules/ccbench_flows.ko {own_options.get('ccbench_flows', '')}".rstrip()
     for module in modules:
         options = module_options(scenario, module)
         yield f"module /modules/{module}.ko {options}".rstrip()

@@ -10,6 +10,7 @@ __all__ = [
     "CHANGE_RECORD",
     "COMPLETION_RECORD",
     "ECN_RECORD",
+    "FIRST_RECORD",
     "FLOW_RECORD",
     "MESSAGE_RECORD",
     "QDISC_RECORD",
@@ -110,6 +111,9 @@ BATCH_RECORD = np.dtype(
         ("bottleneck", "u1"),
     ]
 )
+
+#: The first captured packet of one flow at one point.
+FIRST_RECORD = np.dtype([("position", "u8"), ("flow", "u8")])
 
 #: One completed short flow over an open connection.
 MESSAGE_RECORD = np.dtype([("end_ns", "u8"), ("flow", "u4"), ("message", "u4")])

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
     from ccbench.base.errors import InputError
 
-__all__ = ["IPV4_BYTES", "IPV6_BYTES", "IpPacket", "read_capture"]
+__all__ = [
+    "ETHERNET",
+    "ETHERNET_BYTES",
+    "IPV4_BYTES",
+    "IPV6_BYTES",
+    "DamagedError",
+    "Frame",
+    "IpPacket",
+    "pcap_frames",
+    "read_capture",
+]
 
 #: Minimum sizes of IP headers, and thus of packets, in bytes.
 IPV4_BYTES, IPV6_BYTES = 20, 40
@@ -51,15 +61,14 @@ _SMALLEST_BLOCK = 12
 _RESOLUTION_OPTION, _OFFSET_OPTION = 9, 14
 _BINARY = 0x80  # flag of a resolution: a power of 2 instead of 10
 
-_NULL, _ETHERNET, _RAW, _COOKED, _LOOP, _IPV4_LINK, _IPV6_LINK, _COOKED_2 = (
-    *(0, 1, 101, 113, 108),
-    *(228, 229, 276),
-)
+#: Link type of Ethernet, and size of its header in bytes.
+ETHERNET, ETHERNET_BYTES = 1, 14
+_NULL, _RAW, _COOKED, _LOOP, _IPV4_LINK, _IPV6_LINK, _COOKED_2 = 0, 101, 113, 108, 228, 229, 276
 #: Size of the link header and offset of the protocol field in it, if present, in bytes.
 _LINK_HEADERS: dict[int, tuple[int, int | None]] = {
     _NULL: (4, None),
     _LOOP: (4, None),
-    _ETHERNET: (14, 12),
+    ETHERNET: (ETHERNET_BYTES, 12),
     _RAW: (0, None),
     12: (0, None),  # raw IP on some systems
     14: (0, None),
@@ -84,18 +93,24 @@ class IpPacket(NamedTuple):
         The first bytes of the packet.
     length : int
         Length on the wire in bytes, without padding if the IP header states the length.
+    interface : int
+        Number of the interface in a pcapng file.
     """
 
     time_ns: int
     headers: bytes
     length: int
+    interface: int = 0
 
 
-class _Frame(NamedTuple):
+class Frame(NamedTuple):
+    """The captured part of a frame, at most 128 bytes; ``link`` is the type of its header."""
+
     time_ns: int
     link: int
     data: bytes
     length: int
+    interface: int = 0
 
 
 def read_capture(path: Path) -> Iterator[IpPacket]:
@@ -125,18 +140,18 @@ def read_capture(path: Path) -> Iterator[IpPacket]:
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            frames = _pcapng(data) if data[:4] == _SECTION else _pcap(data)
+            frames = _pcapng(data) if data[:4] == _SECTION else pcap_frames(data)
             for frame in frames:
                 packet = _ip(frame)
                 if packet is not None:
                     yield packet
     except (OSError, ValueError) as error:  # mmap raises ValueError for an empty file
         raise _bad(path, str(error)) from error
-    except (_DamagedError, struct.error, IndexError) as error:
+    except (DamagedError, struct.error, IndexError) as error:
         raise _bad(path, str(error)) from error
 
 
-class _DamagedError(Exception):
+class DamagedError(Exception):
     """A damaged file; the message gives the reason."""
 
 
@@ -145,9 +160,23 @@ def _bad(path: Path, reason: str) -> InputError:
     return validation.bad("capture", str(path), "a pcap or pcapng file", step)
 
 
-def _pcap(data: mmap.mmap) -> Iterator[_Frame]:
+def pcap_frames(data: mmap.mmap, *, is_complete: bool = False) -> Iterator[Frame]:
+    """Yield the frames of a pcap file.
+
+    Parameters
+    ----------
+    data : mmap
+        The file.
+    is_complete : bool
+        Whether the file must not be truncated.
+
+    Raises
+    ------
+    DamagedError
+        If it is not a pcap file, or is truncated although it must not be.
+    """
     if data[:4] not in _PCAP_MAGIC or len(data) < _PCAP_HEADER_BYTES:
-        raise _DamagedError("its header is invalid")
+        raise DamagedError("its header is invalid")
     order, unit_ns = _PCAP_MAGIC[data[:4]]
     (link,) = struct.unpack_from(f"{order}I", data, _PCAP_HEADER_BYTES - 4)
     header = struct.Struct(f"{order}IIII")
@@ -156,11 +185,13 @@ def _pcap(data: mmap.mmap) -> Iterator[_Frame]:
         seconds, parts, captured, length = header.unpack_from(data, at)
         start, at = at + header.size, at + header.size + captured
         if at > len(data):
-            return
+            break
         time_ns = seconds * 1_000_000_000 + parts * unit_ns
         # The upper bits of the link type describe checksums after the packet.
         first_bytes = data[start : min(at, start + _READ_BYTES)]
-        yield _Frame(time_ns, link & 0xFFFF, first_bytes, length)
+        yield Frame(time_ns, link & 0xFFFF, first_bytes, length)
+    if is_complete and at != len(data):
+        raise DamagedError("it ends within a packet")
 
 
 class _Interface(NamedTuple):
@@ -172,11 +203,11 @@ class _Interface(NamedTuple):
         numerator, denominator = self.unit
         time_ns = units * numerator * 1_000_000_000 // denominator + self.offset_s * 1_000_000_000
         if not 0 <= time_ns <= _LATEST_NS:
-            raise _DamagedError(f"a packet has the time {time_ns} ns")
+            raise DamagedError(f"a packet has the time {time_ns} ns")
         return time_ns
 
 
-def _pcapng(data: mmap.mmap) -> Iterator[_Frame]:
+def _pcapng(data: mmap.mmap) -> Iterator[Frame]:
     order = "<"
     interfaces: list[_Interface] = []
     at = 0
@@ -185,10 +216,10 @@ def _pcapng(data: mmap.mmap) -> Iterator[_Frame]:
             order = _BYTE_ORDERS.get(data[at + 8 : at + 12], "")
             interfaces = []
             if not order:
-                raise _DamagedError(f"the section at byte {at + 8} is invalid")
+                raise DamagedError(f"the section at byte {at + 8} is invalid")
         kind, size = struct.unpack_from(f"{order}II", data, at)
         if size < _SMALLEST_BLOCK or size % 4:
-            raise _DamagedError(f"the block at byte {at} is invalid")
+            raise DamagedError(f"the block at byte {at} is invalid")
         start, at = at, at + size
         if at > len(data):
             return
@@ -197,14 +228,14 @@ def _pcapng(data: mmap.mmap) -> Iterator[_Frame]:
         elif kind == _PACKET:
             number, high, low, captured, length = struct.unpack_from(f"{order}5I", data, start + 8)
             if number >= len(interfaces):
-                raise _DamagedError(f"the packet at byte {start} has no interface")
+                raise DamagedError(f"the packet at byte {start} has no interface")
             interface = interfaces[number]
             first = start + 28
             first_bytes = data[first : first + min(captured, _READ_BYTES)]
             time_ns = interface.time_ns((high << 32) + low)
-            yield _Frame(time_ns, interface.link, first_bytes, length)
+            yield Frame(time_ns, interface.link, first_bytes, length, number)
         elif kind in {_OLD_PACKET, _SIMPLE_PACKET}:
-            raise _DamagedError("its packet blocks are obsolete or have no times")
+            raise DamagedError("its packet blocks are obsolete or have no times")
 
 
 def _interface(body: bytes, order: str) -> _Interface:
@@ -225,16 +256,16 @@ def _interface(body: bytes, order: str) -> _Interface:
     return _Interface(link, unit, offset_s)
 
 
-def _ip(frame: _Frame) -> IpPacket | None:
+def _ip(frame: Frame) -> IpPacket | None:
     """Return the IP packet in a frame, if there is one."""
     if frame.link not in _LINK_HEADERS:
         message = f"its link type is {frame.link}, not Ethernet, Linux cooked or raw IP"
-        raise _DamagedError(message)
+        raise DamagedError(message)
     size, protocol_at = _LINK_HEADERS[frame.link]
     data = frame.data
     if protocol_at is not None:
         protocol = data[protocol_at : protocol_at + 2]
-        while protocol in _VLAN_TAGS and frame.link == _ETHERNET:
+        while protocol in _VLAN_TAGS and frame.link == ETHERNET:
             protocol = data[size + 2 : size + 4]
             size += _VLAN_TAG_BYTES
         if protocol not in _IP_PROTOCOLS:
@@ -250,4 +281,6 @@ def _ip(frame: _Frame) -> IpPacket | None:
         return None
     # The stated length may be 0 before segmentation offload.
     length = stated or frame.length - size
-    return IpPacket(frame.time_ns, headers, length) if length >= least else None
+    if length < least:
+        return None
+    return IpPacket(frame.time_ns, headers, length, frame.interface)
