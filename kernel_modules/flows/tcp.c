@@ -49,14 +49,32 @@ int tcp_set_cca(struct socket *sock, const char *cca)
 static int discard(read_descriptor_t *desc, struct sk_buff *skb,
 		   unsigned int offset, size_t bytes)
 {
+	bytes = min(bytes, desc->count);
+	desc->count -= bytes;
 	return bytes;
+}
+
+void tcp_rx_read(struct sock *sk, size_t most_bytes)
+{
+	struct flow *flow = sk->sk_user_data;
+	read_descriptor_t desc = { .count = most_bytes };
+	int bytes = tcp_read_sock(sk, &desc, discard);
+
+	if (bytes <= 0)
+		return;
+	flow->delivered_bytes += bytes;
+	if (flow->spec->kind == CCBENCH_BYTES &&
+	    flow->delivered_bytes == flow->spec->size_bytes)
+		flow->end_ns = ccbench_now_ns();
+	if (flow->spec->kind == CCBENCH_MESSAGES)
+		messages_delivered(flow);
+	if (flow->spec->kind == CCBENCH_VIDEO)
+		video_delivered(flow);
 }
 
 static void rx_data_ready(struct sock *sk)
 {
 	struct flow *flow = sk->sk_user_data;
-	read_descriptor_t desc = { .count = 1 };
-	int bytes;
 
 	switch (flow->spec->acks) {
 	case CCBENCH_ACKS_DELAYED:
@@ -68,17 +86,8 @@ static void rx_data_ready(struct sock *sk)
 		inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
 		break;
 	}
-	bytes = tcp_read_sock(sk, &desc, discard);
-	if (bytes <= 0)
-		return;
-	flow->delivered_bytes += bytes;
-	if (flow->spec->kind == CCBENCH_BYTES &&
-	    flow->delivered_bytes == flow->spec->size_bytes)
-		flow->end_ns = ccbench_now_ns();
-	if (flow->spec->kind == CCBENCH_MESSAGES)
-		messages_delivered(flow);
-	if (flow->spec->kind == CCBENCH_VIDEO)
-		video_delivered(flow);
+	if (likely(!flow->reader))
+		tcp_rx_read(sk, SIZE_MAX);
 }
 
 static void rx_state_change(struct sock *sk)
@@ -96,10 +105,14 @@ void tcp_rx_work(struct work_struct *work)
 
 	if (!flow->rx)
 		return;
+	if (flow->reader && !reader_work(flow))
+		return;
 	if (flow->rx->sk->sk_state == TCP_ESTABLISHED) {
 		video_rx_work(flow);
 		return;
 	}
+	if (flow->reader)
+		reader_stop(flow);
 	ecn_collect(flow);
 	sock_release(flow->rx);
 	flow->rx = NULL;
@@ -122,6 +135,8 @@ static void accept_one(struct socket *sock)
 	sk->sk_user_data = flow;
 	sk->sk_data_ready = rx_data_ready;
 	sk->sk_state_change = rx_state_change;
+	if (flow->reader)
+		reader_start(flow);
 	rx_data_ready(sk);
 	rx_state_change(sk);
 	release_sock(sk);
