@@ -58,8 +58,8 @@ class Receiver:
         With `packets_per_ack`: longest delay of an ACK in milliseconds, 0.1 to 500 (RFC 5681's
         limit). Default: 40, as in Linux.
     optimistic_mbps : float, optional
-        Optimistic ACKs: from its first ACK on, the receiver acknowledges data at this rate of IP
-        bytes, in Mbit/s, as soon as they have been sent. It conceals losses: lost data are never
+        Optimistic ACKs: from its first ACK on, the receiver acknowledges data that have been sent
+        at this rate of IP bytes, in Mbit/s, whether they have arrived or not. Lost data are never
         sent again, and missing in the goodput.
     ack_parts : int, optional
         ACK division: each ACK is divided into so many ACKs for equal parts of the bytes, 2 to

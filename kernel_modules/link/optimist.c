@@ -5,7 +5,7 @@
  *
  * From its first ACK on, the receiver acknowledges a segment at a time at a given rate, but
  * never data that the sender has not sent, which a sender would ignore: it always guesses
- * correctly. If data arrive faster than this, it acknowledges what has arrived.
+ * correctly. Nothing else causes ACKs, except data that are sent again.
  *
  * It denies losses. A sender does not repeat data that were acknowledged, so the receiver
  * goes on without them: lost bytes are cut out of the sequence numbers that its host sees.
@@ -41,36 +41,28 @@ static void wait(struct optimist *optimist)
 	path_event_set(&optimist->due, max(path_now_ns(), optimist->next_ns));
 }
 
-/* Sends an ACK, unless it acknowledges nothing new. */
-static void send_ack(struct optimist *optimist, u32 ack)
+static void send_ack(const struct optimist *optimist)
 {
-	struct sk_buff *skb;
+	struct sk_buff *skb = receiver_copy(optimist->ack);
 
-	if (!after(ack, optimist->acked))
-		return;
-	optimist->acked = ack;
-	skb = receiver_copy(optimist->ack);
 	if (!skb)
 		return;
-	receiver_renumber(skb, &tcp_hdr(skb)->ack_seq, ack);
+	receiver_renumber(skb, &tcp_hdr(skb)->ack_seq, optimist->acked);
 	receiver_send(skb, !optimist->reverse);
 }
 
 static void acknowledge_segment(struct path_event *event)
 {
 	struct optimist *optimist = container_of(event, struct optimist, due);
+	const u32 bytes = min(optimist->segment_bytes, optimist->sent - optimist->acked);
 	const u32 headers = optimist->packet_bytes - optimist->segment_bytes;
-	u32 bytes;
 
 	optimist->waiting = false;
-	/* Meanwhile, all data may have arrived. */
-	if (!after(optimist->sent, optimist->acked))
-		return;
-	bytes = min(optimist->segment_bytes, optimist->sent - optimist->acked);
+	optimist->acked += bytes;
 	optimist->next_ns = path_now_ns() + div64_u64((u64)(bytes + headers) * BITS_PER_BYTE *
 						      NSEC_PER_SEC, optimist->rate_bps);
 	rcu_read_lock_bh();
-	send_ack(optimist, optimist->acked + bytes);
+	send_ack(optimist);
 	rcu_read_unlock_bh();
 	wait(optimist);
 }
@@ -101,6 +93,9 @@ bool optimist_arrival(struct optimist *optimist, struct sk_buff *skb)
 	if (th->syn)
 		return true;
 	if (bytes && before(seq, optimist->expected)) {
+		/* Its ACK was lost. */
+		if (optimist->ack && !after(seq + bytes, optimist->acked))
+			send_ack(optimist);
 		consume_skb(skb);
 		return false;
 	}
@@ -121,7 +116,6 @@ void optimist_acknowledge(struct optimist *optimist, struct sk_buff *skb)
 	if (receiver_is_ack(skb)) {
 		kfree_skb(optimist->ack);
 		optimist->ack = skb;
-		send_ack(optimist, ack);
 		wait(optimist);
 		return;
 	}
