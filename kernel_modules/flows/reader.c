@@ -35,12 +35,11 @@ static enum hrtimer_restart reader_tick(struct hrtimer *timer)
 void reader_start(struct flow *flow)
 {
 	const struct ccbench_receiver *spec = flow->receiver;
+	struct sock *sk = flow->rx->sk;
 
 	/* Unread data take up the window; half of the buffer is for the overhead of packets. */
-	if (spec->window_bytes) {
-		flow->rx->sk->sk_userlocks |= SOCK_RCVBUF_LOCK;
-		WRITE_ONCE(flow->rx->sk->sk_rcvbuf, 2 * spec->window_bytes);
-	}
+	sk->sk_userlocks |= SOCK_RCVBUF_LOCK;
+	WRITE_ONCE(sk->sk_rcvbuf, 2 * spec->window_bytes);
 	hrtimer_start(&flow->reader->timer,
 		      ktime_add_ns(ktime_get(), spec->read_interval_ns), HRTIMER_MODE_ABS_SOFT);
 }

@@ -14,14 +14,16 @@
 /* An application-limited flow produces about a segment per tick; shortest tick. */
 #define SEGMENT_BYTES	1448
 #define SHORTEST_TICK_NS	NSEC_PER_MSEC
-#define MAX_LISTENERS	64
+#define MAX_LISTENERS	256
+#define NO_SCALE	-1
 
 /*
- * One listener per CCA, version of IP and host: some (dctcp) are required at both ends, and a connection
- * inherits the CCA of its listener.
+ * One listener per CCA, version of IP, scale of the receive window and host: some CCAs (dctcp)
+ * are required at both ends, and a connection inherits the settings of its listener.
  */
 static struct listener {
 	char cca[CCBENCH_CCA_MAX];
+	int window_scale;	/* NO_SCALE: by Linux */
 	const struct net *net;
 	int family;
 	struct socket *sock;
@@ -162,6 +164,23 @@ static void listener_data_ready(struct sock *sk)
 		queue_work(flow_queue, &accept_work);
 }
 
+/* Scale for which the unit of a limited receive window is smallest. */
+static int window_scale_of(const struct flow *flow)
+{
+	if (!flow->receiver || !flow->receiver->window_bytes)
+		return NO_SCALE;
+	return max(ilog2(flow->receiver->window_bytes) - 15, 0);
+}
+
+/* Linux chooses the scale by the largest window. */
+static int limit_scale(struct socket *sock, int scale)
+{
+	int largest = U16_MAX << scale;
+
+	return sock_common_setsockopt(sock, SOL_TCP, TCP_WINDOW_CLAMP, KERNEL_SOCKPTR(&largest),
+				      sizeof(largest));
+}
+
 static int port_of(const struct flow *flow)
 {
 	const char *cca = listener_cca(flow->spec->cca);
@@ -170,6 +189,7 @@ static int port_of(const struct flow *flow)
 	for (i = 0; i < listener_count; i++)
 		if (listeners[i].net == flow_receiver_net(flow) &&
 		    listeners[i].family == flow_family(flow) &&
+		    listeners[i].window_scale == window_scale_of(flow) &&
 		    !strcmp(listeners[i].cca, cca))
 			return FIRST_PORT + i;
 	return -ENOENT;
@@ -197,13 +217,17 @@ int tcp_listen_for(const struct flow *flow)
 		pr_err("ccbench: congestion control '%s' cannot be used: error %d\n", cca, err);
 		return err;
 	}
-	err = flow_bind(sock, FIRST_PORT + listener_count);
+	if (window_scale_of(flow) != NO_SCALE)
+		err = limit_scale(sock, window_scale_of(flow));
+	if (!err)
+		err = flow_bind(sock, FIRST_PORT + listener_count);
 	/* No limit of simultaneous connections, which represent different hosts. */
 	if (!err)
 		err = kernel_listen(sock, INT_MAX);
 	if (err)
 		return err;
 	strscpy(listener->cca, cca, sizeof(listener->cca));
+	listener->window_scale = window_scale_of(flow);
 	listener->net = flow_receiver_net(flow);
 	listener->family = flow_family(flow);
 	listener->sock = sock;

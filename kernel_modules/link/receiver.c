@@ -31,8 +31,7 @@ struct receiver {
 	const struct ccbench_receiver *spec;
 	bool reverse;			/* data go to the sender of the path */
 	struct optimist *optimist;	/* NULL: none */
-	u8 host_scale;			/* of the window, by the host and on the path */
-	u8 path_scale;
+	u8 window_scale;
 	u32 acked;			/* number of the last ACK that was sent */
 	u8 ect;				/* codepoint of the sender's last packet */
 	/* With several packets per ACK. */
@@ -207,41 +206,23 @@ static void hold(struct receiver *receiver, struct sk_buff *skb)
 		send_ack(receiver, take_held(receiver));
 }
 
-/* Replaces the scale of the window in a SYN-ACK by the smallest for the limit. */
-static void set_scale(struct receiver *receiver, struct sk_buff *skb)
-{
-	struct tcphdr *th = tcp_hdr(skb);
-	const u8 *option = find_option(skb, TCPOPT_WINDOW);
-	__be16 *word, old;
-	u8 *scale;
-
-	receiver->host_scale = receiver->path_scale = 0;
-	if (!option)
-		return;
-	scale = (u8 *)&option[2];
-	receiver->host_scale = *scale;
-	receiver->path_scale = max(ilog2(receiver->spec->window_bytes) - 15, 0);
-	/* The checksum counts words of the header. */
-	word = (__be16 *)((u8 *)th + ((scale - (u8 *)th) & ~1));
-	old = *word;
-	*scale = receiver->path_scale;
-	inet_proto_csum_replace2(&th->check, skb, old, *word, false);
-}
-
+/* The window of a SYN-ACK is in bytes; later ones are in units of the scale that it sets. */
 static void limit_window(struct receiver *receiver, struct sk_buff *skb)
 {
 	struct tcphdr *th = tcp_hdr(skb);
 	const __be16 old = th->window;
-	u32 bytes = ntohs(old);
+	u32 limit = receiver->spec->window_bytes;
 
-	if (th->syn)
-		set_scale(receiver, skb);
-	else
-		bytes <<= receiver->host_scale;
-	bytes = min(bytes, receiver->spec->window_bytes);
-	if (!th->syn)
-		bytes >>= receiver->path_scale;
-	th->window = htons(min(bytes, (u32)U16_MAX));
+	if (th->syn) {
+		const u8 *scale = find_option(skb, TCPOPT_WINDOW);
+
+		receiver->window_scale = scale ? scale[2] : 0;
+	} else {
+		limit >>= receiver->window_scale;
+	}
+	if (ntohs(old) <= limit)
+		return;
+	th->window = htons(limit);
 	inet_proto_csum_replace2(&th->check, skb, old, th->window, false);
 }
 

@@ -353,7 +353,7 @@ def _receiver(receiver: Receiver) -> tuple[int, ...]:
         round((receiver.read_mbps or 0) * 1e6),
         round(receiver.interval_ms * 1e6),
         round((receiver.optimistic_mbps or 0) * 1e6),
-        receiver.window_bytes or 0,
+        receiver.largest_window_bytes,
         receiver.packets_per_ack or 0,
         round(receiver.longest_ack_delay_ms * 1e3),
         receiver.ack_parts or 0,
