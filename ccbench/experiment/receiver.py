@@ -151,6 +151,11 @@ class Receiver:
         """Longest delay of an ACK in milliseconds; 0 without `packets_per_ack`."""
         return 0.0 if self.packets_per_ack is None else self.ack_delay_ms or _ACK_DELAY_MS
 
+    @property
+    def extra_acks(self) -> int:
+        """Maximum number of additional ACKs per ACK."""
+        return max(self.ack_parts or 0, self.duplicate_acks or 0)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary of plain values."""
         return dataclass_dicts.present(self)
