@@ -240,9 +240,7 @@ class Flow:
     acks: str = "default"
     receiver: Receiver | None = field(
         default=None,
-        metadata=checked(
-            instance_of(Receiver, "Receiver(window_bytes=100_000)"), optional=True
-        ),
+        metadata=checked(instance_of(Receiver, "Receiver(window_bytes=100_000)"), optional=True),
     )
     segmentation_offload: bool = field(default=True, metadata=checked(validation.flag))
     ip_version: int = field(default=4, metadata=checked(_ip_version))
@@ -357,15 +355,17 @@ class Flow:
         of_tcp = ("acks", "receiver", "segmentation_offload", "host")
         for name in of_tcp if self.is_udp else ("packet_bytes", "ecn"):
             self._must_be_default(name, f"for kind {self.kind!r}")
-        if self.receiver is not None:
-            self._check_receiver(self.receiver)
+        self._check_receiver()
         if self.kind != "bytes":
             self._must_be_default("arrivals", f"for kind {self.kind!r}")
         if self.arrivals:
             for name in ("count", "start_s", "stop_s"):
                 self._must_be_default(name, "with arrivals")
 
-    def _check_receiver(self, receiver: Receiver) -> None:
+    def _check_receiver(self) -> None:
+        receiver = self.receiver
+        if receiver is None:
+            return
         if receiver.packets_per_ack is not None:
             self._must_be_default("acks", "with receiver.packets_per_ack")
         reasons = {}

@@ -170,6 +170,8 @@ def read_receiver(value: object) -> Receiver:
         If the table is invalid.
     """
     if not isinstance(value, Mapping):
-        raise validation.bad("receiver", value, "a table", f"write for example receiver = {_EXAMPLE}")
+        raise validation.bad(
+            "receiver", value, "a table", f"write for example receiver = {_EXAMPLE}"
+        )
     with validation.within("receiver."):
         return dataclass_dicts.build(Receiver, value, {})

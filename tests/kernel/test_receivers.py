@@ -25,6 +25,7 @@ RTT_S = 0.04
 #: A way back that only shows the ACKs.
 FAST = Bottleneck(bandwidth_mbps=100_000, queue_packets=100_000)
 CCAS = ("reno", "cubic", "bbr")
+MARKING: dict[str, Any] = {"qdisc": "codel", "qdisc_options": (("ecn", True),)}
 
 
 def path(
@@ -108,8 +109,8 @@ class TestWindow:
     def test_large(self) -> None:
         """A window above the flow's needs changes nothing."""
         limited = path(Flow(receiver=received(window_bytes=10_000_000)))
-        logs = [run(scenario).queue_events(0) for scenario in (limited, path(Flow()))]
-        pd.testing.assert_frame_equal(*logs)
+        one, other = (run(scenario).queue_events(0) for scenario in (limited, path(Flow())))
+        pd.testing.assert_frame_equal(one, other)
 
 
 class TestReading:
@@ -168,7 +169,7 @@ class TestFewAcks:
         sparse = run(path(Flow(receiver=received(packets_per_ack=1))))
         every = run(path(Flow(acks="every")))
         for number in (0, 1):
-            pd.testing.assert_frame_equal(*(r.queue_events(number) for r in (sparse, every)))
+            pd.testing.assert_frame_equal(sparse.queue_events(number), every.queue_events(number))
 
     @pytest.mark.parametrize("packets_per_ack", [8, 32])
     def test_utilisation(self, packets_per_ack: int) -> None:
@@ -339,13 +340,11 @@ class TestOptimism:
 
 
 class TestHiddenMarks:
-    CODEL: dict[str, Any] = {"qdisc": "codel", "qdisc_options": (("ecn", True),)}
-
     @pytest.mark.parametrize("cca", ["cubic", "reno", "dctcp"])
     def test_share(self, cca: str) -> None:
         """With marks as the only signal, a flow that hides them takes most of the link."""
         flows = Flow(cca=cca, receiver=received(hides_ecn=True)), Flow(cca=cca)
-        result = run(path(*flows, queue_packets=20_000, ecn=True, link=self.CODEL))
+        result = run(path(*flows, queue_packets=20_000, ecn=True, link=MARKING))
         liar, honest = result.goodput(1.0).iloc[5:].mean()
         assert liar > 5 * honest
         assert len(packets(result, 0, 0, event="mark")) > 100
@@ -355,7 +354,7 @@ class TestHiddenMarks:
     def test_accurate_ecn(self, cca: str) -> None:
         """Accurate ECN does not report hidden marks either, and both ends keep using it."""
         flow = Flow(cca=cca, receiver=received(hides_ecn=True))
-        scenario = path(flow, queue_packets=20_000, ecn="accecn", link=self.CODEL)
+        scenario = path(flow, queue_packets=20_000, ecn="accecn", link=MARKING)
         result = run_with("accecn", scenario)
         assert len(packets(result, 0, event="mark")) > 100
         counts = result.ecn.iloc[0]

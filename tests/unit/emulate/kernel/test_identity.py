@@ -22,8 +22,8 @@ from ccbench.experiment.change import Change
 from ccbench.experiment.flow import MAX_BITRATES
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
-from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.receiver import Receiver
+from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 from ccbench.experiment.when import When
 from ccbench.experiment.wifi import Wifi
