@@ -37,7 +37,7 @@ _PARTS = {"read_interval_ms": "read_mbps", "ack_delay_ms": "packets_per_ack"}
 class Receiver:
     """The receiver of a TCP flow, where it differs from Linux's.
 
-    Evaluations of new congestion controls consider receivers that misbehave (RFC 9743, section 7.6).
+    Evaluations of congestion controls include receivers that misbehave (RFC 9743, section 7.6).
     `optimistic_mbps`, `ack_parts` and `duplicate_acks` are the three attacks of Savage, Cardwell,
     Wetherall and Anderson (1999), "TCP congestion control with a misbehaving receiver". They and
     `packets_per_ack` change the ACKs of the receiving host before the first bottleneck on their
