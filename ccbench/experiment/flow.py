@@ -9,10 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import dataclass_dicts, validation
-from ccbench.base.checked_fields import check_fields, checked, number, set_field, whole
+from ccbench.base.checked_fields import (
+    check_fields,
+    checked,
+    instance_of,
+    number,
+    set_field,
+    whole,
+)
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 from ccbench.experiment import arrivals
+from ccbench.experiment.receiver import Receiver, read_receiver
 from ccbench.experiment.subflow import subflows
 
 if TYPE_CHECKING:
@@ -175,6 +183,9 @@ class Flow:
         requests, such as a web browser. ``"every"`` acknowledges each packet immediately, as on a
         route with ``quickack 1`` and in many simulators. CCAs that count ACKs instead of
         acknowledged bytes, such as HighSpeed, grow faster with more ACKs.
+    receiver : Receiver, optional
+        For TCP: a receiver that differs from Linux's: with a limited window, slow to read, with few
+        ACKs, or dishonest. In TOML a table, ``receiver = {window_bytes = 100_000}``.
     segmentation_offload : bool
         For TCP: whether the sender hands over several packets at once, as a burst. Default: true,
         as on most hosts. False is a host without TSO and GSO, on which paced flows such as BBR's
@@ -236,6 +247,10 @@ class Flow:
     last_bottleneck: int | None = None
     direction: str = "forward"
     acks: str = "default"
+    receiver: Receiver | None = field(
+        default=None,
+        metadata=checked(instance_of(Receiver, "Receiver(window_bytes=100_000)"), optional=True),
+    )
     segmentation_offload: bool = field(default=True, metadata=checked(validation.flag))
     ip_version: int = field(default=4, metadata=checked(_ip_version))
     host: str = field(default="", metadata=checked(_host))
@@ -315,6 +330,8 @@ class Flow:
             del values["direction"]
         if self.ip_version == 4:  # noqa: PLR2004 - a version
             del values["ip_version"]
+        if self.receiver is not None:
+            values["receiver"] = self.receiver.to_dict()
         if self.arrivals:
             values["arrivals"] = [list(pair) for pair in self.arrivals]
         if self.subflows:
@@ -337,7 +354,8 @@ class Flow:
                     return FlowMix.from_dict(value).arrivals()
             return arrivals.from_file(base_dir / value) if isinstance(value, str) else value
 
-        return dataclass_dicts.build(cls, data, {"arrivals": read_arrivals})
+        readers = {"arrivals": read_arrivals, "receiver": read_receiver}
+        return dataclass_dicts.build(cls, data, readers)
 
     def _check_kind(self) -> None:
         """Check that exactly the settings of this kind are present."""
@@ -375,9 +393,10 @@ class Flow:
         if self.kind == "video" and (self.buffer_s or 0) < (self.segment_s or 0):
             allowed, step = f"at least segment_s = {self.segment_s:g}", "hold a whole segment"
             raise validation.bad("buffer_s", self.buffer_s, allowed, step)
-        of_tcp, of_udp = ("acks", "segmentation_offload", "host"), ("packet_bytes", "ecn")
-        for name in of_tcp if self.is_udp else of_udp:
+        of_tcp = ("acks", "receiver", "segmentation_offload", "host")
+        for name in of_tcp if self.is_udp else ("packet_bytes", "ecn"):
             self._must_be_default(name, f"for kind {self.kind!r}")
+        self._check_receiver()
         if self.kind != "bytes":
             self._must_be_default("arrivals", f"for kind {self.kind!r}")
         if self.arrivals:
@@ -388,10 +407,26 @@ class Flow:
         """Check the settings of a connection of Multipath TCP."""
         if self.kind not in MULTIPATH_KINDS:
             self._must_be_default("subflows", f"for kind {self.kind!r}")
-        for name in ("acks", "arrivals", "ip_version", "host"):
+        for name in ("acks", "arrivals", "ip_version", "host", "receiver"):
             self._must_be_default(name, "with subflows")
         for name in ("first_bottleneck", "last_bottleneck", "extra_rtt_ms"):
             self._must_be_default(name, "with subflows, which have their own")
+
+    def _check_receiver(self) -> None:
+        receiver = self.receiver
+        if receiver is None:
+            return
+        if receiver.packets_per_ack is not None:
+            self._must_be_default("acks", "with receiver.packets_per_ack")
+        reasons = {}
+        if self.kind == "video":
+            reasons["read_mbps"] = "for kind 'video', whose player reads"
+        if self.kind in {"video", "bytes"}:
+            reasons["optimistic_mbps"] = f"for kind {self.kind!r}, as lost data are not sent again"
+        for name, reason in reasons.items():
+            if (value := getattr(receiver, name)) is not None:
+                allowed = f"left out {reason}"
+                raise validation.bad(f"receiver.{name}", value, allowed, f"remove {name}")
 
     def _must_be_default(self, name: str, reason: str) -> None:
         value = getattr(self, name)

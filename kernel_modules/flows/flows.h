@@ -40,8 +40,12 @@ struct video {
 	bool is_due;
 };
 
+/* Application that reads at a rate; see reader.c. */
+struct reader;
+
 struct flow {
 	const struct ccbench_flow_spec *spec;
+	const struct ccbench_receiver *receiver;	/* NULL: as Linux */
 	u32 id;
 	int error;
 
@@ -61,6 +65,7 @@ struct flow {
 	/* The receiving application. */
 	struct socket *rx;
 	struct work_struct rx_work;
+	struct reader *reader;		/* NULL: reads at once */
 	u64 delivered_bytes;
 	s64 end_ns;
 	u32 done_messages;		/* number of complete messages */
@@ -146,6 +151,17 @@ void tcp_work(struct flow *flow);
 void tcp_rx_work(struct work_struct *work);
 enum hrtimer_restart tcp_timer(struct hrtimer *timer);
 void tcp_collect(struct flow *flow);
+/* Lets the application read up to `most_bytes` from a locked socket. */
+void tcp_rx_read(struct sock *sk, size_t most_bytes);
+
+/* ---- reader.c ---- */
+
+int reader_create(struct flow *flow);
+/* Starts reading from a new connection, whose socket is locked. */
+void reader_start(struct flow *flow);
+/* Reads what is due; returns false if data are left. */
+bool reader_work(struct flow *flow);
+void reader_stop(struct flow *flow);
 
 /* ---- ecn.c ---- */
 

@@ -215,6 +215,19 @@ static bool is_impossible(const struct ccbench_flow_spec *spec, u32 id)
 	}
 }
 
+static int set_receivers(const struct ccbench_receiver *spec,
+			 const struct ccbench_flow_spec *specs)
+{
+	u32 i;
+
+	if (!spec->flows || spec->flows > flow_count ||
+	    spec->first_flow > flow_count - spec->flows)
+		return -EINVAL;
+	for (i = 0; i < spec->flows; i++)
+		flows[spec->first_flow + i].receiver = spec;
+	return ccbench_set_receivers(spec, specs[spec->first_flow].reverse, flow_count);
+}
+
 static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec *spec,
 		       const struct ccbench_message *messages, u64 seed)
 {
@@ -238,6 +251,12 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 		      CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	if (spec->subflows)
 		return multipath_create(flow);
+	if (flow->receiver && flow->receiver->read_bps) {
+		int err = reader_create(flow);
+
+		if (err)
+			return err;
+	}
 	if (flow_is_served(flow))
 		return served_listen(flow);
 	return flow_is_udp(flow) ? udp_listen(flow) : tcp_listen_for(flow);
@@ -248,6 +267,7 @@ static int create_flows(const void *description, size_t bytes)
 	const struct ccbench_flows_header *header = description;
 	const struct ccbench_flow_spec *specs = description + sizeof(*header);
 	const struct ccbench_message *messages;
+	const struct ccbench_receiver *receivers;
 	u64 expected, message_count = 0;
 	u32 i;
 	int err;
@@ -260,8 +280,11 @@ static int create_flows(const void *description, size_t bytes)
 	messages = description + expected;
 	for (i = 0; i < header->flows; i++)
 		message_count += specs[i].messages;
-	if (bytes - expected != array_size(message_count, sizeof(*messages)))
+	expected += array_size(message_count, sizeof(*messages));
+	if (bytes < expected ||
+	    bytes - expected != array_size(header->receivers, sizeof(*receivers)))
 		return -EINVAL;
+	receivers = description + expected;
 	if (!ccbench_sender_net() || !ccbench_receiver_net())
 		return -ENETDOWN;
 
@@ -270,6 +293,11 @@ static int create_flows(const void *description, size_t bytes)
 		return -ENOMEM;
 	flow_count = header->flows;
 	duration_ns = header->duration_ns;
+	for (i = 0; i < header->receivers; i++) {
+		err = set_receivers(&receivers[i], specs);
+		if (err)
+			return err;
+	}
 	for (i = 0; i < flow_count; i++) {
 		err = create_flow(&flows[i], i, &specs[i], messages, header->seed);
 		if (err)

@@ -14,14 +14,16 @@
 /* An application-limited flow produces about a segment per tick; shortest tick. */
 #define SEGMENT_BYTES	1448
 #define SHORTEST_TICK_NS	NSEC_PER_MSEC
-#define MAX_LISTENERS	64
+#define MAX_LISTENERS	256
+#define NO_SCALE	-1
 
 /*
- * One listener per CCA, protocol, version of IP and host: some (dctcp) are required at both ends,
- * and a connection inherits the CCA of its listener.
+ * One listener per CCA, protocol, version of IP, scale of the receive window and host: some CCAs
+ * (dctcp) are required at both ends, and a connection inherits the settings of its listener.
  */
 static struct listener {
 	char cca[CCBENCH_CCA_MAX];
+	int window_scale;	/* NO_SCALE: by Linux */
 	const struct net *net;
 	int family;
 	bool is_multipath;
@@ -50,14 +52,32 @@ int tcp_set_cca(struct socket *sock, const char *cca)
 static int discard(read_descriptor_t *desc, struct sk_buff *skb,
 		   unsigned int offset, size_t bytes)
 {
+	bytes = min(bytes, desc->count);
+	desc->count -= bytes;
 	return bytes;
+}
+
+void tcp_rx_read(struct sock *sk, size_t most_bytes)
+{
+	struct flow *flow = sk->sk_user_data;
+	read_descriptor_t desc = { .count = most_bytes };
+	int bytes = tcp_read_sock(sk, &desc, discard);
+
+	if (bytes <= 0)
+		return;
+	flow->delivered_bytes += bytes;
+	if (flow->spec->kind == CCBENCH_BYTES &&
+	    flow->delivered_bytes == flow->spec->size_bytes)
+		flow->end_ns = ccbench_now_ns();
+	if (flow->spec->kind == CCBENCH_MESSAGES)
+		messages_delivered(flow);
+	if (flow->spec->kind == CCBENCH_VIDEO)
+		video_delivered(flow);
 }
 
 static void rx_data_ready(struct sock *sk)
 {
 	struct flow *flow = sk->sk_user_data;
-	read_descriptor_t desc = { .count = 1 };
-	int bytes;
 
 	switch (flow->spec->acks) {
 	case CCBENCH_ACKS_DELAYED:
@@ -69,17 +89,8 @@ static void rx_data_ready(struct sock *sk)
 		inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
 		break;
 	}
-	bytes = tcp_read_sock(sk, &desc, discard);
-	if (bytes <= 0)
-		return;
-	flow->delivered_bytes += bytes;
-	if (flow->spec->kind == CCBENCH_BYTES &&
-	    flow->delivered_bytes == flow->spec->size_bytes)
-		flow->end_ns = ccbench_now_ns();
-	if (flow->spec->kind == CCBENCH_MESSAGES)
-		messages_delivered(flow);
-	if (flow->spec->kind == CCBENCH_VIDEO)
-		video_delivered(flow);
+	if (likely(!flow->reader))
+		tcp_rx_read(sk, SIZE_MAX);
 }
 
 static void rx_state_change(struct sock *sk)
@@ -101,10 +112,14 @@ void tcp_rx_work(struct work_struct *work)
 	}
 	if (!flow->rx)
 		return;
+	if (flow->reader && !reader_work(flow))
+		return;
 	if (flow->rx->sk->sk_state == TCP_ESTABLISHED) {
 		video_rx_work(flow);
 		return;
 	}
+	if (flow->reader)
+		reader_stop(flow);
 	ecn_collect(flow);
 	sock_release(flow->rx);
 	flow->rx = NULL;
@@ -127,6 +142,8 @@ static void accept_one(struct socket *sock)
 	sk->sk_user_data = flow;
 	sk->sk_data_ready = rx_data_ready;
 	sk->sk_state_change = rx_state_change;
+	if (flow->reader)
+		reader_start(flow);
 	rx_data_ready(sk);
 	rx_state_change(sk);
 	release_sock(sk);
@@ -155,6 +172,23 @@ static void listener_data_ready(struct sock *sk)
 		queue_work(flow_queue, &accept_work);
 }
 
+/* Scale for which the unit of a limited receive window is smallest. */
+static int window_scale_of(const struct flow *flow)
+{
+	if (!flow->receiver || !flow->receiver->window_bytes)
+		return NO_SCALE;
+	return max(ilog2(flow->receiver->window_bytes) - 15, 0);
+}
+
+/* Linux chooses the scale by the largest window. */
+static int limit_scale(struct socket *sock, int scale)
+{
+	int largest = U16_MAX << scale;
+
+	return sock_common_setsockopt(sock, SOL_TCP, TCP_WINDOW_CLAMP, KERNEL_SOCKPTR(&largest),
+				      sizeof(largest));
+}
+
 int tcp_port_of(const struct flow *flow)
 {
 	const char *cca = listener_cca(flow->spec->cca);
@@ -164,6 +198,7 @@ int tcp_port_of(const struct flow *flow)
 		if (listeners[i].net == flow_receiver_net(flow) &&
 		    listeners[i].family == flow_family(flow) &&
 		    listeners[i].is_multipath == !!flow->multipath &&
+		    listeners[i].window_scale == window_scale_of(flow) &&
 		    !strcmp(listeners[i].cca, cca))
 			return FIRST_PORT + i;
 	return -ENOENT;
@@ -191,13 +226,17 @@ int tcp_listen_for(const struct flow *flow)
 		pr_err("ccbench: congestion control '%s' cannot be used: error %d\n", cca, err);
 		return err;
 	}
-	err = flow_bind(sock, FIRST_PORT + listener_count);
+	if (window_scale_of(flow) != NO_SCALE)
+		err = limit_scale(sock, window_scale_of(flow));
+	if (!err)
+		err = flow_bind(sock, FIRST_PORT + listener_count);
 	/* No limit of simultaneous connections, which represent different hosts. */
 	if (!err)
 		err = kernel_listen(sock, INT_MAX);
 	if (err)
 		return err;
 	strscpy(listener->cca, cca, sizeof(listener->cca));
+	listener->window_scale = window_scale_of(flow);
 	listener->net = flow_receiver_net(flow);
 	listener->family = flow_family(flow);
 	listener->is_multipath = flow->multipath;

@@ -327,13 +327,14 @@ enum ccbench_acks {
 #define CCBENCH_CCA_MAX	16
 #define CCBENCH_LADDER_MAX	16
 
-/* flows.bin: header, one specification per flow, messages of each flow. */
+/* flows.bin: header, one specification per flow, messages of each flow, receivers. */
 struct ccbench_flows_header {
 	__u32 protocol;
 	__u32 flows;
 	__u64 duration_ns;
 	__u64 sample_interval_ns;
 	__u64 seed;
+	__u64 receivers;
 };
 
 struct ccbench_flow_spec {
@@ -363,6 +364,21 @@ struct ccbench_flow_spec {
 struct ccbench_message {
 	__u64 time_ns;		/* ascending */
 	__u64 bytes;
+};
+
+/* Receivers of successive TCP flows, where they differ from Linux; 0: as Linux. */
+struct ccbench_receiver {
+	__u32 first_flow;
+	__u32 flows;
+	__u64 read_bps;		/* payload that the application reads */
+	__u64 read_interval_ns;
+	__u64 optimistic_bps;	/* IP bytes that are acknowledged before they arrive */
+	__u32 window_bytes;	/* maximum receive window */
+	__u32 packets_per_ack;
+	__u32 ack_delay_us;	/* maximum, with packets_per_ack */
+	__u32 ack_parts;	/* ACKs into which each one is divided */
+	__u32 duplicate_acks;	/* copies of each ACK */
+	__u32 hides_ecn;
 };
 
 #ifdef __KERNEL__
@@ -404,6 +420,8 @@ struct ccbench_path_counters {
 };
 
 const struct ccbench_path_counters *ccbench_path_counters(u32 flow);
+/* Lets receivers acknowledge as described, where data go to the sender with `reverse`. */
+int ccbench_set_receivers(const struct ccbench_receiver *spec, bool reverse, u32 all_flows);
 struct net *ccbench_sender_net(void);
 struct net *ccbench_receiver_net(void);
 

@@ -212,6 +212,39 @@ static inline void capture_at(u32 point, const struct sk_buff *skb)
 		capture_packet(point, skb);
 }
 
+/* ---- receiver.c: ACKs of receivers that differ from Linux ---- */
+
+struct receiver;
+
+/* By flow; NULL if all receivers are ordinary. */
+extern struct receiver **receivers;
+
+/* Handles a packet that leaves a host in a direction. */
+void receiver_departure(struct sk_buff *skb, bool reverse);
+/* Handles a packet that reaches a host; returns false if the host must not see it. */
+bool receiver_arrival(struct sk_buff *skb, bool reverse);
+/* Returns a copy of a packet, or NULL without memory, upon which the run fails. */
+struct sk_buff *receiver_copy(const struct sk_buff *skb);
+/* Payload of a TCP packet. */
+u32 receiver_payload_bytes(const struct sk_buff *skb);
+bool receiver_is_ack(const struct sk_buff *skb);
+/* Changes a number in the TCP header. */
+void receiver_renumber(struct sk_buff *skb, __be32 *field, u32 number);
+/* Sends a packet from a host in a direction. */
+void receiver_send(struct sk_buff *skb, bool reverse);
+
+/* ---- optimist.c: receivers that acknowledge data before they arrive ---- */
+
+struct optimist;
+
+/* Returns NULL without memory; data go to the sender with `reverse`. */
+struct optimist *optimist_create(u64 rate_bps, bool reverse);
+/* Handles a packet of the sender that leaves it, or reaches the receiver; as above. */
+void optimist_departure(struct optimist *optimist, const struct sk_buff *skb);
+bool optimist_arrival(struct optimist *optimist, struct sk_buff *skb);
+/* Handles a packet that leaves the receiver. */
+void optimist_acknowledge(struct optimist *optimist, struct sk_buff *skb);
+
 /* ---- delay.c: from the last bottleneck to a host ---- */
 
 int delay_create(const struct ccbench_link_header *header, const u32 *extra_us,

@@ -107,13 +107,15 @@ static void deliver(struct sk_buff *skb, struct net_device *host, bool reverse)
 void path_reach_receiver(struct sk_buff *skb)
 {
 	capture_at(CAPTURE_RECEIVER, skb);
-	deliver(skb, receiver, false);
+	if (likely(!receivers) || receiver_arrival(skb, false))
+		deliver(skb, receiver, false);
 }
 
 void path_reach_sender(struct sk_buff *skb)
 {
 	capture_at(CAPTURE_SENDER, skb);
-	deliver(skb, sender, true);
+	if (likely(!receivers) || receiver_arrival(skb, true))
+		deliver(skb, sender, true);
 }
 
 void path_to_receiver(struct sk_buff *skb)
@@ -197,16 +199,20 @@ static void leave(struct sk_buff *skb, bool reverse)
 static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	leave(skb, false);
-	capture_at(CAPTURE_SENDER, skb);
-	departure_from_sender(skb);
+	if (unlikely(receivers))
+		receiver_departure(skb, false);
+	else
+		departure_from_sender(skb);
 	return NETDEV_TX_OK;
 }
 
 static netdev_tx_t receiver_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	leave(skb, true);
-	capture_at(CAPTURE_RECEIVER, skb);
-	departure_from_receiver(skb);
+	if (unlikely(receivers))
+		receiver_departure(skb, true);
+	else
+		departure_from_receiver(skb);
 	return NETDEV_TX_OK;
 }
 

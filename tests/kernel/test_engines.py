@@ -15,6 +15,7 @@ from ccbench.emulate.engine import CapturingEngine
 from ccbench.emulate.registry import ENGINES, get_engine
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
+from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.wifi import Wifi
 from tests.documentation import DOCS
@@ -95,6 +96,13 @@ CASES: dict[str, list[Scenario]] = {
     "starts at random": also(noise=Noise(start_spread_ms=20)),
     "ACKs in batches": also(ack_batch_ms=1.0),
     "ACKs for every packet of bulk flows": also(Flow(acks="every")),
+    "receivers of bulk flows that differ from Linux's": [
+        *also(Flow(receiver=Receiver(window_bytes=9000))),
+        *also(Flow(receiver=Receiver(optimistic_mbps=5))),
+    ],
+    "receivers of other flows that differ from Linux's": also(
+        Flow(kind="rate", rate_mbps=1, receiver=Receiver(packets_per_ack=8)),
+    ),
     "bulk flows without segmentation offload": also(Flow(segmentation_offload=False)),
     "bulk flows with an extra delay": also(Flow(extra_rtt_ms=20)),
     "other flows with an extra delay": also(Flow(kind="rate", rate_mbps=1, extra_rtt_ms=20)),

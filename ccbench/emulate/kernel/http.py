@@ -148,6 +148,13 @@ class HttpKernelEngine(KernelEngine):
                     '"default" or "delayed" for a flow from the web server',
                     "change it, or use the engine kernel",
                 )
+            if flow.receiver is not None:
+                raise validation.bad(
+                    f"flows[{i}].receiver",
+                    flow.receiver.to_dict(),
+                    "left out for a flow from the web server",
+                    "remove it, or use the engine kernel",
+                )
             if self.kernel.cca(flow.cca).needs_receiver:
                 raise InputError(
                     f"cca = {flow.cca!r} (flows[{i}]): it needs a receiver that takes part, which "

@@ -180,6 +180,8 @@ def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
         yield "subflows", len(flow.subflows), "left out"
     if flow.acks == "every":
         yield "acks", flow.acks, '"default" or "delayed"'
+    if flow.receiver is not None:
+        yield "receiver", flow.receiver.to_dict(), "left out"
     if not flow.segmentation_offload:
         yield "segmentation_offload", flow.segmentation_offload, "left out"
     if flow.ecn:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ccbench.experiment.change import Change
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
+from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.when import When
@@ -29,7 +30,20 @@ EVERYTHING = scenario(
         Flow(kind="bytes", size_bytes=10_000, ip_version=6, host="a"),
         Flow(kind="bytes", arrivals=((0.5, 1000), (0.5, 2000), (7, 3000))),
         Flow(kind="rate", rate_mbps=2.5, segmentation_offload=False),
-        Flow(kind="onoff", on_s=1, off_s=0.5),
+        Flow(
+            kind="onoff",
+            on_s=1,
+            off_s=0.5,
+            receiver=Receiver(
+                window_bytes=90_000,
+                read_mbps=2,
+                read_interval_ms=5,
+                packets_per_ack=4,
+                ack_delay_ms=25,
+                ack_parts=3,
+                hides_ecn=True,
+            ),
+        ),
         Flow(kind="video", bitrates_mbps=(0.5, 2), segment_s=4, buffer_s=30),
         Flow(kind="cbr", rate_mbps=1, packet_bytes=200),
         Flow(kind="poisson", rate_mbps=1, direction="reverse"),

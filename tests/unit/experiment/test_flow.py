@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ccbench.base.errors import InputError
+from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.scenario import Flow
 from ccbench.experiment.subflow import Subflow
 from tests.unit.experiment.conftest import VIDEO
@@ -67,6 +68,23 @@ class TestFlow:
             (
                 {"kind": "cbr", "rate_mbps": 1, "acks": "every"},
                 "acks is 'every'; it must be left out",
+            ),
+            (
+                {"kind": "cbr", "rate_mbps": 1, "receiver": Receiver(window_bytes=9000)},
+                "receiver is Receiver(window_bytes=9000, ",
+            ),
+            ({"receiver": {"window_bytes": 9000}}, "receiver is {'window_bytes': 9000}; it must"),
+            (
+                {"acks": "delayed", "receiver": Receiver(packets_per_ack=2)},
+                "acks is 'delayed'; it must be left out with receiver.packets_per_ack",
+            ),
+            (
+                {"kind": "video", **VIDEO, "receiver": Receiver(read_mbps=2)},
+                "receiver.read_mbps is 2.0; it must be left out for kind 'video'",
+            ),
+            (
+                {"kind": "bytes", "size_bytes": 9, "receiver": Receiver(optimistic_mbps=2)},
+                "receiver.optimistic_mbps is 2.0; it must be left out for kind 'bytes'",
             ),
             ({"segmentation_offload": 0}, "segmentation_offload is 0; it must be true or false"),
             ({"ip_version": 5}, "ip_version is 5; it must be 4 or 6"),

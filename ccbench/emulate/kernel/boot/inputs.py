@@ -122,7 +122,8 @@ class GuestInput:
     def carried(self) -> npt.NDArray[Any]:
         """The short flows over each connection in turn: ``time_ns`` and ``bytes``."""
         start = protocol.FLOWS_HEADER.itemsize + self._specs.nbytes
-        return np.frombuffer(self.files["flows.bin"], protocol.MESSAGE, offset=start)
+        count = int(self._specs["messages"].sum())
+        return np.frombuffer(self.files["flows.bin"], protocol.MESSAGE, count, start)
 
     @property
     def _specs(self) -> npt.NDArray[Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
 from ccbench.emulate.kernel.boot import hosts, rtnetlink
 from ccbench.emulate.kernel.boot.parameters import module_options
+from ccbench.experiment.scenario import MSS_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -208,10 +209,10 @@ def _netlink(name: str, request: bytes) -> str:
 def guest_memory_mb(scenario: Scenario) -> int:
     """Return the size of the guest's memory in MB; the host provides only the pages in use.
 
-    The guest needs at most 2 KB per packet in transit, queued or unacknowledged, about 8 KB per
-    flow, and 64 MB for the kernel itself.
+    The guest needs at most 2 KB per packet in transit, queued, unacknowledged or unread, about 8 KB
+    per flow, and 64 MB for the kernel itself.
     """
-    packets = 4 * path_packets(scenario)
+    packets = 4 * path_packets(scenario) + _unread_packets(scenario)
     needed_mb = 64 + (packets * 2 + scenario.flow_count * 8) / 1024
     # A power of two, so that similar scenarios run with the same amount of memory.
     return max(256, 1 << int(needed_mb - 1).bit_length())
@@ -234,7 +235,18 @@ def path_packets(scenario: Scenario) -> float:
     in_flight = fastest_mbps * 1e3 * longest_rtt_ms / (8 * 1500)
     twice = 1 + max(link.duplicates or 0 for link in scenario.links)
     queued = sum(map(scenario.longest_queue, range(len(scenario.links))))
-    return twice * in_flight + queued
+    extra_acks = max(flow.receiver.extra_acks if flow.receiver else 0 for flow in scenario.flows)
+    return (twice + extra_acks) * in_flight + queued
+
+
+def _unread_packets(scenario: Scenario) -> float:
+    """Return the maximum number of packets that wait for receivers that read slowly."""
+    slow = ((flow, flow.receiver) for flow in scenario.flows)
+    return sum(
+        flow.flow_count * 2 * receiver.largest_window_bytes / MSS_BYTES
+        for flow, receiver in slow
+        if receiver is not None and receiver.read_mbps is not None
+    )
 
 
 def _late_ms(reordering: Reordering) -> float:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.kernel.boot.triggers import Trigger
     from ccbench.experiment.change import Change
     from ccbench.experiment.noise import Noise
+    from ccbench.experiment.receiver import Receiver
     from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 
 __all__ = [
@@ -116,6 +117,7 @@ FLOWS_HEADER = np.dtype(
         ("duration_ns", "u8"),
         ("sample_interval_ns", "u8"),
         ("seed", "u8"),
+        ("receivers", "u8"),
     ]
 )
 FLOW_SPEC = np.dtype(
@@ -145,6 +147,23 @@ FLOW_SPEC = np.dtype(
 
 #: One short flow over an open connection.
 MESSAGE = np.dtype([("time_ns", "u8"), ("bytes", "u8")])
+
+#: The receivers of a group of flows.
+RECEIVER = np.dtype(
+    [
+        ("first_flow", "u4"),
+        ("flows", "u4"),
+        ("read_bps", "u8"),
+        ("read_interval_ns", "u8"),
+        ("optimistic_bps", "u8"),
+        ("window_bytes", "u4"),
+        ("packets_per_ack", "u4"),
+        ("ack_delay_us", "u4"),
+        ("ack_parts", "u4"),
+        ("duplicate_acks", "u4"),
+        ("hides_ecn", "u4"),
+    ]
+)
 
 #: Value of a setting that a change leaves as it is.
 _UNCHANGED = 2**64 - 1
@@ -295,7 +314,7 @@ def _steps(bottleneck: Bottleneck) -> Sequence[int]:
 
 
 def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
-    """Return the description of the traffic: header, one specification per flow, messages.
+    """Return the description of the traffic: header, specifications, messages, receivers.
 
     With `served`, programs in the guest send the bulk flows.
     """
@@ -306,6 +325,7 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
             round(scenario.duration_s * 1e9),
             round(scenario.sample_interval_ms * 1e6),
             scenario.seed,
+            sum(flow.receiver is not None for flow in scenario.flows),
         ),
         dtype=FLOWS_HEADER,
     )
@@ -323,6 +343,7 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
     specs["start_ns"] = np.round(scenario.starts_s() * 1e9)
     first = 0
     messages: list[npt.NDArray[Any]] = []
+    receivers: list[npt.NDArray[Any]] = []
     for flow in scenario.flows:
         group = slice(first, first + flow.flow_count)
         if flow.connections is not None:
@@ -331,8 +352,25 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
             messages += per_connection
         elif flow.arrivals:
             specs["size_bytes"][group] = [size for _, size in flow.arrivals]
+        if flow.receiver is not None:
+            record = (first, flow.flow_count, *_receiver(flow.receiver))
+            receivers.append(np.array(record, RECEIVER))
         first += flow.flow_count
-    return b"".join(part.tobytes() for part in (header, specs, *messages))
+    return b"".join(part.tobytes() for part in (header, specs, *messages, *receivers))
+
+
+def _receiver(receiver: Receiver) -> tuple[int, ...]:
+    return (
+        round((receiver.read_mbps or 0) * 1e6),
+        round(receiver.interval_ms * 1e6),
+        round((receiver.optimistic_mbps or 0) * 1e6),
+        receiver.largest_window_bytes,
+        receiver.packets_per_ack or 0,
+        round(receiver.longest_ack_delay_ms * 1e3),
+        receiver.ack_parts or 0,
+        receiver.duplicate_acks or 0,
+        bool(receiver.hides_ecn),
+    )
 
 
 def _messages(flow: Flow, connection: int) -> npt.NDArray[Any]:
@@ -347,6 +385,8 @@ def _group(
     kind = "served" if served and flow.kind == "bulk" else flow.kind
     kind = kind if is_first else "subflow"
     kind = kind if flow.connections is None else "messages"
+    # Of ACKs for every packet, the path passes those that acknowledge several.
+    sparse = flow.receiver is not None and flow.receiver.packets_per_ack is not None
     ladder_kbps = [round(mbps * 1e3) for mbps in flow.bitrates_mbps]
     return (
         0,  # start: set for each flow
@@ -357,7 +397,7 @@ def _group(
         _nanoseconds(flow.off_s or 0),
         _FLOW_KINDS.index(kind),
         ECN_FIELDS[flow.ecn],
-        ACKS.index(flow.acks),
+        ACKS.index("every" if sparse else flow.acks),
         not flow.segmentation_offload,
         flow.packet_bytes,
         flow.is_reverse,

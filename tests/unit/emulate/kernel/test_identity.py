@@ -22,6 +22,7 @@ from ccbench.experiment.change import Change
 from ccbench.experiment.flow import MAX_BITRATES
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
+from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 from ccbench.experiment.subflow import Subflow
@@ -98,6 +99,11 @@ def with_value(**comparison: Any) -> Scenario:
     return with_event(When(flow=0, info="state", **comparison))
 
 
+def with_receiver(**settings: Any) -> Scenario:
+    """Make a scenario whose receiver differs from Linux's."""
+    return with_flow(receiver=Receiver(**{"hides_ecn": True, **settings}))
+
+
 def with_impairment(name: str, **settings: Any) -> Scenario:
     """Make a scenario with an impairment."""
     impairment = replace(IMPAIRMENTS[name], **settings)
@@ -162,6 +168,7 @@ OF_FLOW = {
         scenario(flows=(Flow(direction="reverse"),), reverse_bottlenecks=(LINK,)),
     ),
     "acks": (with_flow(), with_flow(acks="every")),
+    "receiver": (with_flow(), with_flow(receiver=Receiver(window_bytes=9000))),
     "segmentation_offload": (with_flow(), with_flow(segmentation_offload=False)),
     "ip_version": (with_flow(), with_flow(ip_version=6)),
     "host": (with_flow(), with_flow(host="a")),
@@ -264,6 +271,26 @@ OF_REORDERING = {
         with_impairment("reordering", delay_ms=None, packets=3),
     ),
 }
+OF_RECEIVER = {
+    "window_bytes": (with_receiver(), with_receiver(window_bytes=9000)),
+    "read_mbps": (with_receiver(), with_receiver(read_mbps=2)),
+    "read_interval_ms": (
+        with_receiver(read_mbps=2),
+        with_receiver(read_mbps=2, read_interval_ms=7),
+    ),
+    "packets_per_ack": (with_receiver(), with_receiver(packets_per_ack=1)),
+    "ack_delay_ms": (
+        with_receiver(packets_per_ack=2),
+        with_receiver(packets_per_ack=2, ack_delay_ms=40.001),
+    ),
+    "optimistic_mbps": (with_receiver(), with_receiver(optimistic_mbps=2)),
+    "ack_parts": (with_receiver(), with_receiver(ack_parts=2)),
+    "duplicate_acks": (with_receiver(), with_receiver(duplicate_acks=1)),
+    "hides_ecn": (
+        with_receiver(window_bytes=9000),
+        with_receiver(window_bytes=9000, hides_ecn=False),
+    ),
+}
 OF_RADIO = {
     "bitrates_mbps": (with_radio(), with_radio(bitrates_mbps=(65, 13))),
     "step_s": (with_radio(), with_radio(step_s=1)),
@@ -317,6 +344,7 @@ PAIRS: dict[type[Any], tuple[dict[str, tuple[Scenario, Scenario]], set[str]]] = 
     RttTrace: ({"points": OF_SCENARIO["rtt_trace"]}, {"name"}),
     BurstLoss: (OF_BURSTS, set()),
     Policer: (OF_POLICER, set()),
+    Receiver: (OF_RECEIVER, set()),
     Reordering: (OF_REORDERING, set()),
     Noise: (OF_NOISE, set()),
     Trace: ({"opportunities_ms": OF_LINK["trace"]}, {"name"}),
@@ -420,12 +448,12 @@ class TestEngine:
     def test_starts(self) -> None:
         """Each single flow has the start time of the scenario's table, including noise."""
         noisy = replace(RICH, noise=Noise(start_spread_ms=40))
-        header = protocol.FLOWS_HEADER.itemsize
+        header, spec = protocol.FLOWS_HEADER.itemsize, protocol.FLOW_SPEC.itemsize
         for item in (RICH, noisy):
             content = KernelEngine(KERNEL).guest_input(item).files["flows.bin"]
             starts_ns = [
                 int.from_bytes(content[at : at + 8], "little")
-                for at in range(header, len(content), protocol.FLOW_SPEC.itemsize)
+                for at in range(header, header + item.flow_count * spec, spec)
             ]
             assert (item.flow_table()["start_s"] * 1e9).round().tolist() == starts_ns
         assert (MAX_BITRATES,) == protocol.FLOW_SPEC["ladder_kbps"].shape

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ACKs of receivers that differ from Linux.
+ *
+ * The host of the receiver runs Linux; this file changes its ACKs when they leave it, before
+ * the first bottleneck of their direction, so that a sender with any congestion control
+ * meets them:
+ *
+ * - a limit of the receive window;
+ * - one ACK for several packets (RFC 9293, section 3.8.6.3). Duplicate ACKs, those with SACK
+ *   and the one that ends a gap are sent immediately (RFC 5681, section 4.2), and so is a
+ *   change of the echo of ECN;
+ * - ACK division and spoofing of duplicate ACKs (Savage, Cardwell, Wetherall and Anderson,
+ *   "TCP congestion control with a misbehaving receiver", 1999); see also optimist.c;
+ * - concealed congestion marks: data that arrive with CE regain the codepoint that they were
+ *   sent with, so that every echo, classic or accurate, denies the mark.
+ */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/checksum.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+#include <net/tcp.h>
+
+#include "link.h"
+
+struct receiver {
+	const struct ccbench_receiver *spec;
+	bool reverse;			/* data go to the sender of the path */
+	struct optimist *optimist;	/* NULL: none */
+	u8 window_scale;
+	u32 acked;			/* number of the last ACK that was sent */
+	u8 ect;				/* codepoint of the sender's last packet */
+	/* With several packets per ACK. */
+	struct sk_buff *held;		/* the last ACK, if it is still to be sent */
+	u32 held_packets;		/* ACKs that it stands for */
+	bool gap;			/* the last ACK reported a gap */
+	struct path_event due;		/* of the held ACK */
+};
+
+struct receiver **receivers;
+static u32 receiver_count;
+
+/* ---- packets ---------------------------------------------------------- */
+
+static bool is_tcp(const struct sk_buff *skb)
+{
+	switch (skb->protocol) {
+	case htons(ETH_P_IP):
+		return ip_hdr(skb)->protocol == IPPROTO_TCP;
+	case htons(ETH_P_IPV6):
+		return ipv6_hdr(skb)->nexthdr == IPPROTO_TCP;
+	default:
+		return false;
+	}
+}
+
+u32 receiver_payload_bytes(const struct sk_buff *skb)
+{
+	return skb->len - skb_network_header_len(skb) - tcp_hdrlen(skb);
+}
+
+/* Whether a packet only acknowledges. */
+bool receiver_is_ack(const struct sk_buff *skb)
+{
+	const __be32 others = TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST;
+
+	return (tcp_flag_word(tcp_hdr(skb)) & (TCP_FLAG_ACK | others)) == TCP_FLAG_ACK &&
+	       !receiver_payload_bytes(skb);
+}
+
+static u32 ack_of(const struct sk_buff *skb)
+{
+	return ntohl(tcp_hdr(skb)->ack_seq);
+}
+
+/* Returns a TCP option, or NULL. */
+static const u8 *find_option(const struct sk_buff *skb, u8 kind)
+{
+	const u8 *option = (const u8 *)(tcp_hdr(skb) + 1);
+	const u8 *end = (const u8 *)tcp_hdr(skb) + tcp_hdrlen(skb);
+
+	while (option < end && *option != TCPOPT_EOL) {
+		if (*option == TCPOPT_NOP) {
+			option++;
+			continue;
+		}
+		if (option + 1 == end || option[1] < 2 || option + option[1] > end)
+			break;
+		if (*option == kind)
+			return option;
+		option += option[1];
+	}
+	return NULL;
+}
+
+/* Whether the flags of two ACKs, such as those of ECN, differ. */
+static bool flags_differ(const struct sk_buff *a, const struct sk_buff *b)
+{
+	const __be32 flags = htonl(0x0fff0000);
+
+	return (tcp_flag_word(tcp_hdr(a)) ^ tcp_flag_word(tcp_hdr(b))) & flags;
+}
+
+void receiver_renumber(struct sk_buff *skb, __be32 *field, u32 number)
+{
+	const __be32 old = *field;
+
+	*field = htonl(number);
+	inet_proto_csum_replace4(&tcp_hdr(skb)->check, skb, old, *field, false);
+}
+
+struct sk_buff *receiver_copy(const struct sk_buff *skb)
+{
+	return skb_copy(skb, GFP_ATOMIC);
+}
+
+void receiver_send(struct sk_buff *skb, bool reverse)
+{
+	if (reverse)
+		departure_from_receiver(skb);
+	else
+		departure_from_sender(skb);
+}
+
+/* ---- ACKs ------------------------------------------------------------- */
+
+static void send_copy(const struct receiver *receiver, const struct sk_buff *skb, u32 ack)
+{
+	struct sk_buff *copy = receiver_copy(skb);
+
+	if (!copy)
+		return;
+	receiver_renumber(copy, &tcp_hdr(copy)->ack_seq, ack);
+	receiver_send(copy, !receiver->reverse);
+}
+
+/* Sends an ACK, in parts, and its duplicates. */
+static void send_ack(struct receiver *receiver, struct sk_buff *skb)
+{
+	const struct ccbench_receiver *spec = receiver->spec;
+	const u32 ack = ack_of(skb), last = receiver->acked;
+	u32 i;
+
+	if (after(ack, last)) {
+		const u32 bytes = ack - last, parts = min(spec->ack_parts, bytes);
+
+		for (i = 1; i < parts; i++)
+			send_copy(receiver, skb, last + (u32)((u64)bytes * i / parts));
+		receiver->acked = ack;
+	}
+	for (i = 0; i < spec->duplicate_acks; i++)
+		send_copy(receiver, skb, ack);
+	receiver_send(skb, !receiver->reverse);
+}
+
+/* Removes and returns the held ACK. */
+static struct sk_buff *take_held(struct receiver *receiver)
+{
+	struct sk_buff *held = receiver->held;
+
+	if (held)
+		path_event_cancel(&receiver->due);
+	receiver->held = NULL;
+	receiver->held_packets = 0;
+	return held;
+}
+
+static void held_is_due(struct path_event *event)
+{
+	struct receiver *receiver = container_of(event, struct receiver, due);
+	struct sk_buff *held = receiver->held;
+
+	receiver->held = NULL;
+	receiver->held_packets = 0;
+	rcu_read_lock_bh();
+	send_ack(receiver, held);
+	rcu_read_unlock_bh();
+}
+
+/* Holds an ACK until it stands for enough packets. The host acknowledges every packet. */
+static void hold(struct receiver *receiver, struct sk_buff *skb)
+{
+	const struct ccbench_receiver *spec = receiver->spec;
+	const bool gap = find_option(skb, TCPOPT_SACK), ends_gap = receiver->gap && !gap;
+	const u32 last = receiver->held ? ack_of(receiver->held) : receiver->acked;
+
+	receiver->gap = gap;
+	if (receiver->held && flags_differ(receiver->held, skb))
+		send_ack(receiver, take_held(receiver));
+	if (gap || ends_gap || !after(ack_of(skb), last)) {
+		kfree_skb(take_held(receiver));
+		send_ack(receiver, skb);
+		return;
+	}
+	if (receiver->held)
+		consume_skb(receiver->held);
+	else
+		path_event_set(&receiver->due,
+			       path_now_ns() + spec->ack_delay_us * NSEC_PER_USEC);
+	receiver->held = skb;
+	if (++receiver->held_packets == spec->packets_per_ack)
+		send_ack(receiver, take_held(receiver));
+}
+
+/* The window of a SYN-ACK is in bytes; later ones are in units of the scale that it sets. */
+static void limit_window(struct receiver *receiver, struct sk_buff *skb)
+{
+	struct tcphdr *th = tcp_hdr(skb);
+	const __be16 old = th->window;
+	u32 limit = receiver->spec->window_bytes;
+
+	if (th->syn) {
+		const u8 *scale = find_option(skb, TCPOPT_WINDOW);
+
+		receiver->window_scale = scale ? scale[2] : 0;
+	} else {
+		limit >>= receiver->window_scale;
+	}
+	if (ntohs(old) <= limit)
+		return;
+	th->window = htons(limit);
+	inet_proto_csum_replace2(&th->check, skb, old, th->window, false);
+}
+
+static void acknowledge(struct receiver *receiver, struct sk_buff *skb)
+{
+	if (receiver->spec->window_bytes)
+		limit_window(receiver, skb);
+	if (receiver->optimist) {
+		optimist_acknowledge(receiver->optimist, skb);
+	} else if (!receiver_is_ack(skb)) {
+		receiver->acked = ack_of(skb);
+		kfree_skb(take_held(receiver));
+		receiver_send(skb, !receiver->reverse);
+	} else if (receiver->spec->packets_per_ack) {
+		hold(receiver, skb);
+	} else {
+		send_ack(receiver, skb);
+	}
+}
+
+/* ---- marks ------------------------------------------------------------ */
+
+static u8 ecn_of(struct sk_buff *skb)
+{
+	return (skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->tos :
+						   ipv6_get_dsfield(ipv6_hdr(skb))) & INET_ECN_MASK;
+}
+
+static void hide_mark(const struct receiver *receiver, struct sk_buff *skb)
+{
+	if (ecn_of(skb) != INET_ECN_CE)
+		return;
+	if (skb->protocol == htons(ETH_P_IP))
+		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, receiver->ect);
+	else
+		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, receiver->ect);
+}
+
+/* ---- both ways -------------------------------------------------------- */
+
+static struct receiver *receiver_of(const struct sk_buff *skb)
+{
+	const u32 flow = ccbench_flow(skb->mark);
+
+	return flow < receiver_count && is_tcp(skb) ? receivers[flow] : NULL;
+}
+
+void receiver_departure(struct sk_buff *skb, bool reverse)
+{
+	struct receiver *receiver = receiver_of(skb);
+
+	if (receiver && receiver->reverse != reverse) {
+		acknowledge(receiver, skb);
+		return;
+	}
+	if (receiver) {
+		receiver->ect = ecn_of(skb);
+		if (receiver->optimist)
+			optimist_departure(receiver->optimist, skb);
+	}
+	receiver_send(skb, reverse);
+}
+
+bool receiver_arrival(struct sk_buff *skb, bool reverse)
+{
+	struct receiver *receiver = receiver_of(skb);
+
+	if (!receiver || receiver->reverse != reverse)
+		return true;
+	if (receiver->spec->hides_ecn)
+		hide_mark(receiver, skb);
+	return !receiver->optimist || optimist_arrival(receiver->optimist, skb);
+}
+
+/* ---- setup ------------------------------------------------------------ */
+
+static bool is_ordinary(const struct ccbench_receiver *spec)
+{
+	return !spec->window_bytes && !spec->packets_per_ack && !spec->optimistic_bps &&
+	       !spec->ack_parts && !spec->duplicate_acks && !spec->hides_ecn;
+}
+
+static struct receiver *create(const struct ccbench_receiver *spec, bool reverse)
+{
+	struct receiver *receiver = kzalloc(sizeof(*receiver), GFP_KERNEL);
+
+	if (!receiver)
+		return NULL;
+	receiver->spec = spec;
+	receiver->reverse = reverse;
+	path_event_init(&receiver->due, held_is_due);
+	if (spec->optimistic_bps) {
+		receiver->optimist = optimist_create(spec->optimistic_bps, reverse);
+		if (!receiver->optimist)
+			return NULL;
+	}
+	return receiver;
+}
+
+int ccbench_set_receivers(const struct ccbench_receiver *spec, bool reverse, u32 all_flows)
+{
+	u32 i;
+
+	if (is_ordinary(spec))
+		return 0;
+	if (!receivers) {
+		receivers = kvcalloc(all_flows, sizeof(*receivers), GFP_KERNEL);
+		receiver_count = all_flows;
+	}
+	if (!receivers)
+		return -ENOMEM;
+	for (i = 0; i < spec->flows; i++) {
+		struct receiver *receiver = create(spec, reverse);
+
+		if (!receiver)
+			return -ENOMEM;
+		receivers[spec->first_flow + i] = receiver;
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ccbench_set_receivers);
