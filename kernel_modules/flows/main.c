@@ -252,8 +252,7 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 	if (spec->subflows)
 		return multipath_create(flow);
 	if (flow->receiver && flow->receiver->read_bps) {
-		int err = reader_create(flow);
-
+		err = reader_create(flow);
 		if (err)
 			return err;
 	}

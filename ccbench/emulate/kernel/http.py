@@ -32,6 +32,17 @@ __all__ = ["HttpKernelEngine"]
 #: Maximum number of flows from the web server, each of which is a process in the guest.
 _MAX_FLOWS = 64
 
+#: Settings that a bulk flow must leave at their default, and allowed values. No flow has subflows.
+_UNSUPPORTED = {
+    "direction": '"forward", as the web server is at the sender',
+    "extra_rtt_ms": "0 for a flow from the web server",
+    "acks": '"default" or "delayed" for a flow from the web server',
+    "receiver": "left out for a flow from the web server",
+    "ip_version": "left out for a flow from the web server",
+    "host": "left out for a flow from the web server",
+    "subflows": "left out with the engine kernel-http",
+}
+
 
 class HttpKernelEngine(KernelEngine):
     """Runs scenarios in the virtual kernel, with a real web server as the sender.
@@ -124,37 +135,9 @@ class HttpKernelEngine(KernelEngine):
             allowed = f"at most {web.LAST_PORT - web.FIRST_PORT}, as each has a port"
             raise validation.bad("flows: the last of kind bulk", last, allowed, "put them first")
         for i, flow in enumerate(scenario.flows):
-            if flow.subflows:
-                allowed, step = "left out with the engine kernel-http", "use the engine kernel"
-                raise validation.bad(f"flows[{i}].subflows", len(flow.subflows), allowed, step)
+            _check_flow(f"flows[{i}]", flow)
             if flow.kind != "bulk":
                 continue
-            if flow.is_reverse:
-                allowed = '"forward", as the web server is at the sender'
-                step = "change it, or use the engine kernel"
-                raise validation.bad(f"flows[{i}].direction", flow.direction, allowed, step)
-            _check_addresses(f"flows[{i}]", flow)
-            if flow.extra_rtt_ms:
-                raise validation.bad(
-                    f"flows[{i}].extra_rtt_ms",
-                    flow.extra_rtt_ms,
-                    "0 for a flow from the web server",
-                    "change rtt_ms, or use the engine kernel",
-                )
-            if flow.acks == "every":
-                raise validation.bad(
-                    f"flows[{i}].acks",
-                    flow.acks,
-                    '"default" or "delayed" for a flow from the web server',
-                    "change it, or use the engine kernel",
-                )
-            if flow.receiver is not None:
-                raise validation.bad(
-                    f"flows[{i}].receiver",
-                    flow.receiver.to_dict(),
-                    "left out for a flow from the web server",
-                    "remove it, or use the engine kernel",
-                )
             if self.kernel.cca(flow.cca).needs_receiver:
                 raise InputError(
                     f"cca = {flow.cca!r} (flows[{i}]): it needs a receiver that takes part, which "
@@ -178,12 +161,15 @@ class HttpKernelEngine(KernelEngine):
         return [*checks, doctor.trapping_check(self.kernel)] if is_ready else checks
 
 
-def _check_addresses(where: str, flow: Flow) -> None:
-    """Check that a flow uses the address of the web server."""
-    for name in ("ip_version", "host"):
-        if (value := getattr(flow, name)) != getattr(Flow, name):
-            allowed, step = "left out for a flow from the web server", "use the engine kernel"
-            raise validation.bad(f"{where}.{name}", value, allowed, step)
+def _check_flow(where: str, flow: Flow) -> None:
+    """Check that a flow has no settings that the web server or its client does not support."""
+    for name, allowed in _UNSUPPORTED.items():
+        value = getattr(flow, name)
+        is_served = flow.kind == "bulk" or name == "subflows"
+        if is_served and value not in (getattr(Flow, name), "delayed"):
+            step = f"change {name}, or use the engine kernel"
+            shown = value if isinstance(value, int | float | str) else "set"
+            raise validation.bad(f"{where}.{name}", shown, allowed, step)
 
 
 def _check_path(scenario: Scenario) -> None:

@@ -121,6 +121,13 @@ _VIRTUAL_TIME_PATH = (
 )
 
 
+#: Such settings of a flow, besides some of its kinds and acknowledgements.
+_VIRTUAL_TIME_FLOW = (
+    *("direction", "connections", "subflows", "receiver"),
+    *("segmentation_offload", "ecn", "ip_version", "host"),
+)
+
+
 def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of features that only the virtual kernel supports."""
     for i, link in enumerate(scenario.links):
@@ -172,23 +179,11 @@ def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of such features of a flow."""
     if flow.kind == "video":
         yield "kind", flow.kind, "another kind"
-    if flow.is_reverse:
-        yield "direction", flow.direction, '"forward"'
-    if flow.connections is not None:
-        yield "connections", flow.connections, "left out"
-    if flow.subflows:
-        yield "subflows", len(flow.subflows), "left out"
     if flow.acks == "every":
         yield "acks", flow.acks, '"default" or "delayed"'
-    if flow.receiver is not None:
-        yield "receiver", flow.receiver.to_dict(), "left out"
-    if not flow.segmentation_offload:
-        yield "segmentation_offload", flow.segmentation_offload, "left out"
-    if flow.ecn:
-        yield "ecn", flow.ecn, "left out"
-    for name in ("ip_version", "host"):
-        if getattr(flow, name) != getattr(Flow, name):
-            yield name, getattr(flow, name), "left out"
+    for name in _VIRTUAL_TIME_FLOW:
+        if (value := getattr(flow, name)) != getattr(Flow, name):
+            yield name, value if isinstance(value, int | str) else "set", "left out"
 
 
 def ordinary_user(user: str | None) -> str:
