@@ -52,7 +52,7 @@ def paths(document: Mapping[str, Any]) -> tuple[str, ...]:
     --------
     >>> document = {"flows": [{}], "bottlenecks": [{"bandwidth_mbps": 10}], "rtt_ms": 40}
     >>> [path for path in paths(document) if "rtt" in path]
-    ['flows.0.extra_rtt_ms', 'rtt_ms']
+    ['flows.0.extra_rtt_ms', 'rtt_ms', 'rtt_trace']
     """
     return tuple(_paths(Scenario, document, ""))
 

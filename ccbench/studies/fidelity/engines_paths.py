@@ -17,4 +17,4 @@ _PATHS = (
     Path(25, 40, 1, acks_mbps=0.3, acks_packets=40),
 )
 
-STUDY = agreement("engines-agree-paths", _PATHS)
+STUDY = agreement("engines-paths", _PATHS)
