@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.change import Change
     from ccbench.experiment.flow import Flow
+    from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
     from ccbench.experiment.noise import Noise
+    from ccbench.experiment.receiver import Receiver
     from ccbench.experiment.rtt_trace import RttTrace
     from ccbench.experiment.scenario import Scenario
+    from ccbench.experiment.subflow import Subflow
     from ccbench.experiment.trace import Trace
     from ccbench.experiment.when import When
     from ccbench.run import packets, plots
@@ -43,12 +46,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bottleneck",
+    "BurstLoss",
     "Change",
     "Flow",
     "Noise",
+    "Policer",
+    "Receiver",
+    "Reordering",
     "RttTrace",
     "Run",
     "Scenario",
+    "Subflow",
     "Trace",
     "When",
     "__version__",
@@ -69,12 +77,17 @@ __all__ = [
 # needs neither.
 _HOMES = {
     "Bottleneck": "ccbench.experiment.bottleneck",
+    "BurstLoss": "ccbench.experiment.impairments",
     "Change": "ccbench.experiment.change",
     "Flow": "ccbench.experiment.flow",
     "Noise": "ccbench.experiment.noise",
+    "Policer": "ccbench.experiment.impairments",
+    "Receiver": "ccbench.experiment.receiver",
+    "Reordering": "ccbench.experiment.impairments",
     "RttTrace": "ccbench.experiment.rtt_trace",
     "Run": "ccbench.run.run",
     "Scenario": "ccbench.experiment.scenario",
+    "Subflow": "ccbench.experiment.subflow",
     "Trace": "ccbench.experiment.trace",
     "When": "ccbench.experiment.when",
     "sweep": "ccbench.sweeps",

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario, emulate, raygen
+from ccbench import Bottleneck, Change, Flow, Scenario, When, emulate, raygen
 from ccbench.classify.training_set import PACKAGED
+from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.wifi import Wifi
 from ccbench.run.tables import ECN_COLUMNS, STATISTICS_COLUMNS
 from ccbench.sweeps import METRICS
@@ -54,13 +55,18 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     """Write every kind of file, and return its columns or keys."""
     wifi = Bottleneck(wifi=Wifi(bitrates_mbps=(13,)), queue_packets=50)
     short = Flow(kind="bytes", arrivals=((0.1, 1000),), connections=1)
-    scenario = Scenario(flows=(Flow(), short), bottlenecks=(wifi,), rtt_ms=20, duration_s=1)
+    event = Change(when=When(flow=0, packet=5), loss=0)
+    scenario = Scenario(
+        flows=(Flow(), short), bottlenecks=(wifi,), rtt_ms=20, duration_s=1, changes=(event,)
+    )
     whole = emulate.run(scenario)
     # As of dualpi2, which the default Linux does not have.
     sample = {"time_ns": 0, "bottleneck": 0, **dict.fromkeys(STATISTICS_COLUMNS, 0.0)}
     replace(whole, qdiscs=pd.DataFrame([sample])).save(tmp_path / "run")
     ends = pd.DataFrame({name: [0, 0] for name in ECN_COLUMNS}).assign(sender="off", receiver="off")
     replace(whole, ecn=ends).save(tmp_path / "ecn")
+    multipath = replace(scenario, flows=(Flow(subflows=(Subflow(),)),), changes=())
+    emulate.run(multipath).save(tmp_path / "multipath")
     (tmp_path / "run.toml").write_text(scenario.to_toml())
     shown = json.loads(program("run", tmp_path / "run.toml", "--json"))
     emulate.run(replace(scenario, queue_log="summary")).save(tmp_path / "summary")
