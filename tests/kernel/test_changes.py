@@ -213,7 +213,7 @@ class TestDelay:
         for overtakes in (False, True):
             change = Change(at_s=5, rtt_ms=41, forward_delay_ms=1, overtakes=overtakes)
             scenario = replace(
-                path(Flow(kind="rate", rate_mbps=8), changes=(change,)),
+                path(Flow(kind="rate", rate_mbps=8), changes=(change,), queue_packets=500),
                 rtt_ms=80,
                 forward_delay_ms=40,
                 sample_interval_ms=1,
