@@ -10,6 +10,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,7 +28,6 @@ from tests.kernel.test_http import needs_programs
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-    from pathlib import Path
 
 
 pytestmark = [pytest.mark.kernel, needs_programs]
@@ -89,7 +89,8 @@ def start(way: str, kernels: list[subprocess.Popen[bytes]]) -> Future[Run]:
 def is_being_made(pid: int, kernel: int) -> bool:
     """Return whether a program's process still is a copy of the kernel's, which waits (vfork)."""
     with suppress(FileNotFoundError):
-        return os.readlink(f"/proc/{pid}/exe") == os.readlink(f"/proc/{kernel}/exe")
+        own, copied = (Path("/proc", str(number), "exe").readlink() for number in (pid, kernel))
+        return own == copied
     return True
 
 
