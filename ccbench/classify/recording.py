@@ -183,7 +183,11 @@ def _of_server(command: Command, path: Path, setting: Setting | None) -> Recordi
 
 def _check_path(path: Path, scenario: Scenario) -> None:
     """Check that a run's path has one setting, and that its queue has data only."""
-    if scenario.changes or any(flow.is_reverse for flow in scenario.flows):
+    if (
+        scenario.changes
+        or scenario.rtt_trace is not None
+        or any(flow.is_reverse for flow in scenario.flows)
+    ):
         allowed = "a run without changes of the path and flows in the reverse direction"
         raise validation.bad("folder", str(path), allowed, "classify another run")
 

@@ -22,6 +22,8 @@ __all__ = ["RttTrace"]
 _COLUMNS = {"time_s": float, "rtt_ms": float}
 _TIME = Range(0, 1e6)
 _RTT = Range(0.001, 10_000)
+#: Shortest period.
+_SHORTEST_S = 0.001
 _FORM = "[time_s, rtt_ms]"
 _EXAMPLE = "write for example [[0, 40], [60, 80]]"
 
@@ -59,8 +61,8 @@ class RttTrace:
     def __post_init__(self) -> None:
         validation.one_line("name", self.name)
         points = _pairs(validation.several("points", self.points, f"a list of {_FORM}", _EXAMPLE))
-        if not points or points[0][0] != 0 or points[-1][0] == 0:
-            allowed = f"two or more {_FORM}, the first at 0, the last later"
+        if not points or points[0][0] != 0 or points[-1][0] < _SHORTEST_S:
+            allowed = f"two or more {_FORM}, the first at 0, the last at {_SHORTEST_S} or later"
             raise validation.bad("points", points[:4], allowed, _EXAMPLE)
         for i, (before, after) in enumerate(pairwise(points), 1):
             if after[0] < before[0]:

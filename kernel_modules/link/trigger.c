@@ -118,7 +118,7 @@ void trigger_packet_arrived(u32 flow)
 int trigger_add(const struct ccbench_link_header *header, const struct ccbench_trigger *spec,
 		u32 change)
 {
-	struct trigger *trigger;
+	struct trigger *trigger, **end;
 
 	if (spec->flow >= header->flows || !spec->count ||
 	    spec->offset + spec->bytes > sizeof(union tcp_cc_info))
@@ -130,7 +130,9 @@ int trigger_add(const struct ccbench_link_header *header, const struct ccbench_t
 		return -ENOMEM;
 	trigger->spec = spec;
 	trigger->change = change;
-	trigger->next = watched_flows[spec->flow].first;
-	watched_flows[spec->flow].first = trigger;
+	/* Changes after the same event take effect in their order. */
+	for (end = &watched_flows[spec->flow].first; *end; end = &(*end)->next)
+		;
+	*end = trigger;
 	return 0;
 }

@@ -53,6 +53,14 @@ class TestPacket:
         assert [*own[:7]] == [*["enqueue"] * 6, "loss"]
         assert set(own[6:]) == {"loss"}
 
+    def test_order(self) -> None:
+        """Of two changes after one event, the last one counts."""
+        event = When(flow=0, packet=500)
+        changes = tuple(Change(when=event, bandwidth_mbps=mbps) for mbps in (5, 40))
+        result = run(path(Flow(cca="cubic"), changes=changes))
+        assert times_s(result, 0) == times_s(result, 1)
+        assert result.throughput()[0].max() > 21
+
     def test_udp(self) -> None:
         """Packets of UDP flows are events as well, and packets of other flows are not."""
         change = Change(when=When(flow=0, packet=101), bandwidth_mbps=1)

@@ -166,7 +166,8 @@ def _check_flow(where: str, flow: Flow) -> None:
     for name, allowed in _UNSUPPORTED.items():
         value = getattr(flow, name)
         is_served = flow.kind == "bulk" or name == "subflows"
-        if is_served and value not in (getattr(Flow, name), "delayed"):
+        supported = {getattr(Flow, name), *(["delayed"] if name == "acks" else [])}
+        if is_served and value not in supported:
             step = f"change {name}, or use the engine kernel"
             shown = value if isinstance(value, int | float | str) else "set"
             raise validation.bad(f"{where}.{name}", shown, allowed, step)

@@ -92,9 +92,9 @@ def _range(when: When, field: Field) -> tuple[int, int]:
     """Return the lowest and the highest value, in units of the kernel, that meet the condition."""
     limits = np.iinfo(np.int64)
     if when.above is not None:
-        return math.floor(when.above / field.scale) + 1, int(limits.max)
+        return math.floor(_in_units(when.above, field.scale)) + 1, int(limits.max)
     if when.below is not None:
-        return int(limits.min), math.ceil(when.below / field.scale) - 1
+        return int(limits.min), math.ceil(_in_units(when.below, field.scale)) - 1
     value = when.equals
     if isinstance(value, str):
         if value not in field.names:
@@ -104,6 +104,12 @@ def _range(when: When, field: Field) -> tuple[int, int]:
     assert value is not None
     exact = round(value / field.scale)
     return exact, exact
+
+
+def _in_units(value: float, scale: float) -> float:
+    """Return a value in units of the kernel: 0.29 is exactly 29 hundredths."""
+    units = value / scale
+    return round(units) if math.isclose(units, round(units), rel_tol=1e-9) else units
 
 
 def _values(names: Sequence[str]) -> str:
