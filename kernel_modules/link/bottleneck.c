@@ -12,12 +12,11 @@
 #include <linux/etherdevice.h>
 #include <linux/math64.h>
 #include <linux/module.h>
-#include <net/dsfield.h>
-#include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 
 #include "compat.h"
+#include "ip_ecn.h"
 #include "link.h"
 #include "link_capacity.h"
 
@@ -79,30 +78,6 @@ static void dropped_by_queue(struct sk_buff *skb)
 	record(link, skb, CCBENCH_DROP);
 }
 
-static u8 ecn_of(const struct sk_buff *skb)
-{
-	switch (skb->protocol) {
-	case htons(ETH_P_IP):
-		return ip_hdr(skb)->tos & INET_ECN_MASK;
-	case htons(ETH_P_IPV6):
-		return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
-	default:
-		return INET_ECN_NOT_ECT;
-	}
-}
-
-static void clear_ecn(struct sk_buff *skb)
-{
-	switch (skb->protocol) {
-	case htons(ETH_P_IP):
-		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_NOT_ECT);
-		break;
-	case htons(ETH_P_IPV6):
-		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, INET_ECN_NOT_ECT);
-		break;
-	}
-}
-
 /* ---- link ------------------------------------------------------------- */
 
 static void link_start(struct bottleneck *link, struct sk_buff *skb);
@@ -131,7 +106,7 @@ static struct sk_buff *queue_take(struct bottleneck *link)
 static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
 {
 	skb->destructor = NULL;
-	if (!(skb->mark & CCBENCH_MARK_CE) && ecn_of(skb) == INET_ECN_CE)
+	if (!(skb->mark & CCBENCH_MARK_CE) && ip_ecn(skb) == INET_ECN_CE)
 		record(link, skb, CCBENCH_MARK);
 	record(link, skb, CCBENCH_DEQUEUE);
 	capture_at(CAPTURE_AFTER(link->index), skb);
@@ -393,8 +368,8 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 
 	capture_at(CAPTURE_BEFORE(link->index), skb);
 	if (unlikely(clears_ecn & BIT(link->index)))
-		clear_ecn(skb);
-	ecn = ecn_of(skb);
+		ip_set_ecn(skb, INET_ECN_NOT_ECT);
+	ecn = ip_ecn(skb);
 	if (ecn & link->l4s_mask)
 		skb->mark |= CCBENCH_MARK_L4S;
 	if (unlikely(link->losses) && loss_takes(link->losses, skb)) {

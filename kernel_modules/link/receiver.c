@@ -15,16 +15,13 @@
  * - concealed congestion marks: data that arrive with CE regain the codepoint that they were
  *   sent with, so that every echo, classic or accurate, denies the mark.
  */
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <net/checksum.h>
-#include <net/dsfield.h>
-#include <net/inet_ecn.h>
 #include <net/tcp.h>
 
+#include "ip_ecn.h"
 #include "link.h"
 
 struct receiver {
@@ -245,20 +242,10 @@ static void acknowledge(struct receiver *receiver, struct sk_buff *skb)
 
 /* ---- marks ------------------------------------------------------------ */
 
-static u8 ecn_of(struct sk_buff *skb)
-{
-	return (skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->tos :
-						   ipv6_get_dsfield(ipv6_hdr(skb))) & INET_ECN_MASK;
-}
-
 static void hide_mark(const struct receiver *receiver, struct sk_buff *skb)
 {
-	if (ecn_of(skb) != INET_ECN_CE)
-		return;
-	if (skb->protocol == htons(ETH_P_IP))
-		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, receiver->ect);
-	else
-		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, receiver->ect);
+	if (ip_ecn(skb) == INET_ECN_CE)
+		ip_set_ecn(skb, receiver->ect);
 }
 
 /* ---- both ways -------------------------------------------------------- */
@@ -279,7 +266,7 @@ void receiver_departure(struct sk_buff *skb, bool reverse)
 		return;
 	}
 	if (receiver) {
-		receiver->ect = ecn_of(skb);
+		receiver->ect = ip_ecn(skb);
 		if (receiver->optimist)
 			optimist_departure(receiver->optimist, skb);
 	}

@@ -16,22 +16,19 @@
  * CE and ECE on the wire is stored in the socket. This does not depend on the order of
  * packets: it holds until it is answered, once per RTT.
  */
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6.h>
 #include <linux/tcp.h>
 #include <net/checksum.h>
-#include <net/dsfield.h>
 #include <net/inet6_hashtables.h>
-#include <net/inet_ecn.h>
 #include <net/inet_hashtables.h>
 
 #include "abc_compat.h"
 #include "ccbench_describe.h"
 #include "compat.h"
+#include "ip_ecn.h"
 #include "netns_hooks.h"
 #include "tcp_abc.h"
 
@@ -118,22 +115,6 @@ static unsigned int ip_bytes(const struct sk_buff *skb)
 	return is_ipv6(skb) ? sizeof(struct ipv6hdr) : ip_hdrlen(skb);
 }
 
-static u8 ecn_of(const struct sk_buff *skb)
-{
-	const u8 dsfield = is_ipv6(skb) ? ipv6_get_dsfield(ipv6_hdr(skb)) :
-					  ipv4_get_dsfield(ip_hdr(skb));
-
-	return dsfield & INET_ECN_MASK;
-}
-
-static void set_ecn(struct sk_buff *skb, u8 ecn)
-{
-	if (is_ipv6(skb))
-		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, ecn);
-	else
-		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, ecn);
-}
-
 static u16 with(u16 flags, u16 flag, bool set)
 {
 	return set ? flags | flag : flags & ~flag;
@@ -168,8 +149,8 @@ static void translate_out(struct abc *abc, struct sk_buff *skb, struct tcphdr *t
 	const bool data = skb->len > ip_bytes(skb) + __tcp_hdrlen(th);
 	u16 flags = flags_of(th);
 
-	if (!INET_ECN_is_not_ect(ecn_of(skb)))
-		set_ecn(skb, INET_ECN_ECT_1);
+	if (!INET_ECN_is_not_ect(ip_ecn(skb)))
+		ip_set_ecn(skb, INET_ECN_ECT_1);
 	flags = with(flags, NS, flags & ECE);
 	flags = with(flags, ECE, READ_ONCE(abc->tell_congested));
 	if (data && READ_ONCE(abc->reduced)) {
@@ -193,14 +174,14 @@ static void translate_in(struct abc *abc, struct sk_buff *skb, struct tcphdr *th
 	flags = with(flags, ECE, flags & NS);
 	set_flags(skb, th, flags & ~(NS | CWR));
 
-	switch (ecn_of(skb)) {
+	switch (ip_ecn(skb)) {
 	case INET_ECN_ECT_0:
-		set_ecn(skb, INET_ECN_CE);
+		ip_set_ecn(skb, INET_ECN_CE);
 		break;
 	case INET_ECN_CE:
 		/* CE replaces the mark of ABC; assume that of the packet before. */
 		WRITE_ONCE(abc->tell_congested, true);
-		set_ecn(skb, abc->echo ? INET_ECN_CE : INET_ECN_ECT_1);
+		ip_set_ecn(skb, abc->echo ? INET_ECN_CE : INET_ECN_ECT_1);
 		break;
 	}
 }

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The ECN field of packets of both versions of IP, whose headers are accessible. */
+#ifndef _IP_ECN_H
+#define _IP_ECN_H
+
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/skbuff.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+
+static inline u8 ip_ecn(const struct sk_buff *skb)
+{
+	switch (skb->protocol) {
+	case htons(ETH_P_IP):
+		return ipv4_get_dsfield(ip_hdr(skb)) & INET_ECN_MASK;
+	case htons(ETH_P_IPV6):
+		return ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK;
+	default:
+		return INET_ECN_NOT_ECT;
+	}
+}
+
+static inline void ip_set_ecn(struct sk_buff *skb, u8 ecn)
+{
+	switch (skb->protocol) {
+	case htons(ETH_P_IP):
+		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK, ecn);
+		break;
+	case htons(ETH_P_IPV6):
+		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK, ecn);
+		break;
+	}
+}
+
+#endif /* _IP_ECN_H */
