@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits of Linux's source, where no configuration option suffices.
 
-All are in ``arch/um`` and its processor-specific part, ``arch/x86/um``. The TCP stack, congestion
-control algorithms and qdiscs are unmodified. The texts of an edit, including its reason, are part
-of the kernel tree's key: changing one rebuilds the kernel.
+These are in ``arch/um`` and its processor-specific part, ``arch/x86/um``. Congestion control
+algorithms and qdiscs are unmodified, and TCP only tells congestion controls more (tcp_edits.py).
+The texts of an edit, including its reason, are part of the kernel tree's key: changing one rebuilds
+the kernel.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Edit:
     otherwise : tuple of (str, str)
         Patterns and replacements for kernels in which this place differs. One of all patterns must
         match, exactly once. The replacement of a kernel that needs no edit is ``\\g<0>``.
+    moved_to : str
+        The file of kernels that do not have `file`.
     """
 
     file: str
@@ -46,6 +49,7 @@ class Edit:
     replace: str
     reason: str
     otherwise: tuple[tuple[str, str], ...] = ()
+    moved_to: str = ""
 
     def applied(self, text: str, *, hz: int) -> str:
         r"""Return the file's text with the edit applied.
@@ -429,6 +433,8 @@ def apply_edits(
     """
     for edit in edits:
         file = tree / edit.file
+        if edit.moved_to and not file.exists():
+            file = tree / edit.moved_to
         try:
             text = file.read_text(encoding="utf-8")
         except FileNotFoundError:

@@ -13,6 +13,7 @@ from ccbench.base import safe_json
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate.kernel.source import kconfig, names
 from ccbench.emulate.kernel.source.edits import ADDITIONS, EDITS, Edit, apply_edits
+from ccbench.emulate.kernel.source.tcp_edits import TCP_EDITS
 from ccbench.emulate.kernel.source.linux import unpack
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Recipe:
             source_digest=source_digest,
             fragment=(sources / "um.config").read_text(encoding="utf-8"),
             hz=hz,
-            edits=EDITS,
+            edits=EDITS + TCP_EDITS,
             additions={
                 target: (sources / file).read_text(encoding="utf-8")
                 for target, file in ADDITIONS.items()
