@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test cases of the draft: a path, what happens on it, and the conditions to verify."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.flow import MTU_BYTES, Flow
+from ccbench.experiment.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import pandas as pd
+
+    from ccbench.experiment.change import Change
+    from ccbench.studies.bbr3.state import Span, State
+
+__all__ = [
+    "GRID",
+    "PAYLOAD_BYTES",
+    "UP_VISIT",
+    "DraftCase",
+    "Point",
+    "Step",
+    "alone",
+    "drained",
+    "everywhere",
+    "first",
+    "follows",
+    "inflight_target",
+    "near",
+    "reaches",
+    "settle_s",
+]
+
+#: Payload of a full packet of TCP over IPv4 with timestamps, and its share of the packet.
+PAYLOAD_BYTES = 1448
+PAYLOAD = PAYLOAD_BYTES / MTU_BYTES
+
+#: The visit of UP in which something happens: ProbeRTT, five seconds after the start, would interrupt
+#: the first one on long paths.
+UP_VISIT = 2
+
+#: Samples per round trip, which show each of its phases.
+_SAMPLES_PER_RTT = 25
+_SHORTEST_SAMPLE_MS, _LONGEST_SAMPLE_MS = 0.05, 5.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """A path.
+
+    Parameters
+    ----------
+    mbps : float
+        Rate of the bottleneck in Mbit/s of IP packets.
+    rtt_ms : float
+        Base round-trip time.
+    """
+
+    mbps: float
+    rtt_ms: float
+
+    def __str__(self) -> str:
+        """Return rate and round-trip time."""
+        return f"{self.mbps:g} Mbit/s, {self.rtt_ms:g} ms"
+
+    @property
+    def payload_mbps(self) -> float:
+        """The rate of payload."""
+        return self.mbps * PAYLOAD
+
+    @property
+    def packet_s(self) -> float:
+        """Time of a full packet on the link."""
+        return MTU_BYTES * 8 / (self.mbps * 1e6)
+
+    @property
+    def rtt_s(self) -> float:
+        """Round-trip time of a full packet on the empty path."""
+        return self.rtt_ms / 1e3 + self.packet_s
+
+    @property
+    def bdp_packets(self) -> float:
+        """Bandwidth-delay product."""
+        return self.rtt_s / self.packet_s
+
+
+#: The grid of paths: rates of 64 kbit/s to 1 Gbit/s, round-trip times of 1 ms to 1 s.
+GRID = tuple(
+    Point(mbps, rtt_ms) for mbps in (0.064, 1, 10, 100, 1000) for rtt_ms in (1, 10, 100, 1000)
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A condition of a test case.
+
+    Parameters
+    ----------
+    text : str
+        What was found, with numbers.
+    holds : bool
+        Whether the condition holds.
+    is_premise : bool
+        Whether it is a premise: without it, the case did not come about, and says nothing.
+    """
+
+    text: str
+    holds: bool
+    is_premise: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftCase:
+    """A test case of the draft.
+
+    Parameters
+    ----------
+    name : str
+        A short name.
+    title : str
+        The draft's title.
+    variant : str
+        The difference from the draft's words; empty for the draft's case.
+    needs : tuple of str
+        Columns of :class:`~ccbench.studies.bbr3.state.State` without which nothing can be verified.
+    scenario : callable
+        Returns the scenario for a congestion control and a path.
+    verify : callable
+        Returns the conditions, up to the first premise that does not hold.
+    unsuitable : callable
+        Returns the reason for which a path cannot show the case, or an empty string.
+    """
+
+    name: str
+    title: str
+    needs: tuple[str, ...]
+    scenario: Callable[[str, Point], Scenario]
+    verify: Callable[[State, Point], Iterable[Step]]
+    unsuitable: Callable[[Point], str]
+    variant: str = ""
+
+
+def everywhere(_point: Point) -> str:
+    """Return that each path is suitable."""
+    return ""
+
+
+def alone(
+    cca: str,
+    point: Point,
+    duration_s: float,
+    *changes: Change,
+    queue_bdp: float = 3.0,
+    least_queue: int = 100,
+    **settings: Any,
+) -> Scenario:
+    """Return a single flow on a path.
+
+    Parameters
+    ----------
+    cca : str
+        The congestion control.
+    point : Point
+        The path.
+    duration_s : float
+        Length in seconds.
+    *changes : Change
+        What happens.
+    queue_bdp : float
+        Length of the queue in bandwidth-delay products: by default enough for no loss at the end of
+        Startup, which keeps 2.
+    least_queue : int
+        Least length of the queue in packets.
+    **settings
+        Other arguments of the :class:`~ccbench.experiment.scenario.Scenario`, instead of the usual.
+
+    Examples
+    --------
+    >>> alone("bbr3", Point(10, 100), 5).bottlenecks[0].queue_packets
+    253
+    """
+    queue = max(least_queue, round(queue_bdp * point.bdp_packets))
+    sample_ms = point.rtt_s * 1e3 / _SAMPLES_PER_RTT
+    usual: dict[str, Any] = {
+        "flows": (Flow(cca=cca),),
+        "bottlenecks": (Bottleneck(bandwidth_mbps=point.mbps, queue_packets=queue),),
+        "sample_interval_ms": min(max(sample_ms, _SHORTEST_SAMPLE_MS), _LONGEST_SAMPLE_MS),
+        "queue_log": "summary",
+    }
+    return Scenario(
+        rtt_ms=point.rtt_ms, duration_s=duration_s, changes=changes, **{**usual, **settings}
+    )
+
+
+def settle_s(point: Point) -> float:
+    """Return a time by which a flow alone on a path is in ProbeBW for the first time, and more.
+
+    Long paths take longest: ProbeRTT interrupts Startup every five seconds.
+
+    Examples
+    --------
+    >>> settle_s(Point(100, 10)) < 12 < 50 < settle_s(Point(100, 1000))
+    True
+    """
+    return 10 + 60 * point.rtt_s + 250 * point.packet_s
+
+
+def first(spans: Iterable[Span], *phases: str, after_s: float = 0.0, number: int = 1) -> Span | None:
+    """Return the first stay in one of some phases from a time on, or the one with a number."""
+    found = [s for s in spans if s.phase in phases and s.start_s >= after_s]
+    return found[number - 1] if len(found) >= number else None
+
+
+def reaches(
+    spans: Iterable[Span], *phases: str, after_s: float = 0.0, number: int = 1
+) -> tuple[Span | None, Step]:
+    """Return such a stay as :func:`first`, and the premise that it exists."""
+    found = first(spans, *phases, after_s=after_s, number=number)
+    when = "never" if found is None else f"at {found.start_s:.3g} s"
+    return found, Step(f"{phases[0]} begins {when}", found is not None, is_premise=True)
+
+
+def follows(state: State, span: Span, *phases: str) -> Step:
+    """Return the condition that one of some phases follows a stay.
+
+    ProbeRTT may interrupt any phase: that it does not is a premise.
+    """
+    following = state.at(span.end_s)["phase"]
+    interrupted = following == "probe_rtt" and "probe_rtt" not in phases
+    text = f"{span.phase} is followed by {following}"
+    return Step(text, following in phases, is_premise=interrupted)
+
+
+def drained(state: State, span: Span, target: float) -> Step:
+    """Return the condition that what is in flight falls to a target at the end of a stay.
+
+    Samples are apart, and a burst may leave as soon as the stay has ended.
+    """
+    last, after = state.during(span).iloc[-1], state.at(span.end_s)
+    least = min(last["inflight"], after["inflight"])
+    delivered = (after["delivered_bytes"] - last["delivered_bytes"]) / PAYLOAD_BYTES
+    text = f"inflight at the end of {span.phase}: {least:g}, target {target:g}"
+    return Step(text, least <= target + delivered + 2)
+
+
+def near(what: str, value: float, target: float, tolerance: float = 0.02) -> Step:
+    """Return the condition that a value is within a relative tolerance of a target."""
+    share = value / target if target else float("nan")
+    return Step(f"{what} is {100 * share:.4g} % of {target:.4g}", abs(share - 1) <= tolerance)
+
+
+def inflight_target(sample: pd.Series, gain: float = 1.0) -> float:
+    """Return the draft's Inflight(gain) in packets: BDP, offload budget, or four packets.
+
+    Parameters
+    ----------
+    sample : Series
+        A sample of a :class:`~ccbench.studies.bbr3.state.State`.
+    gain : float
+        Factor of the bandwidth-delay product.
+    """
+    bw_mbps = np.nanmin([sample["max_bw_mbps"], sample.get("bw_shortterm_mbps", np.nan)])
+    bytes_in_flight = gain * bw_mbps * 1e6 / 8 * sample["min_rtt_ms"] / 1e3
+    quantum = min(sample["pacing_mbps"] * 1e6 / 8 / 1e3, 64 * 1024) // PAYLOAD_BYTES
+    return max(math.ceil(bytes_in_flight / PAYLOAD_BYTES), 3 * max(quantum, 2), 4)

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test cases of paths: aggregation, tiny products, changes of the rate, policers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.change import Change
+from ccbench.experiment.impairments import Policer
+from ccbench.experiment.when import When
+from ccbench.studies.bbr3.case import (
+    PAYLOAD_BYTES,
+    DraftCase,
+    Point,
+    Step,
+    alone,
+    near,
+    reaches,
+    settle_s,
+)
+from ccbench.studies.bbr3.state import PROBE_BW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.studies.bbr3.state import State
+
+__all__ = ["CASES"]
+
+_CRUISE = When(flow=0, info="phase", equals="cruise")
+
+#: Time between ACKs of an aggregating path, in round-trip times.
+_AGGREGATED = 0.5
+_FULL = 0.95
+#: The draft's "within 2 %"; aggregates may make the estimate too large.
+_FOUND = 0.98
+_LEAST_CWND = 4
+_FACTOR = 10
+_BETA = 0.7
+_CYCLES = 2
+_MAX_WAIT_S, _MAX_WAIT_ROUNDS = 3.0, 63
+#: The draft's tolerated loss.
+_LOSS_THRESH = 0.02
+_TOKENS = 0.1
+_BURST_RTTS = 2
+
+
+def _delivered_share(samples: pd.DataFrame, mbps: float) -> float:
+    """Return the delivered payload over a time, as a share of a rate."""
+    if len(samples) < 2:  # noqa: PLR2004 - no time between them
+        return math.nan
+    delivered = samples["delivered_bytes"].iloc[-1] - samples["delivered_bytes"].iloc[0]
+    return float(delivered * 8 / 1e6 / (samples.index[-1] - samples.index[0]) / mbps)
+
+
+# ---- aggregation -----------------------------------------------------------
+
+
+def _aggregating(cca: str, point: Point) -> Scenario:
+    batch_ms = 1e3 * _AGGREGATED * point.rtt_s
+    return alone(cca, point, settle_s(point) + 60 * point.rtt_s, ack_batch_ms=min(batch_ms, 1000))
+
+
+def _aggregated_packets(point: Point) -> float:
+    return _AGGREGATED * point.bdp_packets
+
+
+def _no_aggregates(point: Point) -> str:
+    packets = _aggregated_packets(point)
+    return "" if packets >= 4 else f"half a round trip has {packets:.1f} packets"  # noqa: PLR2004
+
+
+def _finds_bandwidth(state: State, point: Point) -> Iterator[Step]:
+    full, begins = reaches(state.spans, "drain", *PROBE_BW)
+    yield begins
+    if full is None:
+        return
+    last = state.before(full.start_s)
+    batch = _aggregated_packets(point)
+    yield Step(
+        f"extra_acked is {last['extra_acked']:g}, an aggregate {batch:.0f} packets",
+        last["extra_acked"] >= batch / 2,
+    )
+    yield Step(
+        f"cwnd is {last['cwnd'] / point.bdp_packets:.2f} BDP", last["cwnd"] > 2 * point.bdp_packets
+    )
+    share = state.at(full.start_s)["max_bw_mbps"] / point.payload_mbps
+    yield Step(f"max_bw at the end of startup is {100 * share:.0f} % of the rate", share >= _FOUND)
+
+
+def _cruises_at_full_rate(state: State, point: Point) -> Iterator[Step]:
+    stays = [s for s in state.spans if s.phase == "cruise"]
+    stay = max(stays, key=lambda span: span.length_s, default=None)
+    text = "no cruise" if stay is None else f"cruise of {stay.length_s:.3g} s"
+    yield Step(text, stay is not None and stay.length_s > 3 * point.rtt_s, is_premise=True)
+    if stay is None:
+        return
+    within = state.during(stay)
+    batch = _aggregated_packets(point)
+    extra = within["extra_acked"].median()
+    yield Step(f"extra_acked is {extra:g}, an aggregate {batch:.0f} packets", extra >= batch / 2)
+    cwnd = within["cwnd"].median() / point.bdp_packets
+    yield Step(f"cwnd is {cwnd:.2f} BDP", cwnd > 2)  # noqa: PLR2004 - the gain
+    share = _delivered_share(within, point.payload_mbps)
+    yield Step(f"{100 * share:.1f} % of the rate is used", share >= _FULL)
+
+
+# ---- tiny bandwidth-delay products -----------------------------------------
+
+
+def _plain(cca: str, point: Point) -> Scenario:
+    return alone(cca, point, 2 * settle_s(point))
+
+
+def _above_a_packet(point: Point) -> str:
+    bdp = point.bdp_packets - 1
+    return "" if bdp < 1 else f"the path has {bdp:.1f} packets"
+
+
+def _keeps_four_packets(state: State, point: Point) -> Iterator[Step]:
+    begin, begins = reaches(state.spans, *PROBE_BW)
+    yield begins
+    if begin is None:
+        return
+    after = state.samples[state.samples.index >= begin.start_s]
+    least = after["cwnd"].min()
+    yield Step(f"least cwnd: {least:g}", least == _LEAST_CWND)
+    cruise = after[after["phase"] == "cruise"]
+    yield near("pacing rate in cruise", cruise["pacing_mbps"].median(), point.payload_mbps)
+    share = _delivered_share(after, point.payload_mbps)
+    yield Step(f"{100 * share:.1f} % of the rate is used", share >= _FULL)
+
+
+# ---- changes of the rate ---------------------------------------------------
+
+
+def _faster(cca: str, point: Point) -> Scenario:
+    """Return a path whose rate, and then queue, become ten times as large."""
+    queue = round(3 * _FACTOR * point.bdp_packets)
+    change = Change(when=_CRUISE, bandwidth_mbps=_FACTOR * point.mbps, queue_packets=queue)
+    return alone(
+        cca,
+        point,
+        settle_s(point) + 30 + 30 * point.rtt_s,
+        change,
+        queue_bdp=0.5,
+        least_queue=8,
+    )
+
+
+def _too_fast(point: Point) -> str:
+    if point.mbps > 100:  # noqa: PLR2004
+        return "ten times the rate would be 10 Gbit/s"
+    return "" if point.bdp_packets >= 4 else "fewer than four packets fill the path"  # noqa: PLR2004
+
+
+def _finds_more(state: State, point: Point) -> Iterator[Step]:
+    cruise, begins = reaches(state.spans, "cruise")
+    yield begins
+    if cruise is None:
+        return
+    bound = state.at(cruise.start_s)["inflight_longterm"]
+    yield Step(f"inflight_longterm before: {bound:g}", not math.isnan(bound), is_premise=True)
+    after = state.samples[state.samples.index > cruise.start_s]
+    found = after[after["max_bw_mbps"] >= _FOUND * _FACTOR * point.payload_mbps]
+    share = after["max_bw_mbps"].max() / (_FACTOR * point.payload_mbps)
+    yield Step(f"max_bw reaches {100 * share:.1f} % of the new rate", not found.empty)
+    if found.empty:
+        return
+    up = after[(after["phase"] == "up") & (after.index <= found.index[0])]
+    rounds = len(up) * float(np.diff(after.index).mean()) / point.rtt_s
+    most = 4 * math.log2(_FACTOR * point.bdp_packets)
+    yield Step(
+        f"after {found.index[0] - cruise.start_s:.2g} s, of which {rounds:.0f} RTTs in up",
+        rounds <= most,
+    )
+    yield _doubles(up, point)
+
+
+def _doubles(up: pd.DataFrame, point: Point) -> Step:
+    """Return the condition that the bound's growth doubles from round to round in UP."""
+    rounds = [0]
+    while rounds[-1] < len(up) - 1:
+        sample = up.iloc[rounds[-1]]
+        end_bytes = sample["delivered_bytes"] + sample["inflight"] * PAYLOAD_BYTES
+        rounds.append(int(np.searchsorted(up["delivered_bytes"], end_bytes)))
+        rounds[-1] = min(max(rounds[-1], rounds[-2] + 1), len(up) - 1)
+    bounds = up["inflight_longterm"].iloc[rounds]
+    steps = bounds.diff().dropna()
+    steps = steps[steps > 0]
+    ratios = (steps / steps.shift()).dropna()
+    text = ", ".join(f"{step:g}" for step in steps.head(8))
+    return Step(f"growth of inflight_longterm per round: {text}", ratios.median() >= 1.5)  # noqa: PLR2004
+
+
+def _slower(cca: str, point: Point) -> Scenario:
+    change = Change(when=_CRUISE, bandwidth_mbps=point.mbps / _FACTOR)
+    duration_s = settle_s(point) + 25 + 40 * point.rtt_s + 3000 * point.packet_s
+    return alone(cca, point, duration_s, change, queue_bdp=1, least_queue=8)
+
+
+def _too_slow(point: Point) -> str:
+    if point.mbps < 1:
+        return "a tenth of the rate would be 6.4 kbit/s"
+    return "" if point.bdp_packets >= 4 else "fewer than four packets fill the path"  # noqa: PLR2004
+
+
+def _adapts_down(state: State, point: Point) -> Iterator[Step]:
+    cruise, begins = reaches(state.spans, "cruise")
+    yield begins
+    if cruise is None:
+        return
+    target = point.payload_mbps / _FACTOR
+    after = state.samples[state.samples.index > cruise.start_s]
+    lost = after["retransmits"].iloc[-1] - after["retransmits"].iloc[0]
+    yield Step(f"{lost:g} lost packets", lost > 0, is_premise=True)
+    lowest = after["bw_shortterm_mbps"].min()
+    yield Step(
+        f"bw_shortterm falls to {100 * lowest / point.payload_mbps:.0f} % of the old rate",
+        lowest <= 1.02 * _BETA * point.payload_mbps,
+    )
+    downs = [s for s in state.spans if s.phase == "down" and s.start_s > cruise.start_s]
+    # The cycle in which the rate falls, and two more.
+    yield Step(f"{len(downs)} cycles end", len(downs) > _CYCLES, is_premise=True)
+    if len(downs) > _CYCLES:
+        end_s = downs[_CYCLES].end_s
+        yield near("max_bw after two cycles", state.at(end_s)["max_bw_mbps"], target)
+
+
+# ---- policers --------------------------------------------------------------
+
+
+def _policed(cca: str, point: Point) -> Scenario:
+    rate = _TOKENS * point.mbps
+    burst = max(3000, round(_BURST_RTTS * point.rtt_s * rate * 1e6 / 8))
+    link = Bottleneck(
+        bandwidth_mbps=point.mbps,
+        queue_packets=max(32, round(3 * point.bdp_packets)),
+        policer=Policer(rate_mbps=rate, burst_bytes=burst),
+    )
+    return alone(cca, point, 2 * settle_s(point) + 20, bottlenecks=(link,))
+
+
+def _conforms(state: State, point: Point) -> Iterator[Step]:
+    begin, begins = reaches(state.spans, *PROBE_BW)
+    yield begins
+    if begin is None:
+        return
+    after = state.samples[state.samples.index >= begin.start_s]
+    bounded = after[["bw_shortterm_mbps", "inflight_shortterm"]].notna().all(axis=1).any()
+    yield Step("bw_shortterm and inflight_shortterm are set", bool(bounded))
+    half = after[after.index >= after.index[0] + (after.index[-1] - after.index[0]) / 2]
+    share = _delivered_share(half, _TOKENS * point.payload_mbps)
+    yield Step(f"{100 * share:.1f} % of the token rate is used", 0.8 <= share <= 1.02)  # noqa: PLR2004
+    packets = (half["delivered_bytes"].iloc[-1] - half["delivered_bytes"].iloc[0]) / PAYLOAD_BYTES
+    lost = (half["retransmits"].iloc[-1] - half["retransmits"].iloc[0]) / max(packets, 1)
+    yield Step(f"{100 * lost:.2f} % of the packets are lost", lost <= _LOSS_THRESH)
+
+
+def _too_few_tokens(point: Point) -> str:
+    packets = _TOKENS * point.bdp_packets
+    return "" if packets >= 4 else f"the token rate's BDP is {packets:.1f} packets"  # noqa: PLR2004
+
+
+CASES = (
+    DraftCase(
+        name="aggregation-startup",
+        title="Achieving Expected STARTUP Bandwidth on a Link With Aggregation",
+        needs=("phase", "max_bw_mbps", "extra_acked"),
+        scenario=_aggregating,
+        verify=_finds_bandwidth,
+        unsuitable=_no_aggregates,
+    ),
+    DraftCase(
+        name="aggregation-cruise",
+        title="Achieving Expected Cruise Bandwidth on a Link With Aggregation",
+        needs=("phase", "extra_acked"),
+        scenario=_aggregating,
+        verify=_cruises_at_full_rate,
+        unsuitable=_no_aggregates,
+    ),
+    DraftCase(
+        name="tiny-bdp",
+        title="Correctly Managing Sub-Packet BDPs",
+        needs=("phase",),
+        scenario=_plain,
+        verify=_keeps_four_packets,
+        unsuitable=_above_a_packet,
+    ),
+    DraftCase(
+        name="faster",
+        title="Increasing Bandwidth 10x and Ensuring Full Bandwidth is Reached",
+        needs=("phase", "max_bw_mbps", "inflight_longterm"),
+        scenario=_faster,
+        verify=_finds_more,
+        unsuitable=_too_fast,
+    ),
+    DraftCase(
+        name="slower",
+        title="Decreasing Bandwidth 10x and Ensuring Max Bandwidth Adapts Down",
+        needs=("phase", "max_bw_mbps", "bw_shortterm_mbps"),
+        scenario=_slower,
+        verify=_adapts_down,
+        unsuitable=_too_slow,
+    ),
+    DraftCase(
+        name="policer",
+        title="Handling Token Bucket Policers",
+        needs=("phase", "bw_shortterm_mbps"),
+        scenario=_policed,
+        verify=_conforms,
+        unsuitable=_too_few_tokens,
+    ),
+)

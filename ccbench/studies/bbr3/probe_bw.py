@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test cases of ProbeBW."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ccbench.experiment.change import Change
+from ccbench.experiment.when import When
+from ccbench.studies.bbr3.case import (
+    PAYLOAD_BYTES,
+    UP_VISIT,
+    DraftCase,
+    Point,
+    Step,
+    alone,
+    drained,
+    everywhere,
+    follows,
+    inflight_target,
+    near,
+    reaches,
+    settle_s,
+)
+from ccbench.studies.bbr3.state import PROBE_BW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.studies.bbr3.state import Span, State
+
+__all__ = ["CASES", "UNSENT", "UNLIMITED_MBPS"]
+
+#: An application that offers more than any path carries.
+UNLIMITED_MBPS = 100_000.0
+#: The socket takes little more than is sent, so that an application limits a flow at once.
+UNSENT = {"net.ipv4.tcp_notsent_lowat": 2 * PAYLOAD_BYTES}
+
+_MARGIN = 0.99
+_UP_GAIN, _DOWN_GAIN = 1.25, 0.9
+_HEADROOM = 0.15
+_LEAST_CWND = 4
+_LOSS = 0.15
+_APP_SHARE = 0.7
+_FULL_BW_ROUNDS = 3
+_MAX_WAIT_S, _MAX_WAIT_ROUNDS = 3.0, 63
+_BETA = 0.7
+
+
+def _enters(phase: str, visit: int | None = None) -> When:
+    return When(flow=0, info="phase", equals=phase, occurrence=visit)
+
+
+def _probing_s(point: Point) -> float:
+    """Return a time by which the first probe for bandwidth has ended, and more."""
+    return settle_s(point) + 12 + 40 * point.rtt_s
+
+
+def _plain(cca: str, point: Point) -> Scenario:
+    return alone(cca, point, _probing_s(point))
+
+
+def _up(state: State) -> tuple[Span | None, Step]:
+    return reaches(state.spans, "up", number=UP_VISIT)
+
+
+def _pacing_gain(state: State, span: Span, gain: float) -> Step:
+    within = state.during(span)
+    sample = within.iloc[len(within) // 2]
+    bw_mbps = min(sample["max_bw_mbps"], sample.get("bw_shortterm_mbps") or math.inf)
+    if math.isnan(sample["bw_shortterm_mbps"]):
+        bw_mbps = sample["max_bw_mbps"]
+    return near(f"pacing rate in {span.phase} / bw", sample["pacing_mbps"] / bw_mbps / _MARGIN, gain)
+
+
+# ---- UP --------------------------------------------------------------------
+
+
+def _up_ends_at_plateau(state: State, _point: Point) -> Iterator[Step]:
+    up, begins = _up(state)
+    yield begins
+    if up is None:
+        return
+    lost = state.at(up.end_s)["retransmits"] - state.at(up.start_s)["retransmits"]
+    yield Step(f"{lost:g} lost packets in up", lost == 0, is_premise=True)
+    yield _pacing_gain(state, up, _UP_GAIN)
+    after = state.at(up.end_s)
+    count = after["full_bw_count"]
+    yield Step(f"full_bw_count is {count:g}", bool(count == _FULL_BW_ROUNDS and after["full_bw_now"]))
+    yield follows(state, up, "down", "cruise")
+
+
+def _up_loss_app(cca: str, point: Point) -> Scenario:
+    slower = Change(
+        when=_enters("up", UP_VISIT), flow=0, app_rate_mbps=_APP_SHARE * point.payload_mbps
+    )
+    lossy = Change(when=_enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=_LOSS)
+    clean = Change(when=_enters("up", UP_VISIT), after_s=4 * point.rtt_s, loss=0)
+    return alone(cca, point, _probing_s(point), slower, lossy, clean, sysctls=UNSENT)
+
+
+def _up_ends_by_loss_app(state: State, _point: Point) -> Iterator[Step]:
+    up, begins = _up(state)
+    yield begins
+    if up is None:
+        return
+    after = state.at(up.end_s)
+    yield Step("the probe is found too high", bool(after["prev_probe_too_high"]))
+    yield follows(state, up, "down", "cruise")
+    yield Step(
+        f"inflight_longterm is {after['inflight_longterm']:g}",
+        not math.isnan(after["inflight_longterm"]),
+    )
+
+
+def _few_packets(point: Point) -> str:
+    return "fewer than ten packets fill the path" if point.bdp_packets < 10 else ""  # noqa: PLR2004
+
+
+def _up_app(cca: str, point: Point) -> Scenario:
+    slower = Change(when=_enters("up", UP_VISIT), flow=0, app_rate_mbps=point.payload_mbps / 2)
+    return alone(cca, point, _probing_s(point), slower, sysctls=UNSENT)
+
+
+def _stays_in_up(state: State, point: Point) -> Iterator[Step]:
+    up, begins = _up(state)
+    yield begins
+    if up is None:
+        return
+    following = state.at(up.end_s)["phase"]
+    stays = following in {"up", "probe_rtt"}
+    yield Step(
+        f"up takes {up.length_s / point.rtt_s:.1f} RTTs and is followed by {following}", stays
+    )
+
+
+def _shallow(cca: str, point: Point, *changes: Change) -> Scenario:
+    """Return a flow with a queue that overflows at the end of Startup: a long-term bound."""
+    return alone(
+        cca, point, _probing_s(point), *changes, queue_bdp=0.5, least_queue=8, sysctls=UNSENT
+    )
+
+
+def _up_loss(cca: str, point: Point) -> Scenario:
+    lossy = Change(when=_enters("up", UP_VISIT), after_s=point.rtt_s / 2, loss=_LOSS)
+    clean = Change(when=_enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=0)
+    return _shallow(cca, point, lossy, clean)
+
+
+def _up_aborts(state: State, _point: Point) -> Iterator[Step]:
+    up, begins = _up(state)
+    yield begins
+    if up is None:
+        return
+    before, after = state.before(up.end_s), state.at(up.end_s)
+    bound = before["inflight_longterm"]
+    yield Step(f"inflight_longterm before: {bound:g}", not math.isnan(bound), is_premise=True)
+    yield Step(
+        "no plateau before the loss",
+        not before["full_bw_now"],
+        is_premise=True,
+    )
+    now = after["inflight_longterm"]
+    yield Step(f"inflight_longterm after: {now:g}, scaled down", now < bound)
+    yield Step("the probe is found too high", bool(after["prev_probe_too_high"]))
+    yield follows(state, up, "down", "cruise")
+
+
+# ---- DOWN ------------------------------------------------------------------
+
+
+def _headroom(sample: object) -> float:
+    bound = float(sample["inflight_longterm"])  # type: ignore[index]
+    return math.inf if math.isnan(bound) else max(bound - max(_HEADROOM * bound, 1), _LEAST_CWND)
+
+
+def _down_drains(state: State, _point: Point) -> Iterator[Step]:
+    down, begins = reaches(state.spans, "down")
+    yield begins
+    if down is None:
+        return
+    yield _pacing_gain(state, down, _DOWN_GAIN)
+    last, following = state.during(down).iloc[-1], state.at(down.end_s)["phase"]
+    yield Step(f"down is followed by {following}", following == "cruise", is_premise=True)
+    yield drained(state, down, min(_headroom(last), inflight_target(last)))
+
+
+def _slower_in_down(share: float) -> DraftCase:
+    """Return the case in which the rate falls when DOWN begins."""
+
+    def scenario(cca: str, point: Point) -> Scenario:
+        slower = Change(when=_enters("down"), bandwidth_mbps=(1 - share) * point.mbps)
+        return alone(cca, point, _probing_s(point), slower)
+
+    def verify(state: State, point: Point) -> Iterator[Step]:
+        down, begins = reaches(state.spans, "down")
+        yield begins
+        if down is None:
+            return
+        yield follows(state, down, *PROBE_BW)
+        last, following = state.during(down).iloc[-1], state.at(down.end_s)["phase"]
+        end = drained(state, down, min(_headroom(last), inflight_target(last)))
+        yield Step(end.text, not end.holds, is_premise=True)
+        wait_s = min(_MAX_WAIT_S, _MAX_WAIT_ROUNDS * last["srtt_ms"] / 1e3)
+        yield Step(
+            f"down takes {down.length_s:.3g} s of at most {wait_s:.3g} s",
+            down.length_s <= 1.1 * wait_s + 2 * point.rtt_s,
+        )
+        yield Step(f"down is followed by {following}", following == "refill")
+
+    literal = share == 0.1  # noqa: PLR2004 - the draft's number
+    return DraftCase(
+        name="down-time" if literal else f"down-time-{100 * share:.0f}",
+        title="Exiting PROBE_DOWN After Max Time",
+        variant="" if literal else f"bandwidth falls by {100 * share:.0f} %",
+        needs=("phase", "inflight_longterm"),
+        scenario=scenario,
+        verify=verify,
+        unsuitable=everywhere,
+    )
+
+
+# ---- REFILL ----------------------------------------------------------------
+
+
+def _refill_app(cca: str, point: Point) -> Scenario:
+    pause = Change(when=_enters("refill"), flow=0, app_rate_mbps=0)
+    goes_on = Change(
+        when=_enters("refill"), after_s=1.2 * point.rtt_s, flow=0, app_rate_mbps=UNLIMITED_MBPS
+    )
+    return alone(cca, point, _probing_s(point), pause, goes_on, sysctls=UNSENT)
+
+
+def _refill_forgets_nothing(state: State, point: Point) -> Iterator[Step]:
+    refill, begins = reaches(state.spans, "refill")
+    yield begins
+    if refill is None:
+        return
+    before = state.before(refill.start_s)
+    least = state.during(refill)["inflight"].min()
+    yield Step(
+        f"inflight falls to {least:g} packets", least < before["inflight"] / 2, is_premise=True
+    )
+    after = state.at(refill.end_s)
+    yield near("max_bw after refill", after["max_bw_mbps"], before["max_bw_mbps"], 0.001)
+    yield follows(state, refill, "up")
+    later = state.at(refill.end_s + 20 * point.rtt_s)
+    yield near("max_bw later", later["max_bw_mbps"], point.payload_mbps)
+
+
+CASES = (
+    DraftCase(
+        name="up-plateau",
+        title="Exiting PROBE_UP on Bandwidth Plateau",
+        needs=("phase", "full_bw_count"),
+        scenario=_plain,
+        verify=_up_ends_at_plateau,
+        unsuitable=everywhere,
+    ),
+    DraftCase(
+        name="up-loss-app",
+        title="Exiting PROBE_UP on Loss When Application-Limited",
+        needs=("phase", "inflight_longterm"),
+        scenario=_up_loss_app,
+        verify=_up_ends_by_loss_app,
+        unsuitable=_few_packets,
+    ),
+    DraftCase(
+        name="up-app",
+        title="Never Exiting PROBE_UP (or STARTUP) When Application-Limited With No Loss",
+        needs=("phase",),
+        scenario=_up_app,
+        verify=_stays_in_up,
+        unsuitable=_few_packets,
+    ),
+    DraftCase(
+        name="down-inflight",
+        title="Exiting PROBE_DOWN on Inflight",
+        needs=("phase", "max_bw_mbps"),
+        scenario=_plain,
+        verify=_down_drains,
+        unsuitable=everywhere,
+    ),
+    _slower_in_down(0.1),
+    _slower_in_down(0.3),
+    DraftCase(
+        name="up-loss",
+        title="Handling Loss During PROBE_UP After inflight_longterm is Set",
+        needs=("phase", "inflight_longterm"),
+        scenario=_up_loss,
+        verify=_up_aborts,
+        unsuitable=_few_packets,
+    ),
+    DraftCase(
+        name="refill-app",
+        title="Handling Application-Limited Sending During PROBE_REFILL",
+        needs=("phase", "max_bw_mbps"),
+        scenario=_refill_app,
+        verify=_refill_forgets_nothing,
+        unsuitable=_few_packets,
+    ),
+)

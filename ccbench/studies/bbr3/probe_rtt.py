@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test cases of ProbeRTT."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.experiment.change import Change
+from ccbench.experiment.when import When
+from ccbench.studies.bbr3.case import (
+    PAYLOAD_BYTES,
+    DraftCase,
+    Point,
+    Step,
+    alone,
+    everywhere,
+    follows,
+    reaches,
+    settle_s,
+)
+from ccbench.studies.bbr3.probe_bw import UNLIMITED_MBPS, UNSENT
+from ccbench.studies.bbr3.state import PROBE_BW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.studies.bbr3.state import State
+
+__all__ = ["CASES"]
+
+_INTERVAL_S, _DURATION_S = 5.0, 0.2
+_CWND_GAIN, _LEAST_CWND = 0.5, 4
+_IDLE_S = 6.0
+#: Time after a pause in which ProbeRTT would begin if it were due.
+_WATCHED_S = 1.0
+
+
+def _plain(cca: str, point: Point) -> Scenario:
+    return alone(cca, point, settle_s(point) + 2 * _INTERVAL_S + 10 * point.rtt_s)
+
+
+def _probes(state: State, point: Point) -> Iterator[Step]:
+    before, begins = reaches(state.spans, *PROBE_BW)
+    yield begins
+    if before is None:
+        return
+    probe, begins = reaches(state.spans, "probe_rtt", after_s=before.start_s)
+    yield Step(begins.text, probe is not None)
+    if probe is None:
+        return
+    yield Step(f"ProbeRTT begins at {probe.start_s:.3g} s", probe.start_s >= _INTERVAL_S)
+    within = state.during(probe)
+    sample = within.iloc[-1]
+    bdp = sample["max_bw_mbps"] * 1e6 / 8 * sample["min_rtt_ms"] / 1e3 / PAYLOAD_BYTES
+    most = max(1.02 * _CWND_GAIN * bdp + 1, _LEAST_CWND)
+    yield Step(f"cwnd in ProbeRTT: {sample['cwnd']:g} of {most:.4g}", sample["cwnd"] <= most)
+    least_s = 0.95 * max(_DURATION_S, point.rtt_s)  # samples are apart
+    yield Step(f"ProbeRTT takes {probe.length_s:.3g} s", probe.length_s >= least_s)
+    yield follows(state, probe, *PROBE_BW)
+    cwnd = state.at(probe.end_s)["cwnd"]
+    yield Step(f"cwnd afterwards: {cwnd:g}", cwnd > sample["cwnd"])
+
+
+def _idle(cca: str, point: Point) -> Scenario:
+    when = When(flow=0, info="phase", equals="cruise")
+    return alone(
+        cca,
+        point,
+        settle_s(point) + 2 * _IDLE_S,
+        Change(when=when, flow=0, app_rate_mbps=0),
+        Change(when=when, after_s=_IDLE_S, flow=0, app_rate_mbps=UNLIMITED_MBPS),
+        sysctls=UNSENT,
+    )
+
+
+def _skips(state: State, point: Point) -> Iterator[Step]:
+    cruise, begins = reaches(state.spans, "cruise")
+    yield begins
+    if cruise is None:
+        return
+    resumes_s = cruise.start_s + _IDLE_S
+    idle = state.before(resumes_s - point.rtt_s / 5)
+    yield Step(f"inflight at rest: {idle['inflight']:g}", idle["inflight"] == 0, is_premise=True)
+    times = state.samples.index
+    after = state.samples[(times > resumes_s) & (times < resumes_s + _WATCHED_S + 2 * point.rtt_s)]
+    yield Step("idle_restart", bool(after["idle_restart"].any()))
+    phases = {*after["phase"]}
+    yield Step(f"phases afterwards: {', '.join(sorted(phases))}", "probe_rtt" not in phases)
+
+
+CASES = (
+    DraftCase(
+        name="rtt",
+        title="Entering and Exiting PROBE_RTT",
+        needs=("phase", "max_bw_mbps"),
+        scenario=_plain,
+        verify=_probes,
+        unsuitable=everywhere,
+    ),
+    DraftCase(
+        name="rtt-idle",
+        title="Skipping PROBE_RTT Due to Application-Limited Sending",
+        needs=("phase", "idle_restart"),
+        scenario=_idle,
+        verify=_skips,
+        unsuitable=everywhere,
+    ),
+)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test cases of Startup and Drain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.experiment.change import Change
+from ccbench.experiment.flow import Flow
+from ccbench.experiment.when import When
+from ccbench.studies.bbr3.case import (
+    DraftCase,
+    Point,
+    Step,
+    alone,
+    drained,
+    everywhere,
+    first,
+    follows,
+    inflight_target,
+    near,
+    reaches,
+    settle_s,
+)
+from ccbench.studies.bbr3.state import PROBE_BW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.studies.bbr3.state import Span, State
+
+__all__ = ["CASES"]
+
+_DRAIN_GAIN, _MARGIN = 0.5, 0.99
+_APP_SHARE = 0.6
+_LOSS = 0.15
+_LEAST_LOST_RANGES = 6
+#: Rounds in Drain after which it ends, and the one that begins with the exit.
+_DRAIN_ROUNDS = 3
+#: Time for which Startup without a full pipe is observed.
+_INDEFINITELY_S = 12.0
+#: Least length of ProbeRTT, less the distance of samples.
+_PROBE_RTT_S = 0.19
+
+
+def _plain(cca: str, point: Point) -> Scenario:
+    return alone(cca, point, settle_s(point))
+
+
+# ---- Startup ---------------------------------------------------------------
+
+
+def _last_startup(state: State) -> tuple[Span | None, Step]:
+    """Return the stay in Startup after which the pipe was full."""
+    spans = state.spans
+    stays = [s for s, n in zip(spans, spans[1:], strict=False) if s.phase == "startup"]
+    ended = [s for s in stays if state.at(s.end_s)["phase"] != "probe_rtt"]
+    found = ended[0] if ended else None
+    when = "never ends" if found is None else f"ends at {found.end_s:.3g} s"
+    return found, Step(f"startup {when}", found is not None)
+
+
+def _plateau(state: State, point: Point) -> Iterator[Step]:
+    startup, ends = _last_startup(state)
+    yield ends
+    if startup is None:
+        return
+    after = state.at(startup.end_s)
+    yield near("max_bw at the end of startup", after["max_bw_mbps"], point.payload_mbps)
+    count = after["full_bw_count"]
+    yield Step(f"full_bw_count is {count:g}", count == 3)  # noqa: PLR2004 - the draft's number
+    yield Step("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
+    # Where the queue is short, Drain may take less time than a sample.
+    yield follows(state, startup, "drain", *PROBE_BW)
+
+
+def _loss_begins_s(point: Point) -> float:
+    return min(6 * point.rtt_s, 1 + point.rtt_s)  # ProbeRTT would interrupt longer
+
+
+def _startup_loss(cca: str, point: Point) -> Scenario:
+    offered = Flow(cca=cca, kind="rate", rate_mbps=_APP_SHARE * point.payload_mbps)
+    begin_s = _loss_begins_s(point)
+    return alone(
+        cca,
+        point,
+        begin_s + 20 * point.rtt_s + 1,
+        Change(at_s=begin_s, loss=_LOSS),
+        flows=(offered,),
+    )
+
+
+def _too_few_to_lose(point: Point) -> str:
+    lost = _APP_SHARE * point.bdp_packets * _LOSS
+    if lost < 2 * _LEAST_LOST_RANGES:
+        return f"a round of {_APP_SHARE * point.bdp_packets:.0f} packets has too few lost ranges"
+    return ""
+
+
+def _leaves_startup_by_loss(state: State, point: Point) -> Iterator[Step]:
+    begin_s = _loss_begins_s(point)
+    before = state.before(begin_s)
+    yield Step(
+        f"{before['phase']} before the losses, full_bw_count {before['full_bw_count']:g}",
+        before["phase"] == "startup" and not before["full_bw_reached"],
+        is_premise=True,
+    )
+    startup = first(state.spans, "startup")
+    assert startup is not None  # noqa: S101 - the premise
+    after = state.at(startup.end_s)
+    yield Step("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
+    yield follows(state, startup, "drain", *PROBE_BW)
+
+
+def _limited_startup(cca: str, point: Point) -> Scenario:
+    offered = Flow(cca=cca, kind="rate", rate_mbps=_APP_SHARE / 2 * point.payload_mbps)
+    return alone(cca, point, max(_INDEFINITELY_S, 12 * point.rtt_s), flows=(offered,))
+
+
+def _too_slow_to_limit(point: Point) -> str:
+    return (
+        "less than four packets fill the path, and a flow with fewer is limited by nothing else"
+        if point.bdp_packets < 4  # noqa: PLR2004 - MinPipeCwnd
+        else ""
+    )
+
+
+def _stays_in_startup(state: State, _point: Point) -> Iterator[Step]:
+    phases = {span.phase for span in state.spans}
+    yield Step(f"phases: {', '.join(sorted(phases))}", phases <= {"startup", "probe_rtt"})
+    yield Step("full_bw_reached is never set", not state.samples["full_bw_reached"].any())
+
+
+def _probe_rtt_returns_to_startup(state: State, _point: Point) -> Iterator[Step]:
+    probe, begins = reaches(state.spans, "probe_rtt")
+    yield begins
+    if probe is not None:
+        yield Step(f"ProbeRTT takes {1e3 * probe.length_s:.0f} ms", probe.length_s >= _PROBE_RTT_S)
+        yield follows(state, probe, "startup")
+
+
+# ---- Drain -----------------------------------------------------------------
+
+
+def _drains(state: State, point: Point) -> Iterator[Step]:
+    drain, begins = reaches(state.spans, "drain")
+    yield begins
+    if drain is None:
+        return
+    within = state.during(drain)
+    sample = within.iloc[min(1, len(within) - 1)]
+    pace = sample["pacing_mbps"] / (sample["max_bw_mbps"] * _MARGIN)
+    yield near("pacing rate in drain / bw", pace, _DRAIN_GAIN)
+    yield follows(state, drain, *PROBE_BW)
+    yield drained(state, drain, inflight_target(within.iloc[-1]))
+
+
+def _slower_in_drain(share: float) -> DraftCase:
+    """Return the case in which the rate falls when Drain begins."""
+
+    def scenario(cca: str, point: Point) -> Scenario:
+        when = When(flow=0, info="phase", equals="drain")
+        slower = Change(when=when, bandwidth_mbps=(1 - share) * point.mbps)
+        return alone(cca, point, settle_s(point), slower)
+
+    def verify(state: State, _point: Point) -> Iterator[Step]:
+        drain, begins = reaches(state.spans, "drain")
+        yield begins
+        if drain is None:
+            return
+        yield follows(state, drain, *PROBE_BW)
+        last = state.during(drain).iloc[-1]
+        end = drained(state, drain, inflight_target(last))
+        yield Step(end.text, not end.holds, is_premise=True)
+        rounds = drain.length_s / (last["srtt_ms"] / 1e3)
+        yield Step(f"drain takes {rounds:.1f} RTTs", rounds >= _DRAIN_ROUNDS)
+
+    literal = share == 0.1  # noqa: PLR2004 - the draft's number
+    return DraftCase(
+        name="drain-time" if literal else f"drain-time-{100 * share:.0f}",
+        title="Exiting DRAIN Based on Time",
+        variant="" if literal else f"bandwidth falls by {100 * share:.0f} %",
+        needs=("phase",),
+        scenario=scenario,
+        verify=verify,
+        unsuitable=everywhere,
+    )
+
+
+CASES = (
+    DraftCase(
+        name="startup-plateau",
+        title="Exiting STARTUP on Bandwidth Plateau",
+        needs=("phase", "max_bw_mbps", "full_bw_count"),
+        scenario=_plain,
+        verify=_plateau,
+        unsuitable=everywhere,
+    ),
+    DraftCase(
+        name="startup-loss",
+        title="Exiting STARTUP on Loss When Application-Limited",
+        needs=("phase", "full_bw_reached"),
+        scenario=_startup_loss,
+        verify=_leaves_startup_by_loss,
+        unsuitable=_too_few_to_lose,
+    ),
+    DraftCase(
+        name="startup-app",
+        title="Never Exiting PROBE_UP (or STARTUP) When Application-Limited With No Loss",
+        variant="STARTUP",
+        needs=("phase", "full_bw_reached"),
+        scenario=_limited_startup,
+        verify=_stays_in_startup,
+        unsuitable=_too_slow_to_limit,
+    ),
+    DraftCase(
+        name="startup-rtt",
+        title="Entering and Exiting PROBE_RTT During STARTUP",
+        needs=("phase",),
+        scenario=_limited_startup,
+        verify=_probe_rtt_returns_to_startup,
+        unsuitable=_too_slow_to_limit,
+    ),
+    DraftCase(
+        name="drain-inflight",
+        title="Exiting DRAIN Based on Inflight",
+        needs=("phase", "max_bw_mbps"),
+        scenario=_plain,
+        verify=_drains,
+        unsuitable=everywhere,
+    ),
+    _slower_in_drain(0.1),
+    _slower_in_drain(0.7),
+)

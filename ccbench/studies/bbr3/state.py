@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of BBR over a run, as far as its implementation tells it.
+
+``bbr3`` reports its state through ``inet_diag``. BBR version 1 (``bbr``) reports its gains, from
+which its phase follows. Of any other congestion control, only what TCP knows is known, and with it
+what is visible on the wire.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ccbench.run.intervals import NS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ccbench.run.run import Run
+
+__all__ = ["PHASES", "PROBE_BW", "Span", "State", "state_of"]
+
+#: Phases in the order of the module's numbers (``kernel_modules/tcp_bbr3/bbr3.h``).
+PHASES = ("startup", "drain", "down", "cruise", "refill", "up", "probe_rtt")
+
+#: The phases of ProbeBW.
+PROBE_BW = ("down", "cruise", "refill", "up")
+
+#: Bits of ``flags`` (``kernel_modules/include/tcp_bbr3_info.h``); the first two are a number.
+_FULL_BW_COUNT = 0x03
+_FLAGS = {
+    "full_bw_reached": 0x04,
+    "full_bw_now": 0x08,
+    "is_loss_in_round": 0x10,
+    "idle_restart": 0x20,
+    "prev_probe_too_high": 0x40,
+    "can_undo": 0x80,
+}
+
+#: Pacing gains of BBR version 1 in units of 1/256, and the gain of the window in ProbeRTT.
+_V1_PHASES = {739: "startup", 88: "drain", 320: "up", 192: "down", 256: "cruise"}
+_V1_PROBE_RTT_CWND_GAIN = 256
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stay in a phase.
+
+    Parameters
+    ----------
+    phase : str
+        The phase.
+    start_s, end_s : float
+        Times of its first sample and of the first sample after it.
+    """
+
+    phase: str
+    start_s: float
+    end_s: float
+
+    @property
+    def length_s(self) -> float:
+        """Its length in seconds."""
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Samples of a flow's state.
+
+    Parameters
+    ----------
+    samples : DataFrame
+        Index ``time_s``. Columns of TCP: ``cwnd``, ``inflight`` and ``lost`` (packets),
+        ``pacing_mbps``, ``srtt_ms``, ``min_rtt_ms``, ``delivered_bytes``, ``retransmits``,
+        ``tcp_state``. Columns that the congestion control reports: ``phase``, ``max_bw_mbps``
+        and others, with NaN for bounds that are not set.
+    reported : frozenset of str
+        The columns that the congestion control reports.
+    """
+
+    samples: pd.DataFrame
+    reported: frozenset[str]
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The stays in phases, in order, up to the last sample."""
+        phases = self.samples["phase"].dropna()
+        if phases.empty:
+            return ()
+        first = phases.ne(phases.shift())
+        starts = phases.index[first]
+        ends = [*starts[1:], phases.index[-1]]
+        return tuple(
+            Span(phase, float(start), float(end))
+            for phase, start, end in zip(phases[first], starts, ends, strict=True)
+        )
+
+    def during(self, span: Span) -> pd.DataFrame:
+        """Return the samples within a stay."""
+        times = self.samples.index
+        return self.samples[(times >= span.start_s) & (times < span.end_s)]
+
+    def before(self, time_s: float) -> pd.Series:
+        """Return the last sample before a time."""
+        return self.samples[self.samples.index < time_s].iloc[-1]
+
+    def at(self, time_s: float) -> pd.Series:
+        """Return the first sample at or after a time; the last one, if there is none."""
+        later = self.samples[self.samples.index >= time_s]
+        return (self.samples if later.empty else later).iloc[-1 if later.empty else 0]
+
+
+def state_of(run: Run, flow: int = 0) -> State:
+    """Return the state of a flow over a run.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+    flow : int
+        Number of the flow.
+    """
+    rows = run.flows[run.flows["flow"] == flow]
+    columns = {
+        "cwnd": rows["cwnd_packets"],
+        "inflight": rows["inflight_packets"],
+        "lost": rows["lost"],
+        "pacing_mbps": rows["pacing_rate_bps"] / 1e6,
+        "srtt_ms": rows["srtt_us"] / 1e3,
+        "min_rtt_ms": rows["min_rtt_us"] / 1e3,
+        "delivered_bytes": rows["delivered_bytes"],
+        "retransmits": rows["retransmits"],
+        "tcp_state": rows["state"].astype(str),
+    }
+    info = run.cca_info(flow)
+    read = next((read for names, read in _READERS.items() if {*names} <= {*info}), None)
+    own = pd.DataFrame() if read is None else read(info)
+    samples = pd.DataFrame({name: values.to_numpy() for name, values in columns.items()})
+    samples.index = pd.Index(rows["time_ns"].to_numpy() / NS, name="time_s")
+    for name in own:
+        samples[name] = own[name].to_numpy()
+    if "phase" not in own:
+        samples["phase"] = np.nan
+    return State(samples, frozenset(own))
+
+
+def _version_3(info: pd.DataFrame) -> pd.DataFrame:
+    """Return the state that ``bbr3`` reports."""
+    known = info["phase"].notna()
+    flags = info["flags"].fillna(0).astype("int64")
+    bits = {name: (flags & bit > 0).where(known) for name, bit in _FLAGS.items()}
+    bounds = ("bw_shortterm_mbps", "inflight_longterm", "inflight_shortterm")
+    return pd.DataFrame(
+        {
+            "phase": info["phase"].map(dict(enumerate(PHASES))),
+            "max_bw_mbps": info["max_bw_mbps"],
+            "extra_acked": info["extra_acked"],
+            **{name: info[name].where(info[name] > 0) for name in bounds},
+            "full_bw_count": (flags & _FULL_BW_COUNT).where(known),
+            **bits,
+        }
+    )
+
+
+def _version_1(info: pd.DataFrame) -> pd.DataFrame:
+    """Return the state that follows from what BBR version 1 reports."""
+    phase = info["pacing_gain"].map(_V1_PHASES)
+    probes_rtt = (phase == "cruise") & (info["cwnd_gain"] == _V1_PROBE_RTT_CWND_GAIN)
+    bytes_per_s = info["rate_low"] + info["rate_high"] * 2.0**32
+    return pd.DataFrame(
+        {"phase": phase.mask(probes_rtt, "probe_rtt"), "max_bw_mbps": bytes_per_s * 8 / 1e6}
+    )
+
+
+#: Readers by the values of which each is in need.
+_READERS: Mapping[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]] = {
+    ("phase", "flags", "max_bw_mbps", "inflight_longterm"): _version_3,
+    ("pacing_gain", "cwnd_gain", "rate_low", "rate_high"): _version_1,
+}
