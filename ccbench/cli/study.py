@@ -130,6 +130,7 @@ def _names() -> Iterable[str]:
 @click.argument("name", shell_complete=completes(_names))
 @click.option("--quick", is_flag=True, help="Run a small version that takes seconds.")
 @click.option("--full", is_flag=True, help="Run the published size if the default is smaller.")
+@click.option("--cca", help="Study another congestion control, for example bbr with bbr-draft.")
 @click.option(
     "-o",
     "--output",
@@ -147,6 +148,7 @@ def run(
     name: str,
     quick: bool,
     full: bool,
+    cca: str | None,
     output: Path,
     engine: EngineChoice,
     jobs: int | None,
@@ -178,6 +180,7 @@ def run(
             chosen,
             quick=quick,
             full=full,
+            cca=cca,
             engine=runs_on,
             jobs=jobs,
             fresh=fresh,

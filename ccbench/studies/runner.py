@@ -146,6 +146,7 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
     *,
     quick: bool = False,
     full: bool = False,
+    cca: str | None = None,
     engine: str | Engine = "kernel",
     executor: Executor | None = None,
     jobs: int | None = None,
@@ -164,6 +165,8 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
         Run a small version that takes seconds.
     full : bool
         Run a version as large as the published one, if the usual one is smaller.
+    cca : str, optional
+        Study another congestion control, if the study is about one.
     engine, executor, jobs, store
         As in :func:`ccbench.emulate.run_many`. A study that names its engines or kernels uses
         those, and its references run on the installed virtual kernel.
@@ -187,8 +190,7 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
     >>> result = run_study("ware-3.2", quick=True)  # doctest: +SKIP
     >>> result.save("studies")  # doctest: +SKIP
     """
-    if isinstance(study, str):
-        study = get(study)
+    study = _chosen(study, cca, engine)
     if quick and full:
         raise validation.bad("full", full, "left out beside quick", "leave out one of the two")
     if isinstance(study, SimulationStudy):
@@ -235,6 +237,22 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
         seeds=tuple(sorted(seeds)),
         provenance=_provenance(engines),
     )
+
+
+def _chosen(
+    study: str | Study | SearchStudy | SimulationStudy, cca: str | None, engine: str | Engine
+) -> Study | SearchStudy | SimulationStudy:
+    """Return a study by name, for another congestion control if one is given."""
+    if isinstance(study, str):
+        study = get(study)
+    if cca is None:
+        return study
+    for_cca = getattr(study, "for_cca", None)
+    if for_cca is None:
+        allowed = f"left out for {study.name}, which is not about one congestion control"
+        raise validation.bad("cca", cca, allowed, "remove it")
+    changed: Study = for_cca(cca, resolve(engine))
+    return changed
 
 
 def _engines(study: Study) -> list[Engine]:

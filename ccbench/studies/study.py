@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ccbench.datacenter.case import Case
     from ccbench.datacenter.simulation import Simulation
+    from ccbench.emulate import Engine
     from ccbench.experiment.scenario import Scenario
     from ccbench.raygen import SearchConfig, SearchResult
     from ccbench.run.run import Run
@@ -204,6 +205,8 @@ class Study(_Described):
     references : callable, optional
         Returns scenarios for comparison that always run on the installed virtual kernel. Their rows
         come first in the table.
+    for_cca : callable, optional
+        Returns the study of another congestion control, ``for_cca("bbr", engine)``.
 
     Examples
     --------
@@ -218,6 +221,7 @@ class Study(_Described):
     engines: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     references: Scenarios | None = None
+    for_cca: Callable[[str, Engine], Study] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.experiment.change import Change
-    from ccbench.studies.bbr3.state import Span, State
+    from ccbench.studies.bbr3.state import Sender, Span, State
 
 __all__ = [
     "GRID",
@@ -43,8 +43,8 @@ __all__ = [
 PAYLOAD_BYTES = 1448
 PAYLOAD = PAYLOAD_BYTES / MTU_BYTES
 
-#: The visit of UP in which something happens: ProbeRTT, five seconds after the start, would interrupt
-#: the first one on long paths.
+#: The visit of UP in which something happens: ProbeRTT, five seconds after the start, would
+#: interrupt the first one on long paths.
 UP_VISIT = 2
 
 #: Samples per round trip, which show each of its phases.
@@ -142,7 +142,7 @@ class DraftCase:
     name: str
     title: str
     needs: tuple[str, ...]
-    scenario: Callable[[str, Point], Scenario]
+    scenario: Callable[[Sender, Point], Scenario]
     verify: Callable[[State, Point], Iterable[Step]]
     unsuitable: Callable[[Point], str]
     variant: str = ""
@@ -154,7 +154,7 @@ def everywhere(_point: Point) -> str:
 
 
 def alone(
-    cca: str,
+    sender: Sender,
     point: Point,
     duration_s: float,
     *changes: Change,
@@ -166,7 +166,7 @@ def alone(
 
     Parameters
     ----------
-    cca : str
+    sender : Sender
         The congestion control.
     point : Point
         The path.
@@ -184,13 +184,14 @@ def alone(
 
     Examples
     --------
-    >>> alone("bbr3", Point(10, 100), 5).bottlenecks[0].queue_packets
+    >>> from ccbench.studies.bbr3.state import Sender
+    >>> alone(Sender("bbr3", ()), Point(10, 100), 5).bottlenecks[0].queue_packets
     253
     """
     queue = max(least_queue, round(queue_bdp * point.bdp_packets))
     sample_ms = point.rtt_s * 1e3 / _SAMPLES_PER_RTT
     usual: dict[str, Any] = {
-        "flows": (Flow(cca=cca),),
+        "flows": (Flow(cca=sender.cca),),
         "bottlenecks": (Bottleneck(bandwidth_mbps=point.mbps, queue_packets=queue),),
         "sample_interval_ms": min(max(sample_ms, _SHORTEST_SAMPLE_MS), _LONGEST_SAMPLE_MS),
         "queue_log": "summary",
@@ -213,7 +214,9 @@ def settle_s(point: Point) -> float:
     return 10 + 60 * point.rtt_s + 250 * point.packet_s
 
 
-def first(spans: Iterable[Span], *phases: str, after_s: float = 0.0, number: int = 1) -> Span | None:
+def first(
+    spans: Iterable[Span], *phases: str, after_s: float = 0.0, number: int = 1
+) -> Span | None:
     """Return the first stay in one of some phases from a time on, or the one with a number."""
     found = [s for s in spans if s.phase in phases and s.start_s >= after_s]
     return found[number - 1] if len(found) >= number else None
@@ -270,4 +273,4 @@ def inflight_target(sample: pd.Series, gain: float = 1.0) -> float:
     bw_mbps = np.nanmin([sample["max_bw_mbps"], sample.get("bw_shortterm_mbps", np.nan)])
     bytes_in_flight = gain * bw_mbps * 1e6 / 8 * sample["min_rtt_ms"] / 1e3
     quantum = min(sample["pacing_mbps"] * 1e6 / 8 / 1e3, 64 * 1024) // PAYLOAD_BYTES
-    return max(math.ceil(bytes_in_flight / PAYLOAD_BYTES), 3 * max(quantum, 2), 4)
+    return float(max(math.ceil(bytes_in_flight / PAYLOAD_BYTES), 3 * max(quantum, 2), 4))

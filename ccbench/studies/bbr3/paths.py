@@ -11,7 +11,6 @@ import numpy as np
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.change import Change
 from ccbench.experiment.impairments import Policer
-from ccbench.experiment.when import When
 from ccbench.studies.bbr3.case import (
     PAYLOAD_BYTES,
     DraftCase,
@@ -30,11 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.experiment.scenario import Scenario
-    from ccbench.studies.bbr3.state import State
+    from ccbench.studies.bbr3.state import Sender, State
 
 __all__ = ["CASES"]
-
-_CRUISE = When(flow=0, info="phase", equals="cruise")
 
 #: Time between ACKs of an aggregating path, in round-trip times.
 _AGGREGATED = 0.5
@@ -63,9 +60,11 @@ def _delivered_share(samples: pd.DataFrame, mbps: float) -> float:
 # ---- aggregation -----------------------------------------------------------
 
 
-def _aggregating(cca: str, point: Point) -> Scenario:
+def _aggregating(sender: Sender, point: Point) -> Scenario:
     batch_ms = 1e3 * _AGGREGATED * point.rtt_s
-    return alone(cca, point, settle_s(point) + 60 * point.rtt_s, ack_batch_ms=min(batch_ms, 1000))
+    return alone(
+        sender, point, settle_s(point) + 60 * point.rtt_s, ack_batch_ms=min(batch_ms, 1000)
+    )
 
 
 def _aggregated_packets(point: Point) -> float:
@@ -115,8 +114,8 @@ def _cruises_at_full_rate(state: State, point: Point) -> Iterator[Step]:
 # ---- tiny bandwidth-delay products -----------------------------------------
 
 
-def _plain(cca: str, point: Point) -> Scenario:
-    return alone(cca, point, 2 * settle_s(point))
+def _plain(sender: Sender, point: Point) -> Scenario:
+    return alone(sender, point, 2 * settle_s(point))
 
 
 def _above_a_packet(point: Point) -> str:
@@ -141,12 +140,14 @@ def _keeps_four_packets(state: State, point: Point) -> Iterator[Step]:
 # ---- changes of the rate ---------------------------------------------------
 
 
-def _faster(cca: str, point: Point) -> Scenario:
+def _faster(sender: Sender, point: Point) -> Scenario:
     """Return a path whose rate, and then queue, become ten times as large."""
     queue = round(3 * _FACTOR * point.bdp_packets)
-    change = Change(when=_CRUISE, bandwidth_mbps=_FACTOR * point.mbps, queue_packets=queue)
+    change = Change(
+        when=sender.enters("cruise"), bandwidth_mbps=_FACTOR * point.mbps, queue_packets=queue
+    )
     return alone(
-        cca,
+        sender,
         point,
         settle_s(point) + 30 + 30 * point.rtt_s,
         change,
@@ -181,10 +182,10 @@ def _finds_more(state: State, point: Point) -> Iterator[Step]:
         f"after {found.index[0] - cruise.start_s:.2g} s, of which {rounds:.0f} RTTs in up",
         rounds <= most,
     )
-    yield _doubles(up, point)
+    yield _doubles(up)
 
 
-def _doubles(up: pd.DataFrame, point: Point) -> Step:
+def _doubles(up: pd.DataFrame) -> Step:
     """Return the condition that the bound's growth doubles from round to round in UP."""
     rounds = [0]
     while rounds[-1] < len(up) - 1:
@@ -200,10 +201,10 @@ def _doubles(up: pd.DataFrame, point: Point) -> Step:
     return Step(f"growth of inflight_longterm per round: {text}", ratios.median() >= 1.5)  # noqa: PLR2004
 
 
-def _slower(cca: str, point: Point) -> Scenario:
-    change = Change(when=_CRUISE, bandwidth_mbps=point.mbps / _FACTOR)
+def _slower(sender: Sender, point: Point) -> Scenario:
+    change = Change(when=sender.enters("cruise"), bandwidth_mbps=point.mbps / _FACTOR)
     duration_s = settle_s(point) + 25 + 40 * point.rtt_s + 3000 * point.packet_s
-    return alone(cca, point, duration_s, change, queue_bdp=1, least_queue=8)
+    return alone(sender, point, duration_s, change, queue_bdp=1, least_queue=8)
 
 
 def _too_slow(point: Point) -> str:
@@ -237,7 +238,7 @@ def _adapts_down(state: State, point: Point) -> Iterator[Step]:
 # ---- policers --------------------------------------------------------------
 
 
-def _policed(cca: str, point: Point) -> Scenario:
+def _policed(sender: Sender, point: Point) -> Scenario:
     rate = _TOKENS * point.mbps
     burst = max(3000, round(_BURST_RTTS * point.rtt_s * rate * 1e6 / 8))
     link = Bottleneck(
@@ -245,7 +246,7 @@ def _policed(cca: str, point: Point) -> Scenario:
         queue_packets=max(32, round(3 * point.bdp_packets)),
         policer=Policer(rate_mbps=rate, burst_bytes=burst),
     )
-    return alone(cca, point, 2 * settle_s(point) + 20, bottlenecks=(link,))
+    return alone(sender, point, 2 * settle_s(point) + 20, bottlenecks=(link,))
 
 
 def _conforms(state: State, point: Point) -> Iterator[Step]:

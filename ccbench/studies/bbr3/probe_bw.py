@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.change import Change
-from ccbench.experiment.when import When
 from ccbench.studies.bbr3.case import (
     PAYLOAD_BYTES,
     UP_VISIT,
@@ -29,15 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ccbench.experiment.scenario import Scenario
-    from ccbench.studies.bbr3.state import Span, State
+    from ccbench.studies.bbr3.state import Sender, Span, State
 
-__all__ = ["CASES", "UNSENT", "UNLIMITED_MBPS"]
+__all__ = ["CASES", "UNLIMITED_MBPS", "little_unsent"]
 
 #: An application that offers more than any path carries.
 UNLIMITED_MBPS = 100_000.0
-#: The socket takes little more than is sent, so that an application limits a flow at once.
-UNSENT = {"net.ipv4.tcp_notsent_lowat": 2 * PAYLOAD_BYTES}
-
 _MARGIN = 0.99
 _UP_GAIN, _DOWN_GAIN = 1.25, 0.9
 _HEADROOM = 0.15
@@ -49,8 +45,19 @@ _MAX_WAIT_S, _MAX_WAIT_ROUNDS = 3.0, 63
 _BETA = 0.7
 
 
-def _enters(phase: str, visit: int | None = None) -> When:
-    return When(flow=0, info="phase", equals=phase, occurrence=visit)
+def little_unsent(point: Point) -> dict[str, int]:
+    """Return the setting with which the socket takes little more than is sent.
+
+    An application then limits a flow at once. It is four bursts, so that they are full.
+
+    Examples
+    --------
+    >>> little_unsent(Point(10, 10))
+    {'net.ipv4.tcp_notsent_lowat': 5792}
+    """
+    burst_bytes = point.payload_mbps * 1e6 / 8 / 1e3
+    least, most = 4 * PAYLOAD_BYTES, 2 * 64 * 1024
+    return {"net.ipv4.tcp_notsent_lowat": round(min(max(4 * burst_bytes, least), most))}
 
 
 def _probing_s(point: Point) -> float:
@@ -58,8 +65,8 @@ def _probing_s(point: Point) -> float:
     return settle_s(point) + 12 + 40 * point.rtt_s
 
 
-def _plain(cca: str, point: Point) -> Scenario:
-    return alone(cca, point, _probing_s(point))
+def _plain(sender: Sender, point: Point) -> Scenario:
+    return alone(sender, point, _probing_s(point))
 
 
 def _up(state: State) -> tuple[Span | None, Step]:
@@ -72,7 +79,9 @@ def _pacing_gain(state: State, span: Span, gain: float) -> Step:
     bw_mbps = min(sample["max_bw_mbps"], sample.get("bw_shortterm_mbps") or math.inf)
     if math.isnan(sample["bw_shortterm_mbps"]):
         bw_mbps = sample["max_bw_mbps"]
-    return near(f"pacing rate in {span.phase} / bw", sample["pacing_mbps"] / bw_mbps / _MARGIN, gain)
+    return near(
+        f"pacing rate in {span.phase} / bw", sample["pacing_mbps"] / bw_mbps / _MARGIN, gain
+    )
 
 
 # ---- UP --------------------------------------------------------------------
@@ -88,17 +97,21 @@ def _up_ends_at_plateau(state: State, _point: Point) -> Iterator[Step]:
     yield _pacing_gain(state, up, _UP_GAIN)
     after = state.at(up.end_s)
     count = after["full_bw_count"]
-    yield Step(f"full_bw_count is {count:g}", bool(count == _FULL_BW_ROUNDS and after["full_bw_now"]))
+    yield Step(
+        f"full_bw_count is {count:g}", bool(count == _FULL_BW_ROUNDS and after["full_bw_now"])
+    )
     yield follows(state, up, "down", "cruise")
 
 
-def _up_loss_app(cca: str, point: Point) -> Scenario:
+def _up_loss_app(sender: Sender, point: Point) -> Scenario:
     slower = Change(
-        when=_enters("up", UP_VISIT), flow=0, app_rate_mbps=_APP_SHARE * point.payload_mbps
+        when=sender.enters("up", UP_VISIT), flow=0, app_rate_mbps=_APP_SHARE * point.payload_mbps
     )
-    lossy = Change(when=_enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=_LOSS)
-    clean = Change(when=_enters("up", UP_VISIT), after_s=4 * point.rtt_s, loss=0)
-    return alone(cca, point, _probing_s(point), slower, lossy, clean, sysctls=UNSENT)
+    lossy = Change(when=sender.enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=_LOSS)
+    clean = Change(when=sender.enters("up", UP_VISIT), after_s=4 * point.rtt_s, loss=0)
+    return alone(
+        sender, point, _probing_s(point), slower, lossy, clean, sysctls=little_unsent(point)
+    )
 
 
 def _up_ends_by_loss_app(state: State, _point: Point) -> Iterator[Step]:
@@ -119,9 +132,11 @@ def _few_packets(point: Point) -> str:
     return "fewer than ten packets fill the path" if point.bdp_packets < 10 else ""  # noqa: PLR2004
 
 
-def _up_app(cca: str, point: Point) -> Scenario:
-    slower = Change(when=_enters("up", UP_VISIT), flow=0, app_rate_mbps=point.payload_mbps / 2)
-    return alone(cca, point, _probing_s(point), slower, sysctls=UNSENT)
+def _up_app(sender: Sender, point: Point) -> Scenario:
+    slower = Change(
+        when=sender.enters("up", UP_VISIT), flow=0, app_rate_mbps=point.payload_mbps / 2
+    )
+    return alone(sender, point, _probing_s(point), slower, sysctls=little_unsent(point))
 
 
 def _stays_in_up(state: State, point: Point) -> Iterator[Step]:
@@ -136,17 +151,23 @@ def _stays_in_up(state: State, point: Point) -> Iterator[Step]:
     )
 
 
-def _shallow(cca: str, point: Point, *changes: Change) -> Scenario:
+def _shallow(sender: Sender, point: Point, *changes: Change) -> Scenario:
     """Return a flow with a queue that overflows at the end of Startup: a long-term bound."""
     return alone(
-        cca, point, _probing_s(point), *changes, queue_bdp=0.5, least_queue=8, sysctls=UNSENT
+        sender,
+        point,
+        _probing_s(point),
+        *changes,
+        queue_bdp=0.5,
+        least_queue=8,
+        sysctls=little_unsent(point),
     )
 
 
-def _up_loss(cca: str, point: Point) -> Scenario:
-    lossy = Change(when=_enters("up", UP_VISIT), after_s=point.rtt_s / 2, loss=_LOSS)
-    clean = Change(when=_enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=0)
-    return _shallow(cca, point, lossy, clean)
+def _up_loss(sender: Sender, point: Point) -> Scenario:
+    lossy = Change(when=sender.enters("up", UP_VISIT), after_s=point.rtt_s / 2, loss=_LOSS)
+    clean = Change(when=sender.enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=0)
+    return _shallow(sender, point, lossy, clean)
 
 
 def _up_aborts(state: State, _point: Point) -> Iterator[Step]:
@@ -190,9 +211,9 @@ def _down_drains(state: State, _point: Point) -> Iterator[Step]:
 def _slower_in_down(share: float) -> DraftCase:
     """Return the case in which the rate falls when DOWN begins."""
 
-    def scenario(cca: str, point: Point) -> Scenario:
-        slower = Change(when=_enters("down"), bandwidth_mbps=(1 - share) * point.mbps)
-        return alone(cca, point, _probing_s(point), slower)
+    def scenario(sender: Sender, point: Point) -> Scenario:
+        slower = Change(when=sender.enters("down"), bandwidth_mbps=(1 - share) * point.mbps)
+        return alone(sender, point, _probing_s(point), slower)
 
     def verify(state: State, point: Point) -> Iterator[Step]:
         down, begins = reaches(state.spans, "down")
@@ -225,12 +246,15 @@ def _slower_in_down(share: float) -> DraftCase:
 # ---- REFILL ----------------------------------------------------------------
 
 
-def _refill_app(cca: str, point: Point) -> Scenario:
-    pause = Change(when=_enters("refill"), flow=0, app_rate_mbps=0)
+def _refill_app(sender: Sender, point: Point) -> Scenario:
+    pause = Change(when=sender.enters("refill"), flow=0, app_rate_mbps=0)
     goes_on = Change(
-        when=_enters("refill"), after_s=1.2 * point.rtt_s, flow=0, app_rate_mbps=UNLIMITED_MBPS
+        when=sender.enters("refill"),
+        after_s=1.2 * point.rtt_s,
+        flow=0,
+        app_rate_mbps=UNLIMITED_MBPS,
     )
-    return alone(cca, point, _probing_s(point), pause, goes_on, sysctls=UNSENT)
+    return alone(sender, point, _probing_s(point), pause, goes_on, sysctls=little_unsent(point))
 
 
 def _refill_forgets_nothing(state: State, point: Point) -> Iterator[Step]:
@@ -296,7 +320,7 @@ CASES = (
     DraftCase(
         name="refill-app",
         title="Handling Application-Limited Sending During PROBE_REFILL",
-        needs=("phase", "max_bw_mbps"),
+        needs=("phase", "refill", "max_bw_mbps"),
         scenario=_refill_app,
         verify=_refill_forgets_nothing,
         unsuitable=_few_packets,

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.change import Change
-from ccbench.experiment.when import When
 from ccbench.studies.bbr3.case import (
     PAYLOAD_BYTES,
     DraftCase,
@@ -18,14 +17,14 @@ from ccbench.studies.bbr3.case import (
     reaches,
     settle_s,
 )
-from ccbench.studies.bbr3.probe_bw import UNLIMITED_MBPS, UNSENT
+from ccbench.studies.bbr3.probe_bw import UNLIMITED_MBPS, little_unsent
 from ccbench.studies.bbr3.state import PROBE_BW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ccbench.experiment.scenario import Scenario
-    from ccbench.studies.bbr3.state import State
+    from ccbench.studies.bbr3.state import Sender, State
 
 __all__ = ["CASES"]
 
@@ -36,8 +35,8 @@ _IDLE_S = 6.0
 _WATCHED_S = 1.0
 
 
-def _plain(cca: str, point: Point) -> Scenario:
-    return alone(cca, point, settle_s(point) + 2 * _INTERVAL_S + 10 * point.rtt_s)
+def _plain(sender: Sender, point: Point) -> Scenario:
+    return alone(sender, point, settle_s(point) + 2 * _INTERVAL_S + 10 * point.rtt_s)
 
 
 def _probes(state: State, point: Point) -> Iterator[Step]:
@@ -62,15 +61,15 @@ def _probes(state: State, point: Point) -> Iterator[Step]:
     yield Step(f"cwnd afterwards: {cwnd:g}", cwnd > sample["cwnd"])
 
 
-def _idle(cca: str, point: Point) -> Scenario:
-    when = When(flow=0, info="phase", equals="cruise")
+def _idle(sender: Sender, point: Point) -> Scenario:
+    when = sender.enters("cruise")
     return alone(
-        cca,
+        sender,
         point,
         settle_s(point) + 2 * _IDLE_S,
         Change(when=when, flow=0, app_rate_mbps=0),
         Change(when=when, after_s=_IDLE_S, flow=0, app_rate_mbps=UNLIMITED_MBPS),
-        sysctls=UNSENT,
+        sysctls=little_unsent(point),
     )
 
 

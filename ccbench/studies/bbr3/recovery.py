@@ -7,18 +7,16 @@ import math
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.change import Change
-from ccbench.experiment.when import When
 from ccbench.studies.bbr3.case import UP_VISIT, DraftCase, Point, Step, alone, reaches, settle_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ccbench.experiment.scenario import Scenario
-    from ccbench.studies.bbr3.state import State
+    from ccbench.studies.bbr3.state import Sender, State
 
 __all__ = ["CASES"]
 
-_UP = When(flow=0, info="phase", equals="up", occurrence=UP_VISIT)
 #: The detour that ends before the packets on it arrive; RACK waits a quarter of the RTT.
 _DETOUR = 1.6
 _LEAST_RTO_S = 0.2
@@ -27,27 +25,29 @@ _CWND_GAINS = 2 / 2.25
 _BOUNDS = ("bw_shortterm_mbps", "inflight_shortterm", "inflight_longterm")
 
 
-def _reordered(cca: str, point: Point) -> Scenario:
+def _reordered(sender: Sender, point: Point) -> Scenario:
     """Return a path on which packets of UP take a detour, and later ones overtake them."""
     detour_ms = _DETOUR * point.rtt_ms
-    begins = Change(when=_UP, rtt_ms=detour_ms, forward_delay_ms=detour_ms)
+    begins = Change(
+        when=sender.enters("up", UP_VISIT), rtt_ms=detour_ms, forward_delay_ms=detour_ms
+    )
     ends = Change(
-        when=_UP,
+        when=sender.enters("up", UP_VISIT),
         after_s=point.rtt_s / 2,
         rtt_ms=point.rtt_ms,
         forward_delay_ms=point.rtt_ms,
         overtakes=True,
     )
     duration_s = settle_s(point) + 12 + 40 * point.rtt_s
-    return alone(cca, point, duration_s, begins, ends, forward_delay_ms=point.rtt_ms)
+    return alone(sender, point, duration_s, begins, ends, forward_delay_ms=point.rtt_ms)
 
 
-def _stopped(cca: str, point: Point) -> Scenario:
+def _stopped(sender: Sender, point: Point) -> Scenario:
     """Return a path that stops in UP for longer than a retransmission timeout."""
     outage_s = 3 * max(point.rtt_s, _LEAST_RTO_S) + 20 * point.packet_s
-    stop = Change(when=_UP, after_s=point.rtt_s / 2, outage_s=outage_s)
+    stop = Change(when=sender.enters("up", UP_VISIT), after_s=point.rtt_s / 2, outage_s=outage_s)
     duration_s = settle_s(point) + 12 + 40 * point.rtt_s + 2 * outage_s
-    return alone(cca, point, duration_s, stop)
+    return alone(sender, point, duration_s, stop)
 
 
 def _undoes(tcp_state: str, state: State) -> Iterator[Step]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ccbench.experiment.change import Change
 from ccbench.experiment.flow import Flow
-from ccbench.experiment.when import When
 from ccbench.studies.bbr3.case import (
     DraftCase,
     Point,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ccbench.experiment.scenario import Scenario
-    from ccbench.studies.bbr3.state import Span, State
+    from ccbench.studies.bbr3.state import Sender, Span, State
 
 __all__ = ["CASES"]
 
@@ -44,18 +43,21 @@ _INDEFINITELY_S = 12.0
 _PROBE_RTT_S = 0.19
 
 
-def _plain(cca: str, point: Point) -> Scenario:
-    return alone(cca, point, settle_s(point))
+def _plain(sender: Sender, point: Point) -> Scenario:
+    return alone(sender, point, settle_s(point))
 
 
 # ---- Startup ---------------------------------------------------------------
 
 
+def _follows_no_probe(state: State, span: Span) -> bool:
+    return bool(state.at(span.end_s)["phase"] != "probe_rtt")
+
+
 def _last_startup(state: State) -> tuple[Span | None, Step]:
     """Return the stay in Startup after which the pipe was full."""
     spans = state.spans
-    stays = [s for s, n in zip(spans, spans[1:], strict=False) if s.phase == "startup"]
-    ended = [s for s in stays if state.at(s.end_s)["phase"] != "probe_rtt"]
+    ended = [s for s in spans[:-1] if s.phase == "startup" and _follows_no_probe(state, s)]
     found = ended[0] if ended else None
     when = "never ends" if found is None else f"ends at {found.end_s:.3g} s"
     return found, Step(f"startup {when}", found is not None)
@@ -79,11 +81,11 @@ def _loss_begins_s(point: Point) -> float:
     return min(6 * point.rtt_s, 1 + point.rtt_s)  # ProbeRTT would interrupt longer
 
 
-def _startup_loss(cca: str, point: Point) -> Scenario:
-    offered = Flow(cca=cca, kind="rate", rate_mbps=_APP_SHARE * point.payload_mbps)
+def _startup_loss(sender: Sender, point: Point) -> Scenario:
+    offered = Flow(cca=sender.cca, kind="rate", rate_mbps=_APP_SHARE * point.payload_mbps)
     begin_s = _loss_begins_s(point)
     return alone(
-        cca,
+        sender,
         point,
         begin_s + 20 * point.rtt_s + 1,
         Change(at_s=begin_s, loss=_LOSS),
@@ -107,15 +109,15 @@ def _leaves_startup_by_loss(state: State, point: Point) -> Iterator[Step]:
         is_premise=True,
     )
     startup = first(state.spans, "startup")
-    assert startup is not None  # noqa: S101 - the premise
+    assert startup is not None
     after = state.at(startup.end_s)
     yield Step("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
     yield follows(state, startup, "drain", *PROBE_BW)
 
 
-def _limited_startup(cca: str, point: Point) -> Scenario:
-    offered = Flow(cca=cca, kind="rate", rate_mbps=_APP_SHARE / 2 * point.payload_mbps)
-    return alone(cca, point, max(_INDEFINITELY_S, 12 * point.rtt_s), flows=(offered,))
+def _limited_startup(sender: Sender, point: Point) -> Scenario:
+    offered = Flow(cca=sender.cca, kind="rate", rate_mbps=_APP_SHARE / 2 * point.payload_mbps)
+    return alone(sender, point, max(_INDEFINITELY_S, 12 * point.rtt_s), flows=(offered,))
 
 
 def _too_slow_to_limit(point: Point) -> str:
@@ -143,7 +145,7 @@ def _probe_rtt_returns_to_startup(state: State, _point: Point) -> Iterator[Step]
 # ---- Drain -----------------------------------------------------------------
 
 
-def _drains(state: State, point: Point) -> Iterator[Step]:
+def _drains(state: State, _point: Point) -> Iterator[Step]:
     drain, begins = reaches(state.spans, "drain")
     yield begins
     if drain is None:
@@ -159,10 +161,9 @@ def _drains(state: State, point: Point) -> Iterator[Step]:
 def _slower_in_drain(share: float) -> DraftCase:
     """Return the case in which the rate falls when Drain begins."""
 
-    def scenario(cca: str, point: Point) -> Scenario:
-        when = When(flow=0, info="phase", equals="drain")
-        slower = Change(when=when, bandwidth_mbps=(1 - share) * point.mbps)
-        return alone(cca, point, settle_s(point), slower)
+    def scenario(sender: Sender, point: Point) -> Scenario:
+        slower = Change(when=sender.enters("drain"), bandwidth_mbps=(1 - share) * point.mbps)
+        return alone(sender, point, settle_s(point), slower)
 
     def verify(state: State, _point: Point) -> Iterator[Step]:
         drain, begins = reaches(state.spans, "drain")

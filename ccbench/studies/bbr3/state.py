@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ccbench.experiment.when import When
 from ccbench.run.intervals import NS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ccbench.run.run import Run
 
-__all__ = ["PHASES", "PROBE_BW", "Span", "State", "state_of"]
+__all__ = ["PHASES", "PROBE_BW", "Sender", "Span", "State", "state_of"]
 
 #: Phases in the order of the module's numbers (``kernel_modules/tcp_bbr3/bbr3.h``).
 PHASES = ("startup", "drain", "down", "cruise", "refill", "up", "probe_rtt")
@@ -41,8 +42,47 @@ _FLAGS = {
 }
 
 #: Pacing gains of BBR version 1 in units of 1/256, and the gain of the window in ProbeRTT.
-_V1_PHASES = {739: "startup", 88: "drain", 320: "up", 192: "down", 256: "cruise"}
+_V1_GAINS = {"startup": 739, "drain": 88, "up": 320, "down": 192, "cruise": 256}
+_V1_PHASES = {gain: phase for phase, gain in _V1_GAINS.items()}
 _V1_PROBE_RTT_CWND_GAIN = 256
+
+
+@dataclass(frozen=True)
+class Sender:
+    """A congestion control and what it tells of its state.
+
+    Parameters
+    ----------
+    cca : str
+        Its Linux name.
+    info : tuple of str
+        The names of the values that it reports (:meth:`ccbench.Run.cca_info`).
+
+    Examples
+    --------
+    >>> sorted(Sender("bbr", ("rate_low", "rate_high", "pacing_gain", "cwnd_gain")).reported)
+    ['cruise', 'down', 'drain', 'max_bw_mbps', 'phase', 'probe_rtt', 'startup', 'up']
+    """
+
+    cca: str
+    info: tuple[str, ...]
+
+    @property
+    def reported(self) -> frozenset[str]:
+        """The columns of :class:`State` that it reports, and the phases that it has."""
+        reader = _reader(self.info)
+        if reader is None:
+            return frozenset()
+        phases = PHASES if reader is _version_3 else (*_V1_GAINS, "probe_rtt")
+        empty = pd.DataFrame(columns=pd.Index(self.info), dtype="float64")
+        return frozenset({*reader(empty), *phases})
+
+    def enters(self, phase: str, visit: int | None = None) -> When:
+        """Return the event that it enters a phase, for the first time or that of a number."""
+        if _reader(self.info) is _version_3:
+            return When(flow=0, info="phase", equals=phase, occurrence=visit)
+        gain = _V1_GAINS[phase]
+        return When(flow=0, info="pacing_gain", equals=gain, occurrence=visit)
 
 
 @dataclass(frozen=True)
@@ -78,12 +118,9 @@ class State:
         ``pacing_mbps``, ``srtt_ms``, ``min_rtt_ms``, ``delivered_bytes``, ``retransmits``,
         ``tcp_state``. Columns that the congestion control reports: ``phase``, ``max_bw_mbps``
         and others, with NaN for bounds that are not set.
-    reported : frozenset of str
-        The columns that the congestion control reports.
     """
 
     samples: pd.DataFrame
-    reported: frozenset[str]
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -137,7 +174,7 @@ def state_of(run: Run, flow: int = 0) -> State:
         "tcp_state": rows["state"].astype(str),
     }
     info = run.cca_info(flow)
-    read = next((read for names, read in _READERS.items() if {*names} <= {*info}), None)
+    read = _reader(map(str, info))
     own = pd.DataFrame() if read is None else read(info)
     samples = pd.DataFrame({name: values.to_numpy() for name, values in columns.items()})
     samples.index = pd.Index(rows["time_ns"].to_numpy() / NS, name="time_s")
@@ -145,7 +182,13 @@ def state_of(run: Run, flow: int = 0) -> State:
         samples[name] = own[name].to_numpy()
     if "phase" not in own:
         samples["phase"] = np.nan
-    return State(samples, frozenset(own))
+    return State(samples)
+
+
+def _reader(info: Iterable[str]) -> Callable[[pd.DataFrame], pd.DataFrame] | None:
+    """Return the reader of the state for names of reported values, if there is one."""
+    names = {*info}
+    return next((read for needed, read in _READERS.items() if {*needed} <= names), None)
 
 
 def _version_3(info: pd.DataFrame) -> pd.DataFrame:
@@ -176,7 +219,7 @@ def _version_1(info: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-#: Readers by the values of which each is in need.
+#: Readers by the reported values that each needs.
 _READERS: Mapping[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]] = {
     ("phase", "flags", "max_bw_mbps", "inflight_longterm"): _version_3,
     ("pacing_gain", "cwnd_gain", "rate_low", "rate_high"): _version_1,

@@ -80,7 +80,8 @@ TCP_EDITS = (
     ),
     Edit(
         file="net/ipv4/tcp_input.c",
-        find=r"^static void tcp_notify_skb_loss_event\(.*\n\{\n\ttp->lost \+= tcp_skb_pcount\(skb\);\n",
+        find=r"^static void tcp_notify_skb_loss_event\(.*\n\{\n"
+        r"\ttp->lost \+= tcp_skb_pcount\(skb\);\n",
         replace=r"\g<0>\tif (inet_csk((struct sock *)tp)->icsk_ca_ops->packet_lost)\n"
         r"\t\tinet_csk((struct sock *)tp)->icsk_ca_ops->packet_lost((struct sock *)tp, skb);\n",
         reason=_LOST,

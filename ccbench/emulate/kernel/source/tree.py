@@ -13,8 +13,8 @@ from ccbench.base import safe_json
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate.kernel.source import kconfig, names
 from ccbench.emulate.kernel.source.edits import ADDITIONS, EDITS, Edit, apply_edits
-from ccbench.emulate.kernel.source.tcp_edits import TCP_EDITS
 from ccbench.emulate.kernel.source.linux import unpack
+from ccbench.emulate.kernel.source.tcp_edits import TCP_EDITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

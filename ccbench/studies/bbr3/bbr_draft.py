@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example test cases of the BBR draft (draft-ietf-ccwg-bbr, appendix A).
+
+Each of the 22 cases runs on a grid of paths: 64 kbit/s to 1 Gbit/s, and round-trip times of 1 ms to
+1 s. On each path, a case
+
+- *holds* or *fails*: all of its conditions hold, or one does not;
+- *does not come about*: a premise does not hold, such as "inflight remains higher than the target";
+- is *unsuitable*: the path cannot show it; it is not run.
+
+The measured number of a case is the share of the paths on which it holds, among those on which it
+came about. Two cases as the draft words them come about nowhere; variants with a larger change of
+the rate stand beside them.
+
+Tolerances are the draft's where it states one (2 % for the bandwidth). The others are stated in the
+modules of the cases, and were set before the first run of the whole grid from the draft's words.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.base import validation
+from ccbench.studies.bbr3 import paths, probe_bw, probe_rtt, recovery, startup
+from ccbench.studies.bbr3.case import GRID, DraftCase, Point
+from ccbench.studies.bbr3.state import Sender, state_of
+from ccbench.studies.catalogue import info
+from ccbench.studies.published import exactly
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ccbench.emulate import Engine
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
+    from ccbench.studies.bbr3.case import Step
+
+__all__ = ["CASES", "STUDY", "verdict"]
+
+_CASES = {
+    case.name: case
+    for part in (startup, probe_bw, probe_rtt, paths, recovery)
+    for case in part.CASES
+}
+
+#: All cases in the order of the draft, with variants behind the case that they vary.
+CASES = tuple(
+    _CASES[name]
+    for name in (
+        "startup-plateau",
+        "startup-loss",
+        "drain-inflight",
+        "drain-time",
+        "drain-time-70",
+        "up-plateau",
+        "up-loss-app",
+        "up-app",
+        "startup-app",
+        "down-inflight",
+        "down-time",
+        "down-time-30",
+        "rtt",
+        "rtt-idle",
+        "aggregation-startup",
+        "aggregation-cruise",
+        "tiny-bdp",
+        "faster",
+        "slower",
+        "policer",
+        "undo-recovery",
+        "undo-timeout",
+        "startup-rtt",
+        "up-loss",
+        "refill-app",
+    )
+)
+
+_HOLDS, _FAILS, _ABSENT, _UNSUITABLE = "holds", "fails", "does not come about", "unsuitable"
+_NOT_APPLICABLE = "not applicable"
+_LETTERS = {_HOLDS: "✓", _FAILS: "✗", _ABSENT: "–", _UNSUITABLE: "", _NOT_APPLICABLE: "?"}
+_COLOURS = {_HOLDS: "tab:green", _FAILS: "tab:red", _ABSENT: "0.5"}
+
+_QUICK = (Point(10, 100), Point(100, 10))
+
+#: The values that ``bbr3`` reports.
+_BBR3 = Sender(
+    "bbr3",
+    (
+        "phase",
+        "flags",
+        "extra_acked",
+        "max_bw_mbps",
+        "bw_shortterm_mbps",
+        "inflight_longterm",
+        "inflight_shortterm",
+    ),
+)
+
+
+def verdict(steps: Iterator[Step]) -> tuple[str, str]:
+    """Return the verdict of a case's conditions and what was found, up to the first failed premise.
+
+    Examples
+    --------
+    >>> from ccbench.studies.bbr3.case import Step
+    >>> verdict(iter([Step("no loss", holds=False, is_premise=True), Step("more", holds=True)]))
+    ('does not come about', 'no loss (not so)')
+    """
+    found, result = [], _HOLDS
+    for step in steps:
+        found.append(step.text if step.holds else f"{step.text} (not so)")
+        if not step.holds:
+            result = _ABSENT if step.is_premise else _FAILS
+            if step.is_premise:
+                break
+    return result, "; ".join(found)
+
+
+def _study(sender: Sender) -> Study:
+    """Return the study of a congestion control."""
+    cases = [case for case in CASES if sender.reported >= {*case.needs}]
+
+    def plan(*, quick: bool) -> Mapping[Scenario, list[tuple[DraftCase, Point]]]:
+        """Return the scenarios, of which some show several cases."""
+        planned: dict[Scenario, list[tuple[DraftCase, Point]]] = {}
+        for case in cases:
+            for point in _QUICK if quick else GRID:
+                if not case.unsuitable(point):
+                    planned.setdefault(case.scenario(sender, point), []).append((case, point))
+        return planned
+
+    shown: dict[Scenario, list[tuple[DraftCase, Point]]] = {}
+
+    def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+        planned = plan(quick=quick)
+        shown.update(planned)
+        return tuple(
+            replace(scenario, name=f"{uses[0][0].name}, {uses[0][1]}")
+            for scenario, uses in planned.items()
+        )
+
+    def measure(run: Run) -> Rows:
+        state = state_of(run)
+        rows = []
+        for case, point in shown[run.scenario]:
+            result, found = verdict(iter(case.verify(state, point)))
+            rows.append(_row(case, point, result, found))
+        return rows
+
+    def conclude(table: pd.DataFrame) -> Findings:
+        return _conclude(table, sender)
+
+    return Study(
+        info=info("bbr-draft"),
+        scenarios=scenarios,
+        measure=measure,
+        conclude=conclude,
+        for_cca=_for_cca,
+    )
+
+
+def _for_cca(cca: str, engine: Engine) -> Study:
+    """Return the study of another congestion control."""
+    kernel = getattr(engine, "kernel", None)
+    if kernel is None:
+        allowed = "left out with engines other than kernel"
+        raise validation.bad("cca", cca, allowed, "use the engine kernel")
+    if cca not in kernel.ccas:
+        raise validation.bad("cca", cca, f"one of {', '.join(kernel.ccas)}", "correct the name")
+    return _study(Sender(cca, tuple(field.name for field in kernel.cca(cca).info)))
+
+
+def _row(case: DraftCase, point: Point, result: str, found: str) -> dict[str, object]:
+    return {
+        "case": case.name,
+        "mbps": point.mbps,
+        "rtt_ms": point.rtt_ms,
+        "verdict": result,
+        "found": found,
+    }
+
+
+def _unsuitable(table: pd.DataFrame, sender: Sender) -> Rows:
+    """Return the rows of the paths on which cases were not run."""
+    points = [Point(*pair) for pair in table[["mbps", "rtt_ms"]].drop_duplicates().to_numpy()]
+    rows = []
+    for case in CASES:
+        missing = sorted({*case.needs} - sender.reported)
+        for point in points:
+            if missing:
+                lacks = f"{sender.cca} does not report {', '.join(missing)}"
+                rows.append(_row(case, point, _NOT_APPLICABLE, lacks))
+            elif why := case.unsuitable(point):
+                rows.append(_row(case, point, _UNSUITABLE, why))
+    return rows
+
+
+def _conclude(table: pd.DataFrame, sender: Sender) -> Findings:
+    ran = table
+    order = pd.Categorical([case.name for case in CASES], [case.name for case in CASES])
+    table = pd.concat([ran, pd.DataFrame(_unsuitable(ran, sender))], ignore_index=True)
+    table["case"] = pd.Categorical(table["case"], order)
+    table = table.sort_values(["case", "mbps", "rtt_ms"], ignore_index=True)
+    table["case"] = table["case"].astype(str)
+    return Findings(
+        table=table,
+        figure=_figure(table, sender),
+        comparisons=tuple(_comparison(case, table[table["case"] == case.name]) for case in CASES),
+    )
+
+
+def _comparison(case: DraftCase, rows: pd.DataFrame) -> Comparison:
+    counts = rows["verdict"].value_counts()
+    holds, fails = counts.get(_HOLDS, 0), counts.get(_FAILS, 0)
+    variant = f" ({case.variant})" if case.variant else ""
+    parts = [f"{result} on {n}" for result, n in counts.items()]
+    failed = rows[rows["verdict"] == _FAILS]
+    example = ""
+    if len(failed):
+        row = failed.iloc[len(failed) // 2]
+        example = f" {Point(row['mbps'], row['rtt_ms'])}: {row['found']}."
+    return Comparison(
+        quantity=f"{case.title}{variant}: paths on which it holds",
+        measured=100 * holds / (holds + fails) if holds + fails else math.nan,
+        published=exactly(100, f"appendix A, {case.title}", text="verify"),
+        unit="%",
+        note=f"{', '.join(parts)} of {len(rows)} paths.{example}",
+    )
+
+
+def _figure(table: pd.DataFrame, sender: Sender) -> Figure:
+    """Draw the verdicts: a row per case, a column per path."""
+    points = sorted({*zip(table["mbps"], table["rtt_ms"], strict=True)})
+    figure = Figure(figsize=(9, 8), layout="constrained")
+    axes = figure.subplots()
+    names = [f"{case.title}{f' ({case.variant})' if case.variant else ''}" for case in CASES]
+    for y, case in enumerate(CASES):
+        rows = table[table["case"] == case.name]
+        for x, (mbps, rtt_ms) in enumerate(points):
+            at = rows[(rows["mbps"] == mbps) & (rows["rtt_ms"] == rtt_ms)]
+            if len(at):
+                result = at["verdict"].iloc[0]
+                colour = _COLOURS.get(result, "0.5")
+                axes.text(x, y, _LETTERS[result], ha="center", va="center", color=colour)
+    axes.set_xlim(-0.5, len(points) - 0.5)
+    axes.set_ylim(len(CASES) - 0.5, -0.5)
+    axes.set_xticks(range(len(points)), [str(Point(*point)) for point in points], rotation=90)
+    axes.set_yticks(range(len(CASES)), names)
+    axes.tick_params(labelsize="x-small", length=0)
+    axes.set_title(f"{sender.cca}: ✓ holds, ✗ fails, – does not come about", fontsize="small")
+    return figure
+
+
+STUDY = _study(_BBR3)
