@@ -298,6 +298,20 @@ class Scenario:
         rates = (self.links[number].mean_mbps, *(change.bandwidth_mbps for change in own))
         return max(rate or 0 for rate in rates)
 
+    @property
+    def longest_rtt_ms(self) -> float:
+        """The longest base round-trip time during the run in milliseconds, of flows without extra.
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+        >>> settings = {"rtt_ms": 40, "duration_s": 60, "changes": (Change(at_s=9, rtt_ms=80),)}
+        >>> Scenario(flows=(Flow(),), bottlenecks=(link,), **settings).longest_rtt_ms
+        80.0
+        """
+        base_ms = self.rtt_ms if self.rtt_trace is None else self.rtt_trace.longest_ms
+        return max(base_ms, *(change.rtt_ms or 0.0 for change in self.changes), 0.0)
+
     def link_name(self, number: int) -> str:
         """Return a bottleneck's place in the scenario, such as ``reverse_bottlenecks[0]``."""
         position = number - len(self.bottlenecks)
