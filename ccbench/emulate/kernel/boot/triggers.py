@@ -14,8 +14,6 @@ from ccbench.base.tcp_states import STATES
 from ccbench.experiment.when import TCP_STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.experiment.scenario import Scenario
     from ccbench.experiment.when import When
@@ -95,22 +93,32 @@ def _range(when: When, field: Field) -> tuple[int, int]:
         return math.floor(_in_units(when.above, field.scale)) + 1, int(limits.max)
     if when.below is not None:
         return int(limits.min), math.ceil(_in_units(when.below, field.scale)) - 1
-    value = when.equals
-    if isinstance(value, str):
-        if value not in field.names:
-            allowed = _values(field.names) if field.names else "a number"
-            raise validation.bad("equals", value, allowed, "choose one")
-        value = field.names.index(value)
-    assert value is not None
-    exact = round(value / field.scale)
+    assert when.equals is not None
+    exact = _number_of_state(when.equals, field) if field.names else _exact(when.equals, field)
     return exact, exact
+
+
+def _number_of_state(value: float | str, field: Field) -> int:
+    """Return the number of a named state, given by its name or number."""
+    if value not in field.names and value not in range(len(field.names)):
+        allowed = f"one of {', '.join(field.names)}, or a number from 0 to {len(field.names) - 1}"
+        raise validation.bad("equals", value, allowed, "choose one")
+    return field.names.index(value) if isinstance(value, str) else int(value)
+
+
+def _exact(value: float | str, field: Field) -> int:
+    """Return a value in units of the kernel, the nearest one if they are not the user's."""
+    limits = np.iinfo(field.dtype)
+    low, high = limits.min * field.scale, limits.max * field.scale
+    is_whole = field.scale == 1
+    allowed = f"a {'whole number' if is_whole else 'number'} from {low:.12g} to {high:.12g}"
+    if isinstance(value, str) or not low <= value <= high or (is_whole and value % 1):
+        step = "write another one, or use above or below"
+        raise validation.bad("equals", value, allowed, step)
+    return round(value / field.scale)
 
 
 def _in_units(value: float, scale: float) -> float:
     """Return a value in units of the kernel: 0.29 is exactly 29 hundredths."""
     units = value / scale
     return round(units) if math.isclose(units, round(units), rel_tol=1e-9) else units
-
-
-def _values(names: Sequence[str]) -> str:
-    return f"one of {', '.join(names)}"
