@@ -243,6 +243,7 @@ class Scenario:
         for i, change in enumerate(self.changes):
             with validation.within(f"changes[{i}]."):
                 self._check_change(change)
+        self._check_delays()
         sized = tuple(map(self._with_queue_packets, range(len(self.links))))
         set_field(self, "bottlenecks", sized[: len(self.bottlenecks)])
         set_field(self, "reverse_bottlenecks", sized[len(self.bottlenecks) :])
@@ -642,26 +643,18 @@ class Scenario:
             if (value := getattr(change, name)) is not None and link.bandwidth_mbps is None:
                 allowed = "left out, as the bottleneck has no constant rate"
                 raise validation.bad(name, value, allowed, "remove it")
-        if change.changes_delay:
-            self._check_delays(change)
 
-    def _check_delays(self, change: Change) -> None:
+    def _check_delays(self) -> None:
         """Check that the way to the receiver is never longer than the round trip."""
-        rtts_ms = [change.rtt_ms] if change.rtt_ms else [self.rtt_ms]
-        rtts_ms += [other.rtt_ms for other in self.changes if other.rtt_ms and not change.rtt_ms]
-        parts_ms = [change.forward_delay_ms]
-        if change.forward_delay_ms is None:
-            others = (other.forward_delay_ms for other in self.changes)
-            parts_ms = [self.forward_delay_ms, *others]
-        longest_ms = max((part for part in parts_ms if part is not None), default=0.0)
-        if longest_ms > min(rtts_ms):
-            name, value = "forward_delay_ms", change.forward_delay_ms
-            allowed, step = f"at most the RTT, {min(rtts_ms):g}", "lower it, or raise rtt_ms"
-            if value is None:
-                name, value = "rtt_ms", change.rtt_ms
-                allowed = f"at least forward_delay_ms, {longest_ms:g}"
-                step = "raise it, or change forward_delay_ms as well"
-            raise validation.bad(name, value, allowed, step)
+        # Any change without one of the two may follow any change of the other.
+        rtts_ms = (self.rtt_ms, *(change.rtt_ms for change in self.changes))
+        parts_ms = (self.forward_delay_ms, *(change.forward_delay_ms for change in self.changes))
+        least_ms = min(rtt_ms for rtt_ms in rtts_ms if rtt_ms is not None)
+        longest_ms = max((part_ms for part_ms in parts_ms if part_ms is not None), default=0.0)
+        for i, change in enumerate(self.changes):
+            if change.changes_delay:
+                with validation.within(f"changes[{i}]."):
+                    _check_delay(change, least_ms, longest_ms)
 
     def _with_queue_packets(self, i: int) -> Bottleneck:
         bottleneck = self.links[i]
@@ -670,6 +663,19 @@ class Scenario:
         packets = max(1, round(bottleneck.queue_bdp * self.bdp_packets(i)))
         with validation.within(f"{self.link_name(i)}.queue_bdp = {bottleneck.queue_bdp:g}: "):
             return replace(bottleneck, queue_bdp=None, queue_packets=packets)
+
+
+def _check_delay(change: Change, least_ms: float, longest_ms: float) -> None:
+    """Check a change of delays, given the least RTT and the longest part of all other changes."""
+    rtt_ms, part_ms = change.rtt_ms, change.forward_delay_ms
+    if part_ms is None:
+        if rtt_ms is not None and rtt_ms < longest_ms:
+            allowed = f"at least forward_delay_ms, {longest_ms:g}"
+            step = "raise it, or change forward_delay_ms as well"
+            raise validation.bad("rtt_ms", rtt_ms, allowed, step)
+    elif part_ms > (shortest_ms := rtt_ms or least_ms):
+        allowed, step = f"at most the RTT, {shortest_ms:g}", "lower it, or raise rtt_ms"
+        raise validation.bad("forward_delay_ms", part_ms, allowed, step)
 
 
 def _of_first(flows: tuple[Flow, ...], name: str) -> Iterator[Any]:

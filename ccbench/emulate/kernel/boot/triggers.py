@@ -14,6 +14,8 @@ from ccbench.base.tcp_states import STATES
 from ccbench.experiment.when import TCP_STATE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.experiment.scenario import Scenario
     from ccbench.experiment.when import When
@@ -46,16 +48,19 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
 def of_changes(scenario: Scenario, kernel: KernelBuild) -> list[Trigger]:
     """Return the trigger of each change."""
     triggers = []
+    paths = scenario.paths
+    ccas = [paths[number].cca for number in scenario.path_numbers()]
     for i, change in enumerate(scenario.changes):
         with validation.within(f"changes[{i}].when."):
-            triggers.append(_trigger(change.when, scenario, kernel) if change.when else Trigger())
+            triggers.append(_trigger(change.when, ccas, kernel) if change.when else Trigger())
     return triggers
 
 
-def _trigger(when: When, scenario: Scenario, kernel: KernelBuild) -> Trigger:
+def _trigger(when: When, ccas: Sequence[str], kernel: KernelBuild) -> Trigger:
+    """Return a trigger, given the congestion control of each flow, empty for UDP."""
     if when.packet is not None:
         return Trigger(kind=_PACKET, flow=when.flow, occurrence=when.packet)
-    cca = _cca_of(when.flow, scenario)
+    cca = ccas[when.flow]
     if not cca:
         allowed, step = "that of a TCP flow, as UDP has no state", "use packet"
         raise validation.bad("flow", when.flow, allowed, step)
@@ -79,11 +84,6 @@ def _trigger(when: When, scenario: Scenario, kernel: KernelBuild) -> Trigger:
         bytes=dtype.itemsize,
         is_signed=is_signed,
     )
-
-
-def _cca_of(flow: int, scenario: Scenario) -> str:
-    """Return the congestion control of a flow, empty for UDP."""
-    return scenario.paths[scenario.path_numbers()[flow]].cca
 
 
 def _range(when: When, field: Field) -> tuple[int, int]:
