@@ -162,7 +162,7 @@ def _virtual_time_delays(scenario: Scenario) -> Iterator[tuple[str, object, str]
     if scenario.forward_delay_ms is not None:
         yield "forward_delay_ms", scenario.forward_delay_ms, "left out"
     if scenario.rtt_trace is not None:
-        yield "rtt_trace", scenario.rtt_trace.name, "left out"
+        yield "rtt_trace", scenario.rtt_trace.name or "set", "left out"
 
 
 def _virtual_time_ecn(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
