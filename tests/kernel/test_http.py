@@ -23,6 +23,7 @@ from ccbench.emulate.kernel.boot import pinning
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.http import HttpKernelEngine
 from ccbench.experiment.noise import Noise
+from ccbench.experiment.receiver import Receiver
 from tests.kernel.conftest import dumbbell, guests
 from tests.kernel.test_determinism import content
 
@@ -210,6 +211,12 @@ class TestRefusals:
         """Flows that the web server cannot send are refused before anything runs."""
         with pytest.raises(InputError, match=message):
             web.check(dumbbell(*flows))
+
+    @needs_programs
+    def test_more_acks(self, web: HttpKernelEngine) -> None:
+        """ACKs that other flows' receivers add are no data, which the client would request."""
+        other = Flow(kind="bytes", size_bytes=1, receiver=Receiver(duplicate_acks=1000))
+        web.check(dumbbell(Flow(), other))
 
     @needs_programs
     def test_too_large_bdp(self, web: HttpKernelEngine) -> None:
