@@ -21,7 +21,7 @@
 #include <net/checksum.h>
 #include <net/tcp.h>
 
-#include "ip_ecn.h"
+#include "ip_fields.h"
 #include "link.h"
 
 struct receiver {
@@ -42,18 +42,6 @@ struct receiver **receivers;
 static u32 receiver_count;
 
 /* ---- packets ---------------------------------------------------------- */
-
-static bool is_tcp(const struct sk_buff *skb)
-{
-	switch (skb->protocol) {
-	case htons(ETH_P_IP):
-		return ip_hdr(skb)->protocol == IPPROTO_TCP;
-	case htons(ETH_P_IPV6):
-		return ipv6_hdr(skb)->nexthdr == IPPROTO_TCP;
-	default:
-		return false;
-	}
-}
 
 u32 receiver_payload_bytes(const struct sk_buff *skb)
 {
@@ -254,7 +242,7 @@ static struct receiver *receiver_of(const struct sk_buff *skb)
 {
 	const u32 flow = ccbench_flow(skb->mark);
 
-	return flow < receiver_count && is_tcp(skb) ? receivers[flow] : NULL;
+	return flow < receiver_count && ip_is_tcp(skb) ? receivers[flow] : NULL;
 }
 
 void receiver_departure(struct sk_buff *skb, bool reverse)
