@@ -98,11 +98,6 @@ void receiver_renumber(struct sk_buff *skb, __be32 *field, u32 number)
 	inet_proto_csum_replace4(&tcp_hdr(skb)->check, skb, old, *field, false);
 }
 
-struct sk_buff *receiver_copy(const struct sk_buff *skb)
-{
-	return skb_copy(skb, GFP_ATOMIC);
-}
-
 void receiver_send(struct sk_buff *skb, bool reverse)
 {
 	if (reverse)
@@ -115,8 +110,9 @@ void receiver_send(struct sk_buff *skb, bool reverse)
 
 static void send_copy(const struct receiver *receiver, const struct sk_buff *skb, u32 ack)
 {
-	struct sk_buff *copy = receiver_copy(skb);
+	struct sk_buff *copy = skb_copy(skb, GFP_ATOMIC);
 
+	/* A run without memory fails. */
 	if (!copy)
 		return;
 	receiver_renumber(copy, &tcp_hdr(copy)->ack_seq, ack);
