@@ -12,8 +12,8 @@
  *   change of the echo of ECN;
  * - ACK division and spoofing of duplicate ACKs (Savage, Cardwell, Wetherall and Anderson,
  *   "TCP congestion control with a misbehaving receiver", 1999); see also optimist.c;
- * - concealed congestion marks: data that arrive with CE regain the codepoint that they were
- *   sent with, so that every echo, classic or accurate, denies the mark.
+ * - concealed congestion marks: packets that arrive with CE regain the ECN-capable codepoint
+ *   that the sender used last, so that every echo, classic or accurate, denies the mark.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -30,7 +30,7 @@ struct receiver {
 	struct optimist *optimist;	/* NULL: none */
 	u8 window_scale;
 	u32 acked;			/* number of the last ACK that was sent */
-	u8 ect;				/* codepoint of the sender's last packet */
+	u8 ect;				/* last ECN-capable codepoint of the sender */
 	/* With several packets per ACK. */
 	struct sk_buff *held;		/* the last ACK, if it is still to be sent */
 	u32 held_packets;		/* ACKs that it stands for */
@@ -226,6 +226,15 @@ static void acknowledge(struct receiver *receiver, struct sk_buff *skb)
 
 /* ---- marks ------------------------------------------------------------ */
 
+/* Retransmissions and ACKs that are not ECN-capable, and CE, do not tell the codepoint of others. */
+static void learn_codepoint(struct receiver *receiver, const struct sk_buff *skb)
+{
+	const u8 ecn = ip_ecn(skb);
+
+	if (ecn == INET_ECN_ECT_0 || ecn == INET_ECN_ECT_1)
+		receiver->ect = ecn;
+}
+
 static void hide_mark(const struct receiver *receiver, struct sk_buff *skb)
 {
 	if (ip_ecn(skb) == INET_ECN_CE)
@@ -250,7 +259,7 @@ void receiver_departure(struct sk_buff *skb, bool reverse)
 		return;
 	}
 	if (receiver) {
-		receiver->ect = ip_ecn(skb);
+		learn_codepoint(receiver, skb);
 		if (receiver->optimist)
 			optimist_departure(receiver->optimist, skb);
 	}
