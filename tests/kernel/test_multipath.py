@@ -173,6 +173,23 @@ class TestSubflows:
         assert reno_mbps == pytest.approx(MSS_BYTES * 8e-6 / 0.04 * 0.87 / 0.1, rel=0.4)
         assert bbr_mbps > 15
 
+    def test_pace_of_bbr(self) -> None:
+        """While BBR cruises, TCP's queue shrinks, and that of a subflow grows to two BDP."""
+        bdp_packets = 10e6 * 0.04 / 8 / 1500
+        link = Bottleneck(bandwidth_mbps=10, queue_bdp=4)
+        inflight = []
+        for subflows in ((), (Subflow(),)):
+            flow = Flow(cca="bbr", subflows=subflows)
+            result = run(paths(flow, bottlenecks=(link,), duration_s=9))
+            inflight.append(result.samples("inflight_packets")[0].loc[3:].mean())
+            # BBR paces 1 % below its estimate, in packets with the payload of TCP.
+            cruises = result.cca_info(0)["pacing_gain"] == 256
+            pacing_mbps = result.samples("pacing_rate_bps")[0][cruises].loc[3:] / 1e6
+            expected_mbps = 0.99 * 10 * (MSS_BYTES + DSS_BYTES) / 1500
+            assert pacing_mbps.to_numpy() == pytest.approx(expected_mbps, rel=1e-3)
+        assert inflight[0] < 1.4 * bdp_packets
+        assert inflight[1] > 1.8 * bdp_packets
+
     def test_second_is_like_the_first(self) -> None:
         """A subflow behaves the same whether its CCA is the flow's or its own."""
         own = Flow(cca="cubic", subflows=(replace(UPPER, cca="bbr"), replace(LOWER, cca="bbr")))
