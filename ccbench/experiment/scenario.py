@@ -215,7 +215,7 @@ class Scenario:
     seed: int = field(default=1, metadata=whole(Range(0, 2**63 - 1), example=1))
     noise: Noise = field(default=NO_NOISE, metadata=checked(_noise))
     ack_batch_ms: float = field(default=0.0, metadata=number(Range(0, 1_000), example=1))
-    sample_interval_ms: float = field(default=100.0, metadata=number(Range(1, 1e9), example=100))
+    sample_interval_ms: float = field(default=100.0, metadata=number(Range(0.01, 1e9), example=100))
     queue_log: bool | str = field(default=True, metadata=checked(_queue_log))
     ecn: bool | str = field(default=False, metadata=checked(_ecn))
     receiver_ecn: bool | str | None = field(default=None, metadata=checked(_ecn, optional=True))

@@ -54,7 +54,8 @@ struct flow {
 	struct work_struct work;
 	struct hrtimer timer;		/* produces data, or a packet */
 	u64 rate_bps;			/* of the application; CCBENCH_BULK: UNLIMITED */
-	bool rate_changed;		/* since the last time at which the work item ran */
+	u64 next_rate_bps;		/* from the next run of the work item on */
+	bool rate_changed;		/* next_rate_bps is set */
 	u64 produced;			/* unsent bytes (UDP: packets) */
 	u64 timer_rest;			/* rounding error of the timer */
 	struct random_stream gaps;	/* CCBENCH_POISSON */

@@ -65,6 +65,8 @@ void flow_timer_start(struct flow *flow, u64 time_ns)
 void flow_offer(struct flow *flow, u64 time_ns)
 {
 	hrtimer_cancel(&flow->timer);
+	if (flow->rate_changed)
+		flow->rate_bps = flow->next_rate_bps;
 	flow->rate_changed = false;
 	flow->timer_rest = 0;
 	flow->produced = flow->rate_bps == UNLIMITED ? UNLIMITED : 0;
@@ -74,7 +76,7 @@ void flow_offer(struct flow *flow, u64 time_ns)
 
 /*
  * Changes the rate of an application. The flow may be sending: the packet that it sends can be
- * the event of the change. So its work item does the rest, at the same time of the experiment.
+ * the event of the change. So its work item does it, at the same time of the experiment.
  */
 static bool set_rate(u32 id, u64 rate_bps)
 {
@@ -85,10 +87,10 @@ static bool set_rate(u32 id, u64 rate_bps)
 	switch (flow->spec->kind) {
 	case CCBENCH_BULK:
 	case CCBENCH_RATE:
-		flow->rate_bps = rate_bps == CCBENCH_MAX_RATE_BPS ? UNLIMITED : rate_bps;
+		flow->next_rate_bps = rate_bps == CCBENCH_MAX_RATE_BPS ? UNLIMITED : rate_bps;
 		break;
 	case CCBENCH_CBR:
-		flow->rate_bps = rate_bps;
+		flow->next_rate_bps = rate_bps;
 		break;
 	default:
 		return false;
