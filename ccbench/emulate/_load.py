@@ -27,6 +27,8 @@ _SMALL_PACKETS = 4
 _MIN_SAMPLES = 2
 #: Round trips of a flow that ends before it fills the link.
 _ROUND_TRIPS = 10
+#: Cost of a sample.
+_SAMPLE_MBIT = 0.002
 #: Time between two writes of an application at a rate, if they are larger than a packet.
 _TICK_S = 1e-3
 #: Highest rate of a flow.
@@ -79,8 +81,9 @@ def samples(scenario: Scenario) -> float:
 
 
 def work_mbit(scenario: Scenario) -> float:
-    """Return the work of a run in Mbit sent, including the cost of starting it."""
-    return _START_UP_MBIT + sum(packets(scenario)) * MTU_BYTES * 8e-6
+    """Return the work of a run in Mbit sent, including the cost of its start and of samples."""
+    sent_mbit = sum(packets(scenario)) * MTU_BYTES * 8e-6
+    return _START_UP_MBIT + sent_mbit + samples(scenario) * _SAMPLE_MBIT
 
 
 def _at_highest_rates(scenario: Scenario) -> Scenario:
