@@ -59,7 +59,7 @@ class TestRate:
     @pytest.mark.parametrize("kind", ["bulk", "rate"])
     def test_offered(self, kind: str, version: int, direction: str) -> None:
         """From some time after the change on, the payload that arrives is the rate times time."""
-        rate = {"rate_mbps": 8} if kind == "rate" else {}
+        rate: dict[str, Any] = {"rate_mbps": 8} if kind == "rate" else {}
         flow = Flow(kind=kind, ip_version=version, direction=direction, **rate)
         result = run(path(flow, changes=(app(3, 4), app(6, 12))))
         for start_s, end_s, mbps in ((4, 6, 4), (7, 10, 12)):
@@ -116,7 +116,7 @@ class TestRate:
     @pytest.mark.parametrize("kind", ["bulk", "rate"])
     def test_before_the_start(self, kind: str) -> None:
         """A flow that starts after the change starts at its time, with the new rate."""
-        rate = {"rate_mbps": 8} if kind == "rate" else {}
+        rate: dict[str, Any] = {"rate_mbps": 8} if kind == "rate" else {}
         flow = Flow(kind=kind, start_s=4, **rate)
         result = run(path(flow, changes=(app(2, 3),)))
         assert sent(result)["time_s"].min() == pytest.approx(4.04, abs=0.002)
