@@ -172,6 +172,8 @@ class Observation:
 def elastic_flows(scenario: Scenario) -> pd.Series[bool]:
     """Return whether each flow is elastic while it sends, by its kind and size.
 
+    Changes of applications during the run do not count.
+
     Returns
     -------
     Series

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.dynamics import capacity_bytes as capacity
@@ -26,6 +27,12 @@ _SMALL_PACKETS = 4
 _MIN_SAMPLES = 2
 #: Round trips of a flow that ends before it fills the link.
 _ROUND_TRIPS = 10
+#: Cost of a sample.
+_SAMPLE_MBIT = 0.002
+#: Time between two writes of an application at a rate, if they are larger than a packet.
+_TICK_S = 1e-3
+#: Highest rate of a flow.
+_HIGHEST_MBPS = 100_000.0
 #: Cost of starting a run, expressed as sent data in Mbit.
 _START_UP_MBIT = 500.0
 
@@ -46,6 +53,7 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
     12004
     """
     arrivals = []
+    scenario = _at_highest_rates(scenario)
     count = len(scenario.bottlenecks)
     places = [(flow, *scenario.links_of(flow)) for flow in scenario.paths]
     for i, link in enumerate(scenario.links):
@@ -59,6 +67,7 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
 
 def acks(scenario: Scenario) -> float:
     """Return an upper bound of the number of ACKs that both hosts send."""
+    scenario = _at_highest_rates(scenario)
     return _acks(scenario.paths, scenario)
 
 
@@ -72,8 +81,29 @@ def samples(scenario: Scenario) -> float:
 
 
 def work_mbit(scenario: Scenario) -> float:
-    """Return the work of a run in Mbit sent, including the cost of starting it."""
-    return _START_UP_MBIT + sum(packets(scenario)) * MTU_BYTES * 8e-6
+    """Return the work of a run in Mbit sent, including the cost of its start and of samples."""
+    sent_mbit = sum(packets(scenario)) * MTU_BYTES * 8e-6
+    return _START_UP_MBIT + sent_mbit + samples(scenario) * _SAMPLE_MBIT
+
+
+def _at_highest_rates(scenario: Scenario) -> Scenario:
+    """Return a scenario whose flows always offer at least what changes let them offer.
+
+    At each change, an application offers its first data at once.
+    """
+    flows = list(scenario.flows)
+    for change in scenario.changes:
+        if change.flow is None or change.app_rate_mbps is None:
+            continue
+        group = scenario.group_of(change.flow)
+        rate_mbps = flows[group].rate_mbps
+        if rate_mbps is not None:
+            times = scenario.duration_s / (change.every_s or scenario.duration_s) + 1
+            at_once_mbit = times * max(change.app_rate_mbps * _TICK_S, MTU_BYTES * 8e-6)
+            at_once_mbps = at_once_mbit / _active_s(flows[group], scenario.duration_s)
+            highest_mbps = max(rate_mbps, change.app_rate_mbps) + at_once_mbps
+            flows[group] = replace(flows[group], rate_mbps=min(highest_mbps, _HIGHEST_MBPS))
+    return scenario if flows == [*scenario.flows] else replace(scenario, flows=tuple(flows))
 
 
 def _packets(flows: Sequence[Flow], scenario: Scenario, bottleneck: int) -> float:

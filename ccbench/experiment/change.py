@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of the path during a run."""
+"""Changes of the path and of applications during a run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,25 @@ __all__ = ["Change"]
 
 _SECONDS = Range(0, 1e6, low_open=True)
 
+#: Lowest rate of an application above 0, and the range.
+_LOWEST_MBPS = 0.001
+_APP_RATE = Range(0, 100_000)
+
 #: Settings of a bottleneck.
 _OF_LINK = ("bandwidth_mbps", "outage_s", "loss", "queue_packets", "qdisc_options")
 
 
+def _app_rate(name: str, value: object) -> float:
+    rate_mbps = validation.number(name, value, _APP_RATE, example=1)
+    if 0 < rate_mbps < _LOWEST_MBPS:
+        step = f"write 0 for a pause, or for example {name} = 1"
+        raise validation.bad(name, value, f"0, or at least {_LOWEST_MBPS:g}", step)
+    return rate_mbps
+
+
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A change of the path at a time, or after an event, once or periodically.
+    """A change of the path or of an application at a time or after an event, once or periodically.
 
     Settings that are left out remain as they are. Changes at the same time take effect in their
     order.
@@ -72,6 +84,13 @@ class Change:
         Limit of its queue.
     qdisc_options : tuple of (str, value)
         Options of its queueing discipline.
+    flow : int, optional
+        Number of the flow whose application changes: TCP of kind ``"bulk"`` or ``"rate"``, or UDP
+        of kind ``"cbr"``.
+    app_rate_mbps : float, optional
+        Rate at which this application offers data from then on, as `rate_mbps` of the flow: payload
+        of TCP, IP bytes of UDP. 0 is a pause. TCP's application is unlimited at 100,000. Data that
+        the socket has not accepted yet are discarded.
 
     Raises
     ------
@@ -86,6 +105,8 @@ class Change:
     (15.0, 30.0, 45.0)
     >>> Change(when=When(flow=0, packet=100), outage_s=0.1).times_s(60)
     ()
+    >>> Change(at_s=10, flow=0, app_rate_mbps=1).changes_application
+    True
     """
 
     at_s: float | None = field(default=None, metadata=number(_SECONDS, example=10, optional=True))
@@ -123,6 +144,10 @@ class Change:
     qdisc_options: tuple[tuple[str, Option], ...] = field(
         default=(), metadata=checked(checked_options)
     )
+    flow: int | None = field(
+        default=None, metadata=whole(Range(0, 999_999), example=0, optional=True)
+    )
+    app_rate_mbps: float | None = field(default=None, metadata=checked(_app_rate, optional=True))
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -132,12 +157,24 @@ class Change:
             raise validation.bad("after_s", self.after_s, "left out without when", "use at_s")
         # Absent rather than false, as in Bottleneck.
         set_field(self, "overtakes", self.overtakes or None)
-        effects = ("rtt_ms", "forward_delay_ms", "wifi_jitter_ms", *_OF_LINK)
+        self._check_application()
+        effects = ("rtt_ms", "forward_delay_ms", "wifi_jitter_ms", *_OF_LINK, "app_rate_mbps")
         if not any(getattr(self, name) not in (None, ()) for name in effects):
             raise InputError(f"nothing changes: add one of {', '.join(effects)}")
         if self.overtakes is not None and not self.changes_delay:
             allowed = "left out without rtt_ms or forward_delay_ms"
             raise validation.bad("overtakes", self.overtakes, allowed, "remove it")
+
+    def _check_application(self) -> None:
+        if self.flow is None and self.app_rate_mbps is not None:
+            raise InputError("flow is missing: add it, as app_rate_mbps needs it")
+        if self.flow is not None and self.app_rate_mbps is None:
+            raise InputError("app_rate_mbps is missing: add it, as flow needs it")
+
+    @property
+    def changes_application(self) -> bool:
+        """Whether the application of a flow changes."""
+        return self.app_rate_mbps is not None
 
     @property
     def changes_delay(self) -> bool:

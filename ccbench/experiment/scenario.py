@@ -9,6 +9,7 @@ for a full packet.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -67,6 +68,9 @@ MAX_FLOWS_PER_HOST = 25_000
 
 #: Maximum number of times that a change occurs.
 MAX_OCCURRENCES = 100_000
+
+#: Kinds of flows whose application can change during a run.
+_CHANGING_KINDS = ("bulk", "rate", "cbr")
 
 _Part = TypeVar("_Part", Flow, Bottleneck, Change)
 
@@ -140,7 +144,8 @@ class Scenario:
     seed : int
         Seed of all random numbers.
     changes : tuple of Change
-        Changes of the path at given times or after events; in TOML tables headed ``[[changes]]``.
+        Changes of the path or of applications at given times or after events; in TOML tables
+        headed ``[[changes]]``.
     noise : Noise
         Random disturbance of the path and the hosts; none by default. In TOML a table,
         ``noise = {reverse_jitter_ms = 0.1}``. Without noise, deterministic flows (Reno, CUBIC) can
@@ -150,7 +155,8 @@ class Scenario:
         ready. This models ACK compression by interrupt coalescing, Wi-Fi and cable modems. 0 sends
         each ACK when it is ready.
     sample_interval_ms : float
-        Time between samples of a flow, 1 ms or more. Sampling times are multiples of it.
+        Time between samples of a flow, 0.01 ms or more. Sampling times are multiples of it. Samples
+        do not change the run. Each needs 400 bytes of memory while its table is built.
     queue_log : bool or "summary"
         Whether to record every event of every packet at the queues. Large searches that do not need
         the events switch them off. With ``"summary"``, a run has distributions, counters and
@@ -210,7 +216,7 @@ class Scenario:
     seed: int = field(default=1, metadata=whole(Range(0, 2**63 - 1), example=1))
     noise: Noise = field(default=NO_NOISE, metadata=checked(_noise))
     ack_batch_ms: float = field(default=0.0, metadata=number(Range(0, 1_000), example=1))
-    sample_interval_ms: float = field(default=100.0, metadata=number(Range(1, 1e9), example=100))
+    sample_interval_ms: float = field(default=100.0, metadata=number(Range(0.01, 1e9), example=100))
     queue_log: bool | str = field(default=True, metadata=checked(_queue_log))
     ecn: bool | str = field(default=False, metadata=checked(_ecn))
     receiver_ecn: bool | str | None = field(default=None, metadata=checked(_ecn, optional=True))
@@ -243,6 +249,7 @@ class Scenario:
         for i, change in enumerate(self.changes):
             with validation.within(f"changes[{i}]."):
                 self._check_change(change)
+                self._check_application(change.flow)
         self._check_delays()
         sized = tuple(map(self._with_queue_packets, range(len(self.links))))
         set_field(self, "bottlenecks", sized[: len(self.bottlenecks)])
@@ -286,6 +293,19 @@ class Scenario:
             numbers += [*own] * (flow.flow_count // len(own))
             first += len(own)
         return numbers
+
+    def group_of(self, number: int) -> int:
+        """Return the position in `flows` of a single flow.
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+        >>> flows = (Flow(count=2), Flow(cca="bbr"))
+        >>> Scenario(flows=flows, bottlenecks=(link,), rtt_ms=40, duration_s=60).group_of(2)
+        1
+        """
+        ends = itertools.accumulate(flow.flow_count for flow in self.flows)
+        return next(i for i, end in enumerate(ends) if number < end)
 
     def longest_queue(self, number: int) -> int:
         """Return the largest limit of a bottleneck's queue during the run, in packets."""
@@ -643,6 +663,22 @@ class Scenario:
             if (value := getattr(change, name)) is not None and link.bandwidth_mbps is None:
                 allowed = "left out, as the bottleneck has no constant rate"
                 raise validation.bad(name, value, allowed, "remove it")
+
+    def _check_application(self, number: int | None) -> None:
+        """Check that a flow, if any, has an application that can change."""
+        if number is None:
+            return
+        if number >= self.flow_count:
+            allowed = f"at most {self.flow_count - 1}, the last flow"
+            raise validation.bad("flow", number, allowed, "name another one")
+        flow = self.flows[self.group_of(number)]
+        if flow.subflows:
+            allowed = "that of a flow without subflows, whose application can change"
+            raise validation.bad("flow", number, allowed, "name another one")
+        if flow.kind not in _CHANGING_KINDS:
+            kinds = ", ".join(_CHANGING_KINDS)
+            allowed = f"that of a flow of kind {kinds}, as kind {flow.kind!r} has no rate to change"
+            raise validation.bad("flow", number, allowed, "name another one")
 
     def _check_delays(self) -> None:
         """Check that the way to the receiver is never longer than the round trip."""

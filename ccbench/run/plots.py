@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from ccbench.base import durable
 from ccbench.base.errors import InputError
 from ccbench.experiment import dynamics
+from ccbench.run.intervals import sample_ns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -193,6 +194,6 @@ def _interval_s(run: Run) -> float:
     sample_ms = run.scenario.sample_interval_ms
     target_ms = max(run.scenario.duration_s * 1e3 / POINTS, sample_ms)
     for interval_ms in NICE_INTERVALS_MS:
-        if interval_ms >= target_ms and interval_ms % sample_ms == 0:
+        if interval_ms >= target_ms and round(interval_ms * 1e6) % sample_ns(run.scenario) == 0:
             return interval_ms / 1e3
     return sample_ms * max(1, round(target_ms / sample_ms)) / 1e3

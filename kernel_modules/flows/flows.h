@@ -53,6 +53,9 @@ struct flow {
 	struct socket *tx;
 	struct work_struct work;
 	struct hrtimer timer;		/* produces data, or a packet */
+	u64 rate_bps;			/* of the application; CCBENCH_BULK: UNLIMITED */
+	u64 next_rate_bps;		/* from the next run of the work item on */
+	bool rate_changed;		/* next_rate_bps is set */
 	u64 produced;			/* unsent bytes (UDP: packets) */
 	u64 timer_rest;			/* rounding error of the timer */
 	struct random_stream gaps;	/* CCBENCH_POISSON */
@@ -98,6 +101,8 @@ struct flow *flow_of_mark(u32 mark);
 void flow_fail(struct flow *flow, int error);
 /* Starts the timer of a flow for a time in ns since the start of the experiment. */
 void flow_timer_start(struct flow *flow, u64 time_ns);
+/* Lets the application offer data at the flow's rate from a time on, and nothing before. */
+void flow_offer(struct flow *flow, u64 time_ns);
 
 static inline bool flow_is_udp(const struct flow *flow)
 {

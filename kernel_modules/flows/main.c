@@ -62,6 +62,46 @@ void flow_timer_start(struct flow *flow, u64 time_ns)
 	hrtimer_start(&flow->timer, ns_to_ktime(epoch_ns + time_ns), HRTIMER_MODE_ABS_SOFT);
 }
 
+void flow_offer(struct flow *flow, u64 time_ns)
+{
+	hrtimer_cancel(&flow->timer);
+	if (flow->rate_changed)
+		flow->rate_bps = flow->next_rate_bps;
+	flow->rate_changed = false;
+	flow->timer_rest = 0;
+	flow->produced = flow->rate_bps == UNLIMITED ? UNLIMITED : 0;
+	if (flow->rate_bps && flow->rate_bps != UNLIMITED)
+		flow_timer_start(flow, time_ns);
+}
+
+/*
+ * Changes the rate of an application. The flow may be sending: the packet that it sends can be
+ * the event of the change. So its work item does it, at the same time of the experiment.
+ */
+static bool set_rate(u32 id, u64 rate_bps)
+{
+	struct flow *flow = id < flow_count ? &flows[id] : NULL;
+
+	if (!flow || flow->multipath)
+		return false;
+	switch (flow->spec->kind) {
+	case CCBENCH_BULK:
+	case CCBENCH_RATE:
+		flow->next_rate_bps = rate_bps == CCBENCH_MAX_RATE_BPS ? UNLIMITED : rate_bps;
+		break;
+	case CCBENCH_CBR:
+		flow->next_rate_bps = rate_bps;
+		break;
+	default:
+		return false;
+	}
+	flow->rate_changed = true;
+	/* Otherwise it has not started, and starts at the new rate, or has ended. */
+	if (flow->tx)
+		queue_work(flow_queue, &flow->work);
+	return true;
+}
+
 static void flow_work(struct work_struct *work)
 {
 	struct flow *flow = container_of(work, struct flow, work);
@@ -75,6 +115,8 @@ static void flow_work(struct work_struct *work)
 		flow->closed = true;
 	if (flow->closed)
 		return;
+	if (flow->tx && flow->rate_changed)
+		flow_offer(flow, ccbench_now_ns());
 	if (flow_is_udp(flow))
 		udp_work(flow);
 	else if (flow_is_served(flow))
@@ -244,6 +286,7 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 	flow->spec = spec;
 	flow->id = id;
 	flow->end_ns = -1;
+	flow->rate_bps = spec->kind == CCBENCH_BULK ? UNLIMITED : spec->rate_bps;
 	flow->gaps = random_stream(seed, RANDOM_POISSON, id, 0);
 	INIT_WORK(&flow->work, flow_work);
 	INIT_WORK(&flow->rx_work, tcp_rx_work);
@@ -363,6 +406,7 @@ static int __init flows_init(void)
 	flow_queue = alloc_ordered_workqueue("ccbench", WQ_HIGHPRI);
 	if (!zeroes || !flow_queue)
 		return -ENOMEM;
+	ccbench_set_applications(set_rate);
 	hrtimer_setup(&event_timer, event_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	hrtimer_setup(&progress_timer, progress_tick, CLOCK_MONOTONIC, OBSERVER_MODE);
 	hrtimer_setup(&end_timer, end_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);

@@ -270,7 +270,8 @@ void tcp_produce(struct flow *flow)
 {
 	switch (flow->spec->kind) {
 	case CCBENCH_BULK:
-		flow->produced = UNLIMITED;
+	case CCBENCH_RATE:
+		flow_offer(flow, flow->spec->start_ns);
 		break;
 	case CCBENCH_BYTES:
 		flow->produced = flow->spec->size_bytes;
@@ -321,11 +322,12 @@ fail:
 
 /*
  * Sends the data that the application has produced. The payload is one repeated page of
- * zeroes, passed to the socket by reference.
+ * zeroes, passed to the socket by reference. After a change of the application, the work item
+ * runs again.
  */
 void tcp_pump(struct flow *flow, struct socket *sock)
 {
-	while (flow->produced) {
+	while (flow->produced && !flow->rate_changed) {
 		/* Read in advance, because the timer of the flow may interrupt the sending. */
 		const bool limited = flow->produced != UNLIMITED;
 		int sent = ccbench_send_zeroes(sock, zeroes,
@@ -396,7 +398,7 @@ void tcp_work(struct flow *flow)
 
 static u64 rate_tick(struct flow *flow)
 {
-	const u64 rate = flow->spec->rate_bps;
+	const u64 rate = flow->rate_bps;
 	u64 tick = max_t(u64, SHORTEST_TICK_NS,
 			 div64_u64((u64)SEGMENT_BYTES * BITS_PER_BYTE * NSEC_PER_SEC, rate));
 
@@ -426,7 +428,7 @@ enum hrtimer_restart tcp_timer(struct hrtimer *timer)
 		video_due(flow);
 		return HRTIMER_NORESTART;
 	}
-	tick = flow->spec->kind == CCBENCH_RATE ? rate_tick(flow) : onoff_tick(flow);
+	tick = flow->spec->kind == CCBENCH_ONOFF ? onoff_tick(flow) : rate_tick(flow);
 	queue_work(flow_queue, &flow->work);
 	hrtimer_add_expires_ns(timer, tick);
 	return HRTIMER_RESTART;

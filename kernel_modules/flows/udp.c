@@ -71,7 +71,7 @@ static void tx_open(struct flow *flow)
 		flow_fail(flow, err);
 		return;
 	}
-	flow_timer_start(flow, flow->spec->start_ns);
+	flow_offer(flow, flow->spec->start_ns);
 	sample_add(flow);
 }
 
@@ -106,14 +106,14 @@ void udp_work(struct flow *flow)
 		flow->closed = true;
 		return;
 	}
-	for (; flow->produced; flow->produced--)
+	for (; flow->produced && !flow->rate_changed; flow->produced--)
 		tx_send(flow);
 }
 
 enum hrtimer_restart udp_timer(struct hrtimer *timer)
 {
 	struct flow *flow = container_of(timer, struct flow, timer);
-	const u64 rate = flow->spec->rate_bps;
+	const u64 rate = flow->rate_bps;
 	u64 gap_ns;
 
 	flow->timer_rest += (u64)flow->spec->packet_bytes * BITS_PER_BYTE * NSEC_PER_SEC;

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	10
+#define CCBENCH_PROTOCOL	11
 #define CCBENCH_MAX_BOTTLENECKS	16	/* of both directions */
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -263,6 +263,7 @@ struct ccbench_bottleneck {
 };
 
 #define CCBENCH_UNCHANGED	(~0ULL)
+#define CCBENCH_MAX_RATE_BPS	100000000000ULL
 
 /* Round-trip time at a time of a trace, whose last point is at its period. */
 struct ccbench_rtt_point {
@@ -288,7 +289,10 @@ struct ccbench_trigger {
 	__u8 is_signed;
 };
 
-/* Change of the path; loss, delays and jitter may be CCBENCH_UNCHANGED. */
+/*
+ * Change of the path, or of an application; loss, delays, jitter and the application's rate may
+ * be CCBENCH_UNCHANGED.
+ */
 struct ccbench_change {
 	struct ccbench_trigger trigger;
 	__u64 time_ns;		/* of the experiment, or since the trigger */
@@ -302,6 +306,8 @@ struct ccbench_change {
 	__u32 bottleneck;
 	__u16 overtakes;	/* packets may overtake those with the delay before */
 	__u16 options_bytes;	/* netlink attribute with the options of the qdisc; 0: none */
+	__u64 app_flow;		/* flow of the application */
+	__u64 app_rate_bps;	/* 0: it pauses; TCP: CCBENCH_MAX_RATE_BPS is unlimited */
 };
 
 enum ccbench_flow_kind {
@@ -422,6 +428,8 @@ struct ccbench_path_counters {
 const struct ccbench_path_counters *ccbench_path_counters(u32 flow);
 /* Lets receivers acknowledge as described, where data go to the sender with `reverse`. */
 int ccbench_set_receivers(const struct ccbench_receiver *spec, bool reverse, u32 all_flows);
+/* Has changes of applications done by a function, which returns false if a flow has none. */
+void ccbench_set_applications(bool (*set_rate)(u32 flow, u64 rate_bps));
 struct net *ccbench_sender_net(void);
 struct net *ccbench_receiver_net(void);
 

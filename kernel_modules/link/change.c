@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Changes of the path at given times, or after triggers: of a link, its losses and its queue,
- * or of the delay.
+ * or of the delay. Changes of applications are done by the module of the flows.
  */
 #include <linux/bottom_half.h>
+#include <linux/module.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -23,6 +24,13 @@ static struct change *changes;
 static u32 change_count;
 static struct path_event next_change;
 static struct ccbench_log *trigger_log;	/* NULL: no change has a trigger */
+static bool (*set_app_rate)(u32 flow, u64 rate_bps);
+
+void ccbench_set_applications(bool (*set_rate)(u32 flow, u64 rate_bps))
+{
+	set_app_rate = set_rate;
+}
+EXPORT_SYMBOL_GPL(ccbench_set_applications);
 
 /* Qdiscs change in process context. */
 static void change_queue(struct work_struct *work)
@@ -56,6 +64,14 @@ static void record(const struct change *change)
 	};
 }
 
+static void change_application(const struct ccbench_change *spec)
+{
+	/* As above. */
+	if (!set_app_rate || !set_app_rate(spec->app_flow, spec->app_rate_bps))
+		panic("ccbench: flow %llu has no application that can be changed\n",
+		      spec->app_flow);
+}
+
 static void apply(struct change *change)
 {
 	const struct ccbench_change *spec = change->spec;
@@ -72,6 +88,8 @@ static void apply(struct change *change)
 		delay_set(spec->rtt_ns, spec->forward_delay_ns, spec->overtakes);
 	if (spec->wifi_jitter_ns != CCBENCH_UNCHANGED)
 		wifi_jitter_set(spec->wifi_jitter_ns);
+	if (spec->app_rate_bps != CCBENCH_UNCHANGED)
+		change_application(spec);
 	if (change->options)
 		schedule_work(&change->work);
 }
@@ -142,7 +160,8 @@ int change_create(const struct ccbench_link_header *header, const struct ccbench
 		struct change *change = &changes[i];
 
 		if (specs[i].bottleneck >= header->bottlenecks ||
-		    specs[i].options_bytes > end - options)
+		    specs[i].options_bytes > end - options ||
+		    specs[i].app_flow >= max(header->flows, 1U))
 			return -EINVAL;
 		change->spec = &specs[i];
 		change->link = &links[specs[i].bottleneck];

@@ -63,6 +63,14 @@ CASES: dict[str, list[Scenario]] = {
         *also(changes=(Change(at_s=0.5, rtt_ms=20),)),
         *also(changes=(Change(when=When(flow=0, packet=100), rtt_ms=20),)),
     ],
+    "changes of the applications of bulk flows": [
+        *also(changes=(Change(at_s=0.5, flow=0, app_rate_mbps=1),)),
+        *also(changes=(Change(when=When(flow=0, packet=100), flow=0, app_rate_mbps=0),)),
+    ],
+    "changes of the applications of flows at a rate and CBR": [
+        *also(Flow(kind="rate", rate_mbps=1), changes=(Change(at_s=1, flow=1, app_rate_mbps=2),)),
+        *also(Flow(kind="cbr", rate_mbps=1), changes=(Change(at_s=1, flow=1, app_rate_mbps=0),)),
+    ],
     "RTTs that follow a trace, jitter of Wi-Fi": [
         *also(rtt_trace=RttTrace(points=((0, 40), (5, 80)))),
         *also(noise=Noise(wifi_jitter_ms=7)),
@@ -127,6 +135,7 @@ CASES: dict[str, list[Scenario]] = {
     "hosts that remember, of bulk flows": also(Flow(host="a")),
     "hosts that remember, of other flows": also(Flow(kind="bytes", size_bytes=1000, host="a")),
     "queue logs that are summarised": also(queue_log="summary"),
+    "samples at less than 1 ms": also(sample_interval_ms=0.01),
 }
 
 

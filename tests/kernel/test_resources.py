@@ -127,6 +127,7 @@ def measured(scenario: Scenario, folder: Path) -> PeakUse:
         dumbbell(
             Flow(count=20), bandwidth_mbps=100, duration_s=10, queue_log=False, sample_interval_ms=1
         ),
+        dumbbell(Flow(), duration_s=4, queue_log="summary", sample_interval_ms=0.01),
         dumbbell(
             Flow(count=10_000, kind="bytes", size_bytes=10_000),
             bandwidth_mbps=1000,
@@ -154,7 +155,17 @@ def measured(scenario: Scenario, folder: Path) -> PeakUse:
         dumbbell(Flow(receiver=Receiver(duplicate_acks=200)), reverse_bottlenecks=(_ACK_LINK,)),
     ],
     ids=[
-        *("100 Mbit", "1 Gbit", "summary", "drops", "long fat", "samples", "short", "small"),
+        *(
+            "100 Mbit",
+            "1 Gbit",
+            "summary",
+            "drops",
+            "long fat",
+            "samples",
+            "often",
+            "short",
+            "small",
+        ),
         *("path", "slow readers", "more ACKs"),
     ],
 )

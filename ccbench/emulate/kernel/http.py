@@ -143,6 +143,7 @@ class HttpKernelEngine(KernelEngine):
                     f"cca = {flow.cca!r} (flows[{i}]): it needs a receiver that takes part, which "
                     "the web server's client does not: use the engine kernel"
                 )
+        _check_changes(scenario)
         _check_path(scenario)
 
     def needs(self, scenario: Scenario) -> Needs:
@@ -171,6 +172,17 @@ def _check_flow(where: str, flow: Flow) -> None:
             step = f"change {name}, or use the engine kernel"
             shown = value if isinstance(value, int | float | str) else "set"
             raise validation.bad(f"{where}.{name}", shown, allowed, step)
+
+
+def _check_changes(scenario: Scenario) -> None:
+    """Check that no change concerns the web server, which always sends as much as possible."""
+    for i, change in enumerate(scenario.changes):
+        if change.flow is None:
+            continue
+        if scenario.flows[scenario.group_of(change.flow)].kind == "bulk":
+            allowed = "that of a flow of another kind than bulk, as the web server's do not change"
+            step = "name another one, or use the engine kernel"
+            raise validation.bad(f"changes[{i}].flow", change.flow, allowed, step)
 
 
 def _check_path(scenario: Scenario) -> None:

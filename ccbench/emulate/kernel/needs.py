@@ -12,6 +12,7 @@ from ccbench.emulate._load import packets, samples, work_mbit
 from ccbench.emulate.kernel.boot import records
 from ccbench.emulate.kernel.boot.plan import path_packets, unread_packets
 from ccbench.emulate.resources import Needs
+from ccbench.experiment.qdiscs import QDISCS
 
 if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
@@ -40,6 +41,9 @@ _RUN_SAMPLE_BYTES = 130
 #: Size of files other than records, such as the plan and the console, in bytes.
 _SMALL_FILES_BYTES = 64e3
 
+#: Queues of a qdisc for L4S: classic, L4S and both together.
+_QUEUES_OF_L4S = 3
+
 #: Events per packet: it is enqueued, and dequeued or dropped.
 _EVENTS_PER_PACKET = 2
 
@@ -67,7 +71,7 @@ def needs(scenario: Scenario) -> Needs:
         scratch_bytes=_SMALL_FILES_BYTES
         + logged * records.QUEUE_RECORD.itemsize
         + sampled * records.FLOW_RECORD.itemsize
-        + other * records.BATCH_RECORD.itemsize,
+        + other * max(records.BATCH_RECORD.itemsize, records.QDISC_RECORD.itemsize),
         work=work_mbit(scenario),
         running_remedy="shorten the queues or the RTT, or start fewer flows",
         reading_remedy='set queue_log = "summary", or lower duration_s or the bandwidth'
@@ -77,11 +81,17 @@ def needs(scenario: Scenario) -> Needs:
 
 
 def _other_records(scenario: Scenario) -> float:
-    """Return the maximum number of records of summaries and batches."""
-    number = 0.0
-    if scenario.queue_log == "summary":
-        times = scenario.duration_s * 1e3 / scenario.sample_interval_ms
-        number += sum(scenario.longest_queue(i) + times for i in range(len(scenario.links)))
+    """Return the maximum number of records of summaries, qdiscs, connections and batches."""
+    times = scenario.duration_s * 1e3 / scenario.sample_interval_ms
+    number = times * sum(flow.count for flow in scenario.flows if flow.subflows)
+    for i, bottleneck in enumerate(scenario.links):
+        qdisc = QDISCS.get(bottleneck.qdisc)
+        has_statistics = bool(qdisc and qdisc.statistics)
+        number += times * has_statistics
+        if scenario.queue_log == "summary":
+            # A qdisc with statistics has two queues, each of which has samples of its own.
+            queues = _QUEUES_OF_L4S if has_statistics else 1
+            number += queues * (scenario.longest_queue(i) + times)
     for bottleneck, arrived in zip(scenario.links, packets(scenario), strict=True):
         if bottleneck.wifi is not None:
             batch_ms = sum(bottleneck.wifi.overhead_ms) / 2

@@ -128,6 +128,10 @@ _VIRTUAL_TIME_FLOW = (
 )
 
 
+#: Shortest interval of samples that a process on a real host can keep.
+_LEAST_SAMPLE_MS = 1.0
+
+
 def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of features that only the virtual kernel supports."""
     for i, link in enumerate(scenario.links):
@@ -154,13 +158,15 @@ def _virtual_time_path(bottleneck: Bottleneck) -> Iterator[tuple[str, object]]:
 
 
 def _virtual_time_delays(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
-    """Yield field, value and allowed values of such delays and of changes."""
+    """Yield field, value and allowed values of such delays, changes and intervals."""
     if scenario.ack_batch_ms:
         yield "ack_batch_ms", scenario.ack_batch_ms, "0"
     if scenario.changes:
         yield "changes", len(scenario.changes), "left out"
     if scenario.forward_delay_ms is not None:
         yield "forward_delay_ms", scenario.forward_delay_ms, "left out"
+    if scenario.sample_interval_ms < _LEAST_SAMPLE_MS:
+        yield "sample_interval_ms", scenario.sample_interval_ms, f"at least {_LEAST_SAMPLE_MS:g}"
     if scenario.rtt_trace is not None:
         yield "rtt_trace", scenario.rtt_trace.name or "set", "left out"
 

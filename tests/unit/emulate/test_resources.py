@@ -73,6 +73,20 @@ class TestCheckRoom:
         assert "raise sample_interval_ms" in refusal(sampled, LAPTOP)
         check_room(needs(replace(sampled, sample_interval_ms=100)), LAPTOP)
 
+    def test_short_intervals(self) -> None:
+        """The shortest interval is refused by number of samples, of flows, queues and qdiscs."""
+        short: dict[str, Any] = {"queue_log": False, "sample_interval_ms": 0.01}
+        sampled = replace(FAST, flows=(Flow(),), duration_s=10, **short)
+        check_room(needs(sampled), LAPTOP)
+        assert "raise sample_interval_ms" in refusal(replace(sampled, duration_s=1000), LAPTOP)
+        link = replace(FAST.bottlenecks[0], qdisc="dualpi2", queue_packets=100)
+        sizes = [
+            needs(replace(sampled, bottlenecks=(link,) * count, queue_log=log)).scratch_bytes
+            for count, log in ((1, False), (2, False), (1, "summary"))
+        ]
+        assert sizes[1] - sizes[0] >= 72 * 1e6
+        assert sizes[2] - sizes[0] >= 3 * 24 * 1e6
+
     def test_scratch(self) -> None:
         """Records beyond the folder of temporary files are refused; TMPDIR is named."""
         message = refusal(FAST, replace(LAPTOP, memory_bytes=math.inf, scratch_bytes=1e9))

@@ -86,6 +86,7 @@ EVERYTHING = scenario(
         Change(at_s=20, bandwidth_mbps=6, outage_s=0.5),
         Change(when=When(flow=0, packet=100), after_s=1, wifi_jitter_ms=7),
         Change(when=When(flow=1, info="state", equals="loss", occurrence=2), loss=0),
+        Change(at_s=30, flow=1, app_rate_mbps=0),
     ),
     seed=7,
     sample_interval_ms=5,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ccbench.experiment.change import Change
 from ccbench.experiment.scenario import Flow, Trace
 from tests.unit.experiment.conftest import EVERYTHING, LINK, scenario
 
@@ -49,6 +50,8 @@ class TestIdentity:
             {"module_parameters": (("tcp_rapid.tolerance", "64"),)},
             {"flows": (Flow(cca="bbr"),)},
             {"flows": (Flow(), Flow())},
+            {"changes": (Change(at_s=1, flow=0, app_rate_mbps=1),)},
+            {"sample_interval_ms": 0.01},
             {"bottlenecks": (replace(LINK, loss=0.1),)},
         ],
     )

@@ -9,7 +9,8 @@ import pytest
 from ccbench.base.errors import InputError
 from ccbench.experiment.change import Change
 from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES, Bottleneck, Flow, Scenario, Trace
-from tests.unit.experiment.conftest import EVERYTHING, LINK, scenario
+from ccbench.experiment.subflow import Subflow
+from tests.unit.experiment.conftest import EVERYTHING, LINK, VIDEO, scenario
 
 TRACED = Bottleneck(trace=Trace(name="t", opportunities_ms=(1, 3)), queue_packets=9)
 
@@ -81,6 +82,32 @@ class TestScenario:
                 },
                 "changes[1].rtt_ms is 60.0; it must be at least forward_delay_ms, 80",
             ),
+            *(
+                (
+                    {
+                        "changes": (Change(at_s=1, flow=1, app_rate_mbps=1),),
+                        "flows": (Flow(), flow),
+                    },
+                    f"changes[0].flow is 1; it must be {allowed}",
+                )
+                for flow, allowed in (
+                    *(
+                        (flow, f"that of a flow of kind bulk, rate, cbr, as kind {flow.kind!r} has")
+                        for flow in (
+                            Flow(kind="bytes", size_bytes=1),
+                            Flow(kind="bytes", arrivals=((1, 1), (2, 1))),
+                            Flow(kind="onoff", on_s=1, off_s=1),
+                            Flow(kind="video", **VIDEO),
+                            Flow(kind="poisson", rate_mbps=1),
+                        )
+                    ),
+                    (Flow(subflows=(Subflow(),)), "that of a flow without subflows, whose"),
+                )
+            ),
+            (
+                {"changes": (Change(at_s=1, flow=1, app_rate_mbps=1),)},
+                "changes[0].flow is 1; it must be at most 0, the last flow",
+            ),
             ({"forward_delay_ms": 51}, "forward_delay_ms is 51.0; it must be at most the RTT, 50"),
             (
                 {"flows": (Flow(direction="reverse"),)},
@@ -114,7 +141,10 @@ class TestScenario:
             ({"duration_s": float("inf")}, "duration_s is inf"),
             ({"rtt_ms": 10**400}, "rtt_ms is 1000000"),
             ({"seed": -1}, "seed is -1"),
-            ({"sample_interval_ms": 0.5}, "sample_interval_ms is 0.5"),
+            (
+                {"sample_interval_ms": 0.009},
+                "sample_interval_ms is 0.009; it must be a number at least 0.01",
+            ),
             ({"ecn": 1}, 'ecn is 1; it must be true, false or "accecn"'),
             ({"receiver_ecn": "yes"}, "receiver_ecn is 'yes'; it must be true, false"),
             ({"flows": (Flow(), Flow(start_s=60))}, "flows[1].start_s is 60.0; it must be below"),
@@ -214,6 +244,20 @@ class TestChange:
             ({"at_s": 1, "loss": 1, "overtakes": True}, "overtakes is True; it must be left out"),
             ({"at_s": 1, "loss": 1.5}, "loss is 1.5; it must be a number at least 0 and at most 1"),
             ({"at_s": 1, "qdisc_options": 3}, "qdisc_options is 3; it must be a table"),
+            ({"at_s": 1, "app_rate_mbps": 1}, "flow is missing: add it, as app_rate_mbps needs it"),
+            ({"at_s": 1, "loss": 1, "flow": 0}, "app_rate_mbps is missing: add it, as flow needs"),
+            (
+                {"at_s": 1, "flow": 0, "app_rate_mbps": 0.0001},
+                "app_rate_mbps is 0.0001; it must be 0, or at least 0.001: write 0 for a pause",
+            ),
+            (
+                {"at_s": 1, "flow": 0, "app_rate_mbps": 100_001},
+                "app_rate_mbps is 100001; it must be a number at least 0 and at most 100000",
+            ),
+            (
+                {"at_s": 1, "flow": 0, "app_rate_mbps": True},
+                "app_rate_mbps is True; it must be a number",
+            ),
         ],
     )
     def test_bad(self, settings: dict[str, Any], message: str) -> None:

@@ -36,7 +36,7 @@ __all__ = [
     "describe_link",
 ]
 
-_PROTOCOL = 10
+_PROTOCOL = 11
 
 LINK_HEADER = np.dtype(
     [
@@ -108,6 +108,8 @@ CHANGE = np.dtype(
         ("bottleneck", "u4"),
         ("overtakes", "u2"),
         ("options_bytes", "u2"),
+        ("app_flow", "u8"),
+        ("app_rate_bps", "u8"),
     ]
 )
 FLOWS_HEADER = np.dtype(
@@ -246,6 +248,8 @@ def _change(change: Change, options_bytes: int) -> tuple[object, ...]:
         change.bottleneck,
         bool(change.overtakes),
         options_bytes,
+        change.flow or 0,
+        _UNCHANGED if change.app_rate_mbps is None else round(change.app_rate_mbps * 1e6),
     )
 
 

@@ -85,7 +85,8 @@ def with_radio(**settings: Any) -> Scenario:
 def with_change(**settings: Any) -> Scenario:
     """Make a scenario that changes."""
     link = Bottleneck(bandwidth_mbps=12, queue_packets=50, qdisc="codel")
-    return scenario(bottlenecks=(link, link), changes=(replace(CHANGE, **settings),))
+    changes = (replace(CHANGE, **settings),)
+    return scenario(flows=(Flow(count=2),), bottlenecks=(link, link), changes=changes)
 
 
 def with_event(when: When | None = None, **settings: Any) -> Scenario:
@@ -318,6 +319,14 @@ OF_CHANGE = {
     "qdisc_options": (
         with_change(qdisc_options={"target_ms": 9}),
         with_change(qdisc_options={"target_ms": 8}),
+    ),
+    "flow": (
+        with_change(flow=0, app_rate_mbps=1),
+        with_change(flow=1, app_rate_mbps=1),
+    ),
+    "app_rate_mbps": (
+        with_change(flow=0, app_rate_mbps=0),
+        with_change(flow=0, app_rate_mbps=0.001),
     ),
 }
 OF_WHEN = {
