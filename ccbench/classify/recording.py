@@ -182,13 +182,17 @@ def _of_server(command: Command, path: Path, setting: Setting | None) -> Recordi
 
 
 def _check_path(path: Path, scenario: Scenario) -> None:
-    """Check that a run's path has one setting, and that its queue has data only."""
+    """Check that a run's path has one setting, and that its queue has data only.
+
+    Noise is accepted, jitter of Wi-Fi as well, as the paths of servers have it. It is not part of
+    the setting, and traces that it changes too much are unknown.
+    """
     if (
         scenario.changes
         or scenario.rtt_trace is not None
         or any(flow.is_reverse for flow in scenario.flows)
     ):
-        allowed = "a run without changes of the path and flows in the reverse direction"
+        allowed = "a run without changes of the path, rtt_trace and flows in the reverse direction"
         raise validation.bad("folder", str(path), allowed, "classify another run")
 
 

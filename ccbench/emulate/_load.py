@@ -12,17 +12,17 @@ from ccbench.experiment.dynamics import with_events
 from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ccbench.experiment.flow import Flow
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["packets", "samples", "work_mbit"]
+__all__ = ["acks", "packets", "samples", "work_mbit"]
 
 #: Retransmitted packets as a share of the packets that a link carries.
 _RETRANSMITTED = 0.2
 #: Packets of a TCP flow that are not full-sized: SYN, the ACK of the SYN-ACK, the last data, FIN.
 _SMALL_PACKETS = 4
-#: Size of an ACK with timestamps.
-_ACK_BYTES = 52
 #: Samples of a flow at its start and end.
 _MIN_SAMPLES = 2
 #: Round trips of a flow that ends before it fills the link.
@@ -41,7 +41,8 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
     """Return an upper bound of the number of packets that arrive at each bottleneck.
 
     UDP flows send their offered load, TCP flows the lower of their offered load and the link's
-    capacity. Flows that are limited by losses send less.
+    capacity. Flows that are limited by losses send less. Flows with optimistic ACKs, which conceal
+    losses, send twice as much as is acknowledged: their window grows by each ACK.
 
     Examples
     --------
@@ -60,10 +61,14 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
         background_mbit = scenario.noise.background_share * link.mean_mbps * scenario.duration_s
         background = background_mbit * 1e6 / 8 / MTU_BYTES
         acknowledged = [flow for flow in scenario.paths if flow.is_reverse != (i >= count)]
-        arrivals.append(
-            background + _packets(passing, scenario, i) + _acks(acknowledged, scenario, i)
-        )
+        arrivals.append(background + _packets(passing, scenario, i) + _acks(acknowledged, scenario))
     return tuple(arrivals)
+
+
+def acks(scenario: Scenario) -> float:
+    """Return an upper bound of the number of ACKs that both hosts send."""
+    scenario = _at_highest_rates(scenario)
+    return _acks(scenario.paths, scenario)
 
 
 def samples(scenario: Scenario) -> float:
@@ -101,24 +106,43 @@ def _at_highest_rates(scenario: Scenario) -> Scenario:
     return scenario if flows == [*scenario.flows] else replace(scenario, flows=tuple(flows))
 
 
-def _packets(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
+def _packets(flows: Sequence[Flow], scenario: Scenario, bottleneck: int) -> float:
     """Return an upper bound of the number of packets that flows send to a link."""
-    arrivals, duration_s = 0.0, scenario.duration_s
-    tcp = [flow for flow in flows if not flow.is_udp]
-    for flow in flows:
-        if flow.rate_mbps is not None and flow.is_udp:
-            sent_bytes = flow.count * flow.rate_mbps * 1e6 / 8 * _active_s(flow, duration_s)
-            arrivals += sent_bytes / flow.packet_bytes
+    copies, duration_s = _copies(scenario, bottleneck), scenario.duration_s
+    unlimited = sum(_unlimited_packets(flow, duration_s) for flow in flows)
+    arrivals = copies * unlimited
+    tcp = [flow for flow in flows if not (flow.is_udp or _optimistic_mbps(flow))]
     if tcp:
         stop_s = max(flow.start_s + _active_s(flow, duration_s) for flow in tcp)
         start_s = min(flow.start_s for flow in tcp)
         capacity_bytes = _capacity_bytes(scenario, bottleneck, stop_s)
         capacity_bytes -= _capacity_bytes(scenario, bottleneck, start_s)
         highest_mbps = scenario.highest_mbps(bottleneck)
-        offered = sum(_offered_packets(flow, highest_mbps, duration_s) for flow in tcp)
+        offered = copies * sum(_offered_packets(flow, highest_mbps, duration_s) for flow in tcp)
         arrivals += min(offered, capacity_bytes / MTU_BYTES) * (1 + _RETRANSMITTED)
         arrivals += _SMALL_PACKETS * sum(flow.flow_count for flow in tcp)
     return arrivals
+
+
+def _copies(scenario: Scenario, bottleneck: int) -> float:
+    """Return the mean number of copies of a packet of the first link that arrive at a link."""
+    count = len(scenario.bottlenecks)
+    before = scenario.links[count if bottleneck >= count else 0 : bottleneck + 1]
+    return math.prod(1 + (link.duplicates or 0.0) for link in before)
+
+
+def _optimistic_mbps(flow: Flow) -> float:
+    return (flow.receiver.optimistic_mbps if flow.receiver else None) or 0.0
+
+
+def _unlimited_packets(flow: Flow, duration_s: float) -> float:
+    """Return the number of packets of flows that no link slows down: UDP and optimistic ACKs."""
+    active_s = _active_s(flow, duration_s)
+    if flow.is_udp:
+        return flow.count * (flow.rate_mbps or 0.0) * 1e6 / 8 * active_s / flow.packet_bytes
+    # In slow start, each ACK makes room for a packet more.
+    acknowledged = flow.count * _optimistic_mbps(flow) * 1e6 / 8 * active_s / MTU_BYTES
+    return 2 * acknowledged + (_SMALL_PACKETS * flow.count if acknowledged else 0)
 
 
 def _capacity_bytes(scenario: Scenario, bottleneck: int, until_s: float) -> float:
@@ -133,15 +157,27 @@ def _capacity_bytes(scenario: Scenario, bottleneck: int, until_s: float) -> floa
     return capacity(with_events(scenario, events), bottleneck, until_s)
 
 
-def _acks(flows: list[Flow], scenario: Scenario, bottleneck: int) -> float:
-    """Return an upper bound of the number of ACKs that flows of the other direction cause."""
-    by_link: dict[int, list[Flow]] = {}
+def _acks(flows: Sequence[Flow], scenario: Scenario) -> float:
+    """Return an upper bound of the number of ACKs that flows of the other direction cause.
+
+    Each packet of data causes one, with those that the receiver adds. ACKs are sent whether the
+    links on their way can carry them or not.
+    """
+    tcp = [flow for flow in flows if not flow.is_udp]
+    return sum(
+        _acks_after([flow for flow in tcp if scenario.links_of(flow)[1] == last], scenario, last)
+        for last in {scenario.links_of(flow)[1] for flow in tcp}
+    )
+
+
+def _acks_after(flows: Sequence[Flow], scenario: Scenario, last: int) -> float:
+    """Return an upper bound of the number of ACKs of flows that end after a link."""
+    by_factor: dict[int, list[Flow]] = {}
     for flow in flows:
-        if not flow.is_udp:
-            by_link.setdefault(scenario.links_of(flow)[1], []).append(flow)
-    acknowledged = sum(_packets(own, scenario, last) for last, own in by_link.items())
-    most = _capacity_bytes(scenario, bottleneck, scenario.duration_s) / _ACK_BYTES
-    return min(acknowledged, most + scenario.longest_queue(bottleneck))
+        extra_acks = flow.receiver.extra_acks if flow.receiver else 0
+        by_factor.setdefault(1 + extra_acks, []).append(flow)
+    each = sum(factor * _packets(own, scenario, last) for factor, own in by_factor.items())
+    return min(each, max(by_factor) * _packets(flows, scenario, last))
 
 
 def _offered_packets(flow: Flow, highest_mbps: float, duration_s: float) -> float:
@@ -183,7 +219,7 @@ def _flow_duration_s(flow: Flow, scenario: Scenario) -> float:
         return active_s
     slowest_mbps = min(link.mean_mbps for link in scenario.links)
     transmission_s = payload_bytes * 8e-6 / slowest_mbps
-    round_trips_s = _ROUND_TRIPS * (scenario.rtt_ms + flow.extra_rtt_ms) / 1e3
+    round_trips_s = _ROUND_TRIPS * (scenario.longest_rtt_ms + flow.extra_rtt_ms) / 1e3
     backlog_s = max(0.0, transmission_s - arrival_span_s)
     return min(active_s, 2 * (round_trips_s + 10 * transmission_s / flow.flow_count + backlog_s))
 

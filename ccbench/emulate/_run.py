@@ -92,7 +92,8 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
     needs, capture_path = engine.needs(scenario), None
     if capture is not None:
         capture_path = writer.check_path(capture, scenario)
-        capture_bytes = _checked_capture_bytes(scenario, engine, capture_path)
+        machine = machine or Machine.here()
+        capture_bytes = _checked_capture_bytes(scenario, engine, capture_path, machine.scratch)
         needs = replace(needs, scratch_bytes=needs.scratch_bytes + capture_bytes)
     elif store is not None and not fresh and (stored := store.get(scenario, engine)) is not None:
         return stored
@@ -107,17 +108,22 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
     )
 
 
-def _checked_capture_bytes(scenario: Scenario, engine: Engine, path: Path) -> float:
-    """Return the maximum size of a capture, after checking that there is room for it."""
+def _checked_capture_bytes(scenario: Scenario, engine: Engine, path: Path, scratch: Path) -> float:
+    """Return the maximum size of a capture, after checking that there is room for it.
+
+    A capture is written from records in the folder `scratch`, which are removed afterwards.
+    """
     if not isinstance(engine, CapturingEngine):
         message = f"the engine {engine.name} cannot capture packets"
         raise InputError(f"{message}: use the engine kernel, or leave out the capture")
     needed = engine.capture_bytes(scenario)
     folder = durable.existing(path.absolute().parent)
     free = shutil.disk_usage(folder).free
-    if needed > free:
+    is_twice = folder.stat().st_dev == durable.existing(scratch).stat().st_dev
+    if needed * (1 + is_twice) > free:
+        until = f", twice as much until it is complete (records in {scratch})" if is_twice else ""
         raise InputError(
-            f"the capture {path} takes up to {size(needed)}, and {size(free)} are free in "
+            f"the capture {path} takes up to {size(needed)}{until}, and {size(free)} are free in "
             f"{folder}: make room there, name another place, or lower duration_s or the bandwidth"
         )
     return needed

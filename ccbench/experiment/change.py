@@ -55,7 +55,9 @@ class Change:
         Time in seconds of the scenario. Either this or `when` is required.
     when : When, optional
         Event of a flow at which the change takes effect. The packet that is the event meets the
-        changed path.
+        changed path, except for `queue_packets` and `qdisc_options`: Linux changes queueing
+        disciplines only after it has processed the packet. If a packet is several events, changes
+        for its number (`packet`) take effect before those for states (`info`).
     after_s : float, optional
         With `when`: time since the event, in seconds.
     every_s : float, optional

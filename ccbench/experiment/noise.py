@@ -54,6 +54,7 @@ class Noise:
         lists of short flows (`arrivals`).
     background_share : float
         Poisson traffic of full packets at each bottleneck, as a share of its mean rate, 0 to 0.5.
+        It keeps its rate when a change sets another one for the link.
         These packets leave the path after that bottleneck and belong to no flow.
 
     Raises

@@ -250,6 +250,7 @@ class Scenario:
             with validation.within(f"changes[{i}]."):
                 self._check_change(change)
                 self._check_application(change.flow)
+        self._check_delays()
         sized = tuple(map(self._with_queue_packets, range(len(self.links))))
         set_field(self, "bottlenecks", sized[: len(self.bottlenecks)])
         set_field(self, "reverse_bottlenecks", sized[len(self.bottlenecks) :])
@@ -317,6 +318,20 @@ class Scenario:
         own = (change for change in self.changes if change.bottleneck == number)
         rates = (self.links[number].mean_mbps, *(change.bandwidth_mbps for change in own))
         return max(rate or 0 for rate in rates)
+
+    @property
+    def longest_rtt_ms(self) -> float:
+        """The longest base round-trip time during the run in milliseconds, of flows without extra.
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+        >>> settings = {"rtt_ms": 40, "duration_s": 60, "changes": (Change(at_s=9, rtt_ms=80),)}
+        >>> Scenario(flows=(Flow(),), bottlenecks=(link,), **settings).longest_rtt_ms
+        80.0
+        """
+        base_ms = self.rtt_ms if self.rtt_trace is None else self.rtt_trace.longest_ms
+        return max(base_ms, *(change.rtt_ms or 0.0 for change in self.changes), 0.0)
 
     def link_name(self, number: int) -> str:
         """Return a bottleneck's place in the scenario, such as ``reverse_bottlenecks[0]``."""
@@ -648,8 +663,6 @@ class Scenario:
             if (value := getattr(change, name)) is not None and link.bandwidth_mbps is None:
                 allowed = "left out, as the bottleneck has no constant rate"
                 raise validation.bad(name, value, allowed, "remove it")
-        if change.changes_delay:
-            self._check_delays(change)
 
     def _check_application(self, number: int | None) -> None:
         """Check that a flow, if any, has an application that can change."""
@@ -667,23 +680,17 @@ class Scenario:
             allowed = f"that of a flow of kind {kinds}, as kind {flow.kind!r} has no rate to change"
             raise validation.bad("flow", number, allowed, "name another one")
 
-    def _check_delays(self, change: Change) -> None:
+    def _check_delays(self) -> None:
         """Check that the way to the receiver is never longer than the round trip."""
-        rtts_ms = [change.rtt_ms] if change.rtt_ms else [self.rtt_ms]
-        rtts_ms += [other.rtt_ms for other in self.changes if other.rtt_ms and not change.rtt_ms]
-        parts_ms = [change.forward_delay_ms]
-        if change.forward_delay_ms is None:
-            others = (other.forward_delay_ms for other in self.changes)
-            parts_ms = [self.forward_delay_ms, *others]
-        longest_ms = max((part for part in parts_ms if part is not None), default=0.0)
-        if longest_ms > min(rtts_ms):
-            name, value = "forward_delay_ms", change.forward_delay_ms
-            allowed, step = f"at most the RTT, {min(rtts_ms):g}", "lower it, or raise rtt_ms"
-            if value is None:
-                name, value = "rtt_ms", change.rtt_ms
-                allowed = f"at least forward_delay_ms, {longest_ms:g}"
-                step = "raise it, or change forward_delay_ms as well"
-            raise validation.bad(name, value, allowed, step)
+        # Any change without one of the two may follow any change of the other.
+        rtts_ms = (self.rtt_ms, *(change.rtt_ms for change in self.changes))
+        parts_ms = (self.forward_delay_ms, *(change.forward_delay_ms for change in self.changes))
+        least_ms = min(rtt_ms for rtt_ms in rtts_ms if rtt_ms is not None)
+        longest_ms = max((part_ms for part_ms in parts_ms if part_ms is not None), default=0.0)
+        for i, change in enumerate(self.changes):
+            if change.changes_delay:
+                with validation.within(f"changes[{i}]."):
+                    _check_delay(change, least_ms, longest_ms)
 
     def _with_queue_packets(self, i: int) -> Bottleneck:
         bottleneck = self.links[i]
@@ -692,6 +699,19 @@ class Scenario:
         packets = max(1, round(bottleneck.queue_bdp * self.bdp_packets(i)))
         with validation.within(f"{self.link_name(i)}.queue_bdp = {bottleneck.queue_bdp:g}: "):
             return replace(bottleneck, queue_bdp=None, queue_packets=packets)
+
+
+def _check_delay(change: Change, least_ms: float, longest_ms: float) -> None:
+    """Check a change of delays, given the least RTT and the longest part of all other changes."""
+    rtt_ms, part_ms = change.rtt_ms, change.forward_delay_ms
+    if part_ms is None:
+        if rtt_ms is not None and rtt_ms < longest_ms:
+            allowed = f"at least forward_delay_ms, {longest_ms:g}"
+            step = "raise it, or change forward_delay_ms as well"
+            raise validation.bad("rtt_ms", rtt_ms, allowed, step)
+    elif part_ms > (shortest_ms := rtt_ms or least_ms):
+        allowed, step = f"at most the RTT, {shortest_ms:g}", "lower it, or raise rtt_ms"
+        raise validation.bad("forward_delay_ms", part_ms, allowed, step)
 
 
 def _of_first(flows: tuple[Flow, ...], name: str) -> Iterator[Any]:

@@ -40,7 +40,8 @@ class When:
         Number of the flow.
     packet : int, optional
         The packet with this number leaves the sending host. The first, of TCP the SYN, is 1;
-        retransmissions count.
+        retransmissions count. With the engine `kernel-http`, whose clients open the connections,
+        the first is the SYN-ACK.
     info : str, optional
         A value that the flow's congestion control reports (:meth:`ccbench.Run.cca_info`), such as
         ``"pacing_gain"``, or ``"state"``, the congestion state of TCP: ``"open"``, ``"disorder"``,

@@ -52,6 +52,9 @@ static void collect_sender(struct ccbench_ecn_record *r, const struct tcp_sock *
 
 static void collect_receiver(struct ccbench_ecn_record *r, const struct tcp_sock *tp)
 {
+	/* Multipath TCP resets the counters of a subflow that has ended. */
+	if (!tp->segs_in)
+		return;
 	r->receiver_mode = mode_of(tp);
 	r->receiver_failures = tp->accecn_fail_mode;
 	r->received_ce = tp->received_ce;

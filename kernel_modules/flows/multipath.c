@@ -82,14 +82,29 @@ static u32 subflow_count(const struct flow *flow)
 
 static void (*usual_state_change)(struct sock *sk);
 
+static void subflow_collect(struct flow *flow)
+{
+	tcp_collect(flow);
+	flow->server = NULL;
+}
+
 /* A subflow may end before its connection, which then resets its counters. */
 static void subflow_state_change(struct sock *sk)
 {
 	struct flow *flow = flow_of_address(sk->sk_rcv_saddr);
 
-	if (flow && flow->server == sk && sk->sk_state == TCP_CLOSE) {
-		tcp_collect(flow);
-		flow->server = NULL;
+	if (flow && flow->server == sk && sk->sk_state == TCP_CLOSE)
+		subflow_collect(flow);
+	usual_state_change(sk);
+}
+
+static void client_state_change(struct sock *sk)
+{
+	struct flow *flow = flow_of_address(sk->sk_daddr);
+
+	if (flow && flow->client == sk && sk->sk_state == TCP_CLOSE) {
+		multipath_collect(flow);
+		ecn_collect(flow);
 	}
 	usual_state_change(sk);
 }
@@ -107,6 +122,7 @@ static void find_sockets(struct flow *flow, struct sock *sk, bool is_data)
 	} else if (!is_data && !flow->client && sk->sk_state == TCP_ESTABLISHED) {
 		sock_hold(sk);
 		flow->client = sk;
+		sk->sk_state_change = client_state_change;
 	}
 }
 
@@ -178,7 +194,7 @@ static int send_message(struct socket *sock, struct sk_buff *skb)
 	return min(sent, 0);
 }
 
-/* Returns the next message from Linux, or NULL. */
+/* Returns the next message from Linux, or NULL. Lost messages are subflows that never open. */
 static const struct nlmsghdr *next_message(struct socket *sock)
 {
 	struct msghdr header = { };
@@ -186,7 +202,13 @@ static const struct nlmsghdr *next_message(struct socket *sock)
 	int bytes = kernel_recvmsg(sock, &header, &vec, 1, sizeof(message), MSG_DONTWAIT);
 	const struct nlmsghdr *next = (const struct nlmsghdr *)message;
 
-	return bytes > 0 && nlmsg_ok(next, bytes) ? next : NULL;
+	if (bytes == -EAGAIN)
+		return NULL;
+	if (bytes < 0)
+		panic("ccbench: cannot receive messages of Multipath TCP: error %d\n", bytes);
+	if (!nlmsg_ok(next, bytes))
+		panic("ccbench: a message of Multipath TCP has only %d bytes\n", bytes);
+	return next;
 }
 
 static int put_address(struct sk_buff *skb, int attribute, __be32 address, u8 id, u16 port)
@@ -312,6 +334,9 @@ static int manager_create(struct manager *manager, struct net *net)
 	if (err)
 		return err;
 	sock = manager->sock;
+	/* Any number of connections may be established at the same time. */
+	sock->sk->sk_userlocks |= SOCK_RCVBUF_LOCK;
+	WRITE_ONCE(sock->sk->sk_rcvbuf, INT_MAX);
 	err = find_family(manager, &group) ?:
 	      sock->ops->setsockopt(sock, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP,
 				    KERNEL_SOCKPTR(&group), sizeof(group));
@@ -427,17 +452,24 @@ fail:
 	flow_fail(flow, err);
 }
 
+/* Stores the counters of all subflows, before Linux resets them at the end of the connection. */
+static void collect_subflows(struct flow *first)
+{
+	u32 i;
+
+	for (i = 0; i < subflow_count(first); i++)
+		subflow_collect(&first[i]);
+}
+
 static void tx_close(struct flow *flow)
 {
 	struct multipath *multipath = flow->multipath;
 	u32 i;
 
 	hrtimer_cancel(&flow->timer);
-	for (i = 0; i < subflow_count(flow); i++) {
-		tcp_collect(&flow[i]);
-		flow[i].server = NULL;
+	collect_subflows(flow);
+	for (i = 0; i < subflow_count(flow); i++)
 		flow[i].closed = true;
-	}
 	remove_wait_queue(&multipath->tx->wq.wait, &multipath->writeable);
 	sock_release(multipath->tx);
 	multipath->tx = NULL;
@@ -463,6 +495,7 @@ void multipath_work(struct flow *flow)
 	sk = multipath->tx->sk;
 	if (flow->stop) {
 		/* Discard unsent data by a reset of all subflows. */
+		collect_subflows(flow);
 		lock_sock(sk);
 		sk->sk_prot->disconnect(sk, 0);
 		release_sock(sk);

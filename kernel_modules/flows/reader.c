@@ -40,6 +40,8 @@ void reader_start(struct flow *flow)
 	/* Unread data take up the window; half of the buffer is for the overhead of packets. */
 	sk->sk_userlocks |= SOCK_RCVBUF_LOCK;
 	WRITE_ONCE(sk->sk_rcvbuf, 2 * spec->window_bytes);
+	/* Linux 6.1 does not raise the limit of the window with a fixed buffer. */
+	WRITE_ONCE(tcp_sk(sk)->window_clamp, tcp_full_space(sk));
 	hrtimer_start(&flow->reader->timer,
 		      ktime_add_ns(ktime_get(), spec->read_interval_ns), HRTIMER_MODE_ABS_SOFT);
 }

@@ -16,7 +16,7 @@
 #include <net/sch_generic.h>
 
 #include "compat.h"
-#include "ip_ecn.h"
+#include "ip_fields.h"
 #include "link.h"
 #include "link_capacity.h"
 

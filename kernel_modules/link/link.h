@@ -223,8 +223,6 @@ extern struct receiver **receivers;
 void receiver_departure(struct sk_buff *skb, bool reverse);
 /* Handles a packet that reaches a host; returns false if the host must not see it. */
 bool receiver_arrival(struct sk_buff *skb, bool reverse);
-/* Returns a copy of a packet, or NULL without memory, upon which the run fails. */
-struct sk_buff *receiver_copy(const struct sk_buff *skb);
 /* Payload of a TCP packet. */
 u32 receiver_payload_bytes(const struct sk_buff *skb);
 bool receiver_is_ack(const struct sk_buff *skb);

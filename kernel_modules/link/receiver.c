@@ -12,8 +12,8 @@
  *   change of the echo of ECN;
  * - ACK division and spoofing of duplicate ACKs (Savage, Cardwell, Wetherall and Anderson,
  *   "TCP congestion control with a misbehaving receiver", 1999); see also optimist.c;
- * - concealed congestion marks: data that arrive with CE regain the codepoint that they were
- *   sent with, so that every echo, classic or accurate, denies the mark.
+ * - concealed congestion marks: packets that arrive with CE regain the ECN-capable codepoint
+ *   that the sender used last, so that every echo, classic or accurate, denies the mark.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -21,7 +21,7 @@
 #include <net/checksum.h>
 #include <net/tcp.h>
 
-#include "ip_ecn.h"
+#include "ip_fields.h"
 #include "link.h"
 
 struct receiver {
@@ -30,7 +30,7 @@ struct receiver {
 	struct optimist *optimist;	/* NULL: none */
 	u8 window_scale;
 	u32 acked;			/* number of the last ACK that was sent */
-	u8 ect;				/* codepoint of the sender's last packet */
+	u8 ect;				/* last ECN-capable codepoint of the sender */
 	/* With several packets per ACK. */
 	struct sk_buff *held;		/* the last ACK, if it is still to be sent */
 	u32 held_packets;		/* ACKs that it stands for */
@@ -42,18 +42,6 @@ struct receiver **receivers;
 static u32 receiver_count;
 
 /* ---- packets ---------------------------------------------------------- */
-
-static bool is_tcp(const struct sk_buff *skb)
-{
-	switch (skb->protocol) {
-	case htons(ETH_P_IP):
-		return ip_hdr(skb)->protocol == IPPROTO_TCP;
-	case htons(ETH_P_IPV6):
-		return ipv6_hdr(skb)->nexthdr == IPPROTO_TCP;
-	default:
-		return false;
-	}
-}
 
 u32 receiver_payload_bytes(const struct sk_buff *skb)
 {
@@ -110,11 +98,6 @@ void receiver_renumber(struct sk_buff *skb, __be32 *field, u32 number)
 	inet_proto_csum_replace4(&tcp_hdr(skb)->check, skb, old, *field, false);
 }
 
-struct sk_buff *receiver_copy(const struct sk_buff *skb)
-{
-	return skb_copy(skb, GFP_ATOMIC);
-}
-
 void receiver_send(struct sk_buff *skb, bool reverse)
 {
 	if (reverse)
@@ -127,8 +110,9 @@ void receiver_send(struct sk_buff *skb, bool reverse)
 
 static void send_copy(const struct receiver *receiver, const struct sk_buff *skb, u32 ack)
 {
-	struct sk_buff *copy = receiver_copy(skb);
+	struct sk_buff *copy = skb_copy(skb, GFP_ATOMIC);
 
+	/* A run without memory fails. */
 	if (!copy)
 		return;
 	receiver_renumber(copy, &tcp_hdr(copy)->ack_seq, ack);
@@ -242,6 +226,15 @@ static void acknowledge(struct receiver *receiver, struct sk_buff *skb)
 
 /* ---- marks ------------------------------------------------------------ */
 
+/* Retransmissions and ACKs that are not ECN-capable, and CE, do not tell the codepoint of others. */
+static void learn_codepoint(struct receiver *receiver, const struct sk_buff *skb)
+{
+	const u8 ecn = ip_ecn(skb);
+
+	if (ecn == INET_ECN_ECT_0 || ecn == INET_ECN_ECT_1)
+		receiver->ect = ecn;
+}
+
 static void hide_mark(const struct receiver *receiver, struct sk_buff *skb)
 {
 	if (ip_ecn(skb) == INET_ECN_CE)
@@ -254,7 +247,7 @@ static struct receiver *receiver_of(const struct sk_buff *skb)
 {
 	const u32 flow = ccbench_flow(skb->mark);
 
-	return flow < receiver_count && is_tcp(skb) ? receivers[flow] : NULL;
+	return flow < receiver_count && ip_is_tcp(skb) ? receivers[flow] : NULL;
 }
 
 void receiver_departure(struct sk_buff *skb, bool reverse)
@@ -266,7 +259,7 @@ void receiver_departure(struct sk_buff *skb, bool reverse)
 		return;
 	}
 	if (receiver) {
-		receiver->ect = ip_ecn(skb);
+		learn_codepoint(receiver, skb);
 		if (receiver->optimist)
 			optimist_departure(receiver->optimist, skb);
 	}

@@ -28,7 +28,7 @@
 #include "abc_compat.h"
 #include "ccbench_describe.h"
 #include "compat.h"
-#include "ip_ecn.h"
+#include "ip_fields.h"
 #include "netns_hooks.h"
 #include "tcp_abc.h"
 
@@ -102,12 +102,6 @@ static void set_flags(struct sk_buff *skb, struct tcphdr *th, u16 flags)
 static bool is_ipv6(const struct sk_buff *skb)
 {
 	return skb->protocol == htons(ETH_P_IPV6);
-}
-
-/* Extension headers of IPv6 are not supported. */
-static bool is_tcp(const struct sk_buff *skb)
-{
-	return (is_ipv6(skb) ? ipv6_hdr(skb)->nexthdr : ip_hdr(skb)->protocol) == IPPROTO_TCP;
 }
 
 static unsigned int ip_bytes(const struct sk_buff *skb)
@@ -191,7 +185,7 @@ static unsigned int local_out(void *unused, struct sk_buff *skb, const struct nf
 	struct abc *abc = state_of(state->sk);
 	struct tcphdr *th;
 
-	if (!abc || !is_tcp(skb))
+	if (!abc || !ip_is_tcp(skb))
 		return NF_ACCEPT;
 	th = tcp_header(skb);
 	if (th && !th->syn)
@@ -223,7 +217,7 @@ static unsigned int local_in(void *unused, struct sk_buff *skb, const struct nf_
 	struct tcphdr *th;
 	struct abc *abc;
 
-	if (!is_tcp(skb))
+	if (!ip_is_tcp(skb))
 		return NF_ACCEPT;
 	/* Early demux has usually found the socket. */
 	if (!sk)

@@ -28,6 +28,7 @@ from ccbench.emulate.kernel.http import HttpKernelEngine
 from ccbench.emulate.store import Store
 from ccbench.experiment.impairments import BurstLoss, Reordering
 from ccbench.experiment.noise import Noise
+from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.wifi import Wifi
 from ccbench.run.captures import writer
 from ccbench.run.captures.reader import read_capture
@@ -67,6 +68,11 @@ PATHS = {
     ),
     "wifi": replace(dumbbell(Flow()), bottlenecks=(_RADIO,)),
     "IPv6": dumbbell(Flow(ip_version=6), Flow(start_s=1)),
+    "more ACKs": dumbbell(
+        Flow(receiver=Receiver(duplicate_acks=20)),
+        duration_s=4,
+        reverse_bottlenecks=(Bottleneck(bandwidth_mbps=1, queue_packets=20),),
+    ),
     "short flows": dumbbell(Flow(kind="bytes", size_bytes=30_000, count=20)),
 }
 

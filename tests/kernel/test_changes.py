@@ -13,7 +13,9 @@ import pytest
 
 from ccbench import Bottleneck, Change, Flow, Run, Scenario
 from ccbench.base.errors import InputError
+from ccbench.experiment.noise import Noise
 from ccbench.run.packets import delivered
+from ccbench.run.tables import NO_FLOW
 from tests.kernel.conftest import run
 
 pytestmark = pytest.mark.kernel
@@ -83,6 +85,14 @@ class TestRate:
         result = run(path(Flow(), changes=(Change(at_s=5, bandwidth_mbps=40),), queue_packets=150))
         assert carried_mbps(result, 2, 5) == pytest.approx(10, rel=0.02)
         assert result.throughput(1.0).iloc[-1].item() > 20
+
+    def test_background(self) -> None:
+        """Background traffic keeps its rate: its packets arrive as they do without a change."""
+        plain = replace(path(UDP), noise=Noise(background_share=0.2))
+        changed = replace(plain, changes=(Change(at_s=5, bandwidth_mbps=40),))
+        arrived = [of(run(scenario), "enqueue") for scenario in (plain, changed)]
+        times_ns = [log.loc[log["flow"] == NO_FLOW, "time_ns"].tolist() for log in arrived]
+        assert times_ns[0] == times_ns[1] != []
 
 
 class TestOutage:

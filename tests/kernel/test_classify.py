@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from ccbench.classify.classifier import CCAClassifier
+from ccbench.classify.files import judge_files
 from ccbench.classify.filters import Filters, pauses
 from ccbench.classify.occupancy import occupancy
 from ccbench.classify.pcap_pair import queue_between
@@ -23,6 +24,7 @@ from ccbench.classify.verdict import judge
 from ccbench.classify.vote import vote
 from ccbench.cli import main
 from ccbench.emulate import run
+from ccbench.experiment.noise import Noise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,6 +122,18 @@ def test_clocks() -> None:
     verdict = judge(tested, TrainingSet.load(PACKAGED))
     assert verdict.label == "bbr"
     assert ["bbr"] * 4 == [trace.nearest for trace in verdict.traces]
+
+
+@pytest.mark.parametrize(("jitter_ms", "is_known"), [(1, True), (7, False)])
+def test_wifi_jitter(tmp_path: Path, jitter_ms: float, is_known: object) -> None:
+    """CCAs are recognised at a little jitter of Wi-Fi, and unknown, not wrong, at much of it."""
+    for cca in ("reno", "vegas"):
+        folders = []
+        for setting in SETTINGS:
+            plain = scenario(setting, cca, PLAIN, seed=31)
+            folders.append(tmp_path / cca / setting.name)
+            run(replace(plain, noise=Noise(wifi_jitter_ms=jitter_ms))).save(folders[-1])
+        assert judge_files(folders).label == (cca if is_known else "unknown")
 
 
 @pytest.mark.parametrize("cca", ["bbr", "vegas"])

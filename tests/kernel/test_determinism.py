@@ -59,6 +59,22 @@ class TestObservation:
         unlogged = engine.run(replace(scenario, queue_log=False))
         assert unlogged.flows.equals(runs[1].flows)
 
+    @pytest.mark.parametrize("summary", [False, True])
+    def test_shortest_interval(self, engine: KernelEngine, *, summary: bool) -> None:
+        """Samples at the shortest interval change no packet, and include those of longer ones."""
+        log = "summary" if summary else True
+        scenario = dumbbell(Flow(cca="bbr"), Flow(cca="cdg"), duration_s=3, queue_log=log)
+        often, seldom = (
+            engine.run(replace(scenario, sample_interval_ms=interval)) for interval in (0.01, 100)
+        )
+        assert len(often.flows) >= 2 * 299_990
+        assert often.queue.equals(seldom.queue)
+        if often.queue_summary is not None and seldom.queue_summary is not None:
+            assert often.queue_summary.counts.equals(seldom.queue_summary.counts)
+            assert often.queue_summary.waits.equals(seldom.queue_summary.waits)
+        common = often.flows[often.flows["time_ns"] % 100_000_000 == 0].reset_index(drop=True)
+        assert common.equals(seldom.flows)
+
 
 class TestClock:
     def test_moving_the_clock_skips_nothing(

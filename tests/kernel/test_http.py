@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench import Flow
+from ccbench import Change, Flow, When
 from ccbench.base.errors import EngineError, InputError, MissingRequirement
 from ccbench.classify.training import Variation, collect
 from ccbench.classify.training_set import PACKAGED, TrainingSet
@@ -23,6 +23,7 @@ from ccbench.emulate.kernel.boot import pinning
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.http import HttpKernelEngine
 from ccbench.experiment.noise import Noise
+from ccbench.experiment.receiver import Receiver
 from tests.kernel.conftest import dumbbell, guests
 from tests.kernel.test_determinism import content
 
@@ -115,6 +116,19 @@ class TestServer:
         throughput = result.throughput(1.0)[0]
         assert throughput.loc[:3].sum() == 0 == throughput.loc[9:].sum()
         assert throughput.loc[5:7].mean() > 9
+
+    def test_first_packet(self, web: HttpKernelEngine) -> None:
+        """The first packet of the sending host is the SYN-ACK, as the client opens connections."""
+        change = Change(when=When(flow=0, packet=1), loss=1)
+        result = web.run(dumbbell(Flow(start_s=1), changes=(change,), duration_s=4))
+        log = result.queue_events()
+        (at_ns,) = result.changes["time_ns"]
+        assert at_ns >= 1.04e9  # a round trip, because the path delays packets on the way back
+        lost = log[log["time_ns"] == at_ns]
+        # A SYN-ACK has no payload, and options that no later packet has.
+        assert lost["event"].to_list() == ["loss"]
+        assert lost["bytes"].to_list() == [60]
+        assert result.completions["delivered_bytes"].to_list() == [0]
 
     def test_one_core(
         self, web: HttpKernelEngine, own_temporary: Path, monkeypatch: pytest.MonkeyPatch
@@ -210,6 +224,12 @@ class TestRefusals:
         """Flows that the web server cannot send are refused before anything runs."""
         with pytest.raises(InputError, match=message):
             web.check(dumbbell(*flows))
+
+    @needs_programs
+    def test_more_acks(self, web: HttpKernelEngine) -> None:
+        """ACKs that other flows' receivers add are no data, which the client would request."""
+        other = Flow(kind="bytes", size_bytes=1, receiver=Receiver(duplicate_acks=1000))
+        web.check(dumbbell(Flow(), other))
 
     @needs_programs
     def test_too_large_bdp(self, web: HttpKernelEngine) -> None:

@@ -14,7 +14,7 @@ from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.subflow import Subflow
-from tests.kernel.conftest import run
+from tests.kernel.conftest import run, run_with
 
 pytestmark = pytest.mark.kernel
 
@@ -127,6 +127,37 @@ class TestConservation:
         data = result.queue[(result.queue["event"] == "enqueue") & (result.queue["bytes"] > 100)]
         assert data["time_ns"].max() == pytest.approx(5e9, abs=1e7)
 
+    @pytest.mark.parametrize("direction", ["forward", "reverse"])
+    def test_counters_of_stopped(self, direction: str) -> None:
+        """A stopped connection reports what each subflow sent, repeated and delivered."""
+        links = tuple(replace(link, loss=0.002) for link in paths().bottlenecks)
+        flow = replace(BOTH, stop_s=5, direction=direction)
+        result = run(paths(flow, bottlenecks=links, reverse_bottlenecks=links, duration_s=8))
+        first = 0 if direction == "forward" else len(links)
+        for number in (0, 1):
+            done = result.completions.loc[number]
+            log = result.queue_events(first + number)
+            log = log[(log["flow"] == number) & (log["bytes"] > 100)]
+            sent = log[log["event"].isin(["enqueue", "loss"])]
+            payload = sent["bytes"].astype(int).sum() - (1500 - MSS_BYTES) * len(sent)
+            assert done["sent_bytes"] == pytest.approx(payload, rel=1e-3)
+            sampled = result.samples("retransmits")[number]
+            assert done["retransmits"] == sampled.iloc[-1] >= sampled.loc[4.9] > 0
+            assert 0 < done["delivered_bytes"] <= done["sent_bytes"]
+
+    def test_marks_of_stopped(self) -> None:
+        """Both ends of a stopped connection report the marks of each of its subflows."""
+        links = tuple(
+            replace(link, qdisc="codel", qdisc_options=(("ecn", True),), queue_packets=1000)
+            for link in paths().bottlenecks
+        )
+        scenario = paths(replace(BOTH, stop_s=5), bottlenecks=links, ecn="accecn", duration_s=8)
+        result = run_with("accecn", scenario)
+        marks = [(result.queue_events(i)["event"] == "mark").sum() for i in (0, 1)]
+        assert min(marks) > 0
+        for end in ("delivered", "received"):
+            assert result.ecn[f"{end}_ce_packets"].to_list() == marks
+
 
 class TestSubflows:
     def test_congestion_controls(self) -> None:
@@ -140,6 +171,24 @@ class TestSubflows:
         # Mathis et al. (1997), with an ACK for every second packet.
         assert reno_mbps == pytest.approx(MSS_BYTES * 8e-6 / 0.04 * 0.87 / 0.1, rel=0.4)
         assert bbr_mbps > 15
+
+    def test_pace_of_bbr(self) -> None:
+        """While BBR cruises, TCP's queue shrinks, and that of a subflow grows to two BDP."""
+        bdp_packets = 10e6 * 0.04 / 8 / 1500
+        link = Bottleneck(bandwidth_mbps=10, queue_bdp=4)
+        inflight = []
+        for subflows in ((), (Subflow(),)):
+            flow = Flow(cca="bbr", subflows=subflows)
+            result = run(paths(flow, bottlenecks=(link,), duration_s=9))
+            inflight.append(result.samples("inflight_packets")[0].loc[3:].mean())
+            # BBR paces 1 % below its estimate, in packets with the payload of TCP.
+            state = result.cca_info(0).loc[3:]
+            pacing_bps = result.samples("pacing_rate_bps")[0].loc[3:]
+            cruises = state["pacing_gain"] == 256
+            expected_bps = 0.99 * 8 * state["rate_low"]
+            assert (pacing_bps / expected_bps)[cruises].median() == pytest.approx(1, rel=1e-3)
+        assert inflight[0] < 1.4 * bdp_packets
+        assert inflight[1] > 1.8 * bdp_packets
 
     def test_second_is_like_the_first(self) -> None:
         """A subflow behaves the same whether its CCA is the flow's or its own."""
@@ -165,6 +214,15 @@ class TestSubflows:
         assert (rates > 1).all()
         starts = result.completions["start_ns"]
         assert starts[0] == starts[1] != starts[2] == starts[3]
+
+    def test_many_at_once(self) -> None:
+        """All subflows open, however many connections are established at the same time."""
+        links = tuple(Bottleneck(bandwidth_mbps=10_000, queue_packets=100_000) for _ in range(2))
+        flow = replace(BOTH, count=500)
+        # SYN-ACKs arrive together.
+        result = run(paths(flow, bottlenecks=links, ack_batch_ms=20, duration_s=0.5))
+        assert len(result.completions) == 1000
+        assert (result.completions["sent_bytes"] > 0).all()
 
     def test_deterministic(self) -> None:
         """The same scenario gives the same run, byte for byte."""

@@ -21,6 +21,9 @@ pytestmark = pytest.mark.kernel
 
 HEADER_BYTES = 52
 MSS_BYTES = 1448
+#: Headers of IPv6 have 20 bytes more than those of IPv4.
+IPV6_BYTES = 20
+VERSIONS = (4, 6)
 RTT_S = 0.04
 #: A way back that only shows the ACKs.
 FAST = Bottleneck(bandwidth_mbps=100_000, queue_packets=100_000)
@@ -62,9 +65,14 @@ def times_s(of_packets: pd.DataFrame) -> npt.NDArray[np.float64]:
     return of_packets["time_ns"].to_numpy() / 1e9
 
 
-def payload_bytes(of_packets: pd.DataFrame) -> npt.NDArray[np.int64]:
+def header_bytes(version: int) -> int:
+    """Return the size of the headers of a data packet, or of a pure ACK."""
+    return HEADER_BYTES + (IPV6_BYTES if version == 6 else 0)
+
+
+def payload_bytes(of_packets: pd.DataFrame, version: int = 4) -> npt.NDArray[np.int64]:
     """Return the payload of a flow's packets, the first of which is the SYN."""
-    payload = of_packets["bytes"].to_numpy().astype(np.int64) - HEADER_BYTES
+    payload = of_packets["bytes"].to_numpy().astype(np.int64) - header_bytes(version)
     payload[0] = 0
     return np.maximum(payload, 0)
 
@@ -80,12 +88,13 @@ def offered_mbps(result: Run, flow: int, start_s: float = 2) -> float:
 class TestWindow:
     @pytest.mark.parametrize("cca", ["cubic", "bbr"])
     @pytest.mark.parametrize("window_bytes", [1500, 10_000, 30_000, 100_000, 400_000])
-    def test_limit(self, cca: str, window_bytes: int) -> None:
+    @pytest.mark.parametrize("version", VERSIONS)
+    def test_limit(self, cca: str, window_bytes: int, version: int) -> None:
         """From the first packet on, no more than the window is sent in any round trip."""
-        receiver = received(window_bytes=window_bytes)
-        result = run(path(Flow(cca=cca, receiver=receiver), bandwidth_mbps=100))
+        flow = Flow(cca=cca, ip_version=version, receiver=received(window_bytes=window_bytes))
+        result = run(path(flow, bandwidth_mbps=100))
         sent = packets(result, 0)
-        total = np.r_[0, np.cumsum(payload_bytes(sent))]
+        total = np.r_[0, np.cumsum(payload_bytes(sent, version))]
         start = np.searchsorted(times_s(sent), times_s(sent) - RTT_S, side="right")
         assert (total[1:] - total[start]).max() <= window_bytes
         # Linux splits no packet to fill a window, but limits packets to half of a small one.
@@ -94,10 +103,11 @@ class TestWindow:
         # The RTT includes the transmission of a burst, here within a tenth.
         assert 0.9 * least_bytes <= goodput_mbps * RTT_S * 1e6 / 8 <= window_bytes
 
-    def test_throughput(self) -> None:
+    @pytest.mark.parametrize("version", VERSIONS)
+    def test_throughput(self, version: int) -> None:
         """Below the link's rate, throughput is the window per round trip."""
-        receiver = received(window_bytes=100_000)
-        result = run(path(Flow(receiver=receiver), bandwidth_mbps=1000))
+        flow = Flow(ip_version=version, receiver=received(window_bytes=100_000))
+        result = run(path(flow, bandwidth_mbps=1000))
         assert result.goodput(1.0)[0].iloc[5:].mean() == pytest.approx(20, rel=0.02)
 
     def test_reverse(self) -> None:
@@ -125,6 +135,15 @@ class TestReading:
         assert result.goodput(1.0)[0].iloc[2:].mean() == pytest.approx(5, rel=0.01)
         assert payload_bytes(packets(result, 0)).sum() * 8e-6 / 20 == pytest.approx(5, rel=0.02)
         assert result.summary()["retransmits"].iloc[0] == 0
+
+    @pytest.mark.parametrize("window_bytes", [None, 100_000, 400_000])
+    def test_window(self, window_bytes: int | None) -> None:
+        """A fast application is limited by its window only, not by the first window of Linux."""
+        receiver = received(read_mbps=50, window_bytes=window_bytes)
+        given: dict[str, Any] = {"bandwidth_mbps": 100, "queue_packets": 1000, "rtt_ms": 100}
+        result = run(path(Flow(receiver=receiver), **given))
+        expected_mbps = 50 if window_bytes is None else window_bytes * 8e-6 / 0.1
+        assert result.goodput(1.0)[0].iloc[5:].mean() == pytest.approx(expected_mbps, rel=0.05)
 
     def test_buffer(self) -> None:
         """Data fill the receive buffer at the rate of the link, then arrive as they are read."""
@@ -158,10 +177,12 @@ class TestReading:
 
 class TestFewAcks:
     @pytest.mark.parametrize("packets_per_ack", [2, 3, 8, 32])
-    def test_number(self, packets_per_ack: int) -> None:
+    @pytest.mark.parametrize("version", VERSIONS)
+    def test_number(self, packets_per_ack: int, version: int) -> None:
         """Without loss, there is one ACK for so many packets."""
         receiver = received(packets_per_ack=packets_per_ack, window_bytes=200_000)
-        result = run(path(Flow(receiver=receiver), queue_packets=1000))
+        flow = Flow(ip_version=version, receiver=receiver)
+        result = run(path(flow, queue_packets=1000))
         data = packets(result, 0, event="dequeue")
         acks = packets(result, 1)
         counts = [np.sum(times_s(part) > 2) for part in (data, acks)]
@@ -213,10 +234,12 @@ class TestDivision:
         cwnd = run(scenario).samples("cwnd_packets")[0]
         return float(cwnd.iloc[-1]) - float(cwnd.loc[1.0:].iloc[0])
 
-    def test_number(self) -> None:
+    @pytest.mark.parametrize("version", VERSIONS)
+    def test_number(self, version: int) -> None:
         """Each ACK of new data is divided into the given number of ACKs."""
         receivers = (received(packets_per_ack=4), received(packets_per_ack=4, ack_parts=10))
-        flows = [Flow(kind="rate", rate_mbps=5, receiver=receiver) for receiver in receivers]
+        given: dict[str, Any] = {"kind": "rate", "rate_mbps": 5, "ip_version": version}
+        flows = [Flow(**given, receiver=receiver) for receiver in receivers]
         plain, divided = (len(packets(run(path(flow)), 1)) for flow in flows)
         assert divided == pytest.approx(10 * plain, rel=0.01)
 
@@ -245,10 +268,12 @@ class TestDivision:
 
 class TestDuplicates:
     @pytest.mark.parametrize("cca", ["reno", "cubic"])
-    def test_sack(self, cca: str) -> None:
+    @pytest.mark.parametrize("version", VERSIONS)
+    def test_sack(self, cca: str, version: int) -> None:
         """With SACK, duplicate ACKs that report nothing change no packet's time or fate."""
-        plain = run(path(Flow(cca=cca, acks="every")))
-        spoofed = run(path(Flow(cca=cca, acks="every", receiver=received(duplicate_acks=3))))
+        flow = Flow(cca=cca, acks="every", ip_version=version)
+        plain = run(path(flow))
+        spoofed = run(path(replace(flow, receiver=received(duplicate_acks=3))))
         for event in ("enqueue", "drop"):
             sent = [packets(r, 0, event=event) for r in (plain, spoofed)]
             assert sent[0]["bytes"].tolist() == sent[1]["bytes"].tolist()
@@ -350,14 +375,33 @@ class TestOptimism:
 
 class TestHiddenMarks:
     @pytest.mark.parametrize("cca", ["cubic", "reno", "dctcp"])
-    def test_share(self, cca: str) -> None:
+    @pytest.mark.parametrize("version", VERSIONS)
+    def test_share(self, cca: str, version: int) -> None:
         """With marks as the only signal, a flow that hides them takes most of the link."""
-        flows = Flow(cca=cca, receiver=received(hides_ecn=True)), Flow(cca=cca)
+        honest_flow = Flow(cca=cca, ip_version=version)
+        flows = replace(honest_flow, receiver=received(hides_ecn=True)), honest_flow
         result = run(path(*flows, queue_packets=20_000, ecn=True, link=MARKING))
         liar, honest = result.goodput(1.0).iloc[5:].mean()
         assert liar > 5 * honest
         assert len(packets(result, 0, 0, event="mark")) > 100
         assert result.summary()["drops"].sum() == 0
+
+    @pytest.mark.parametrize("version", VERSIONS)
+    def test_no_trace(self, version: int) -> None:
+        """Marks that are hidden change no packet, also among retransmissions, which lack ECT."""
+        flow = Flow(ip_version=version, receiver=received(hides_ecn=True))
+        never_ms = 60_000
+        logs = []
+        for threshold_ms in (1, never_ms):
+            options = (("ecn", True), ("ce_threshold_ms", threshold_ms), ("target_ms", 10_000),
+                       ("interval_ms", 10_000))  # fmt: skip
+            link = {"qdisc": "codel", "qdisc_options": options, "loss": 0.002}
+            logs.append(run(path(flow, queue_packets=60, ecn=True, link=link)).queue)
+        marks = [(log["event"] == "mark").sum() for log in logs]
+        assert marks[0] > 1000
+        assert marks[1] == 0
+        unmarked = logs[0][logs[0]["event"] != "mark"].reset_index(drop=True)
+        pd.testing.assert_frame_equal(unmarked, logs[1])
 
     @pytest.mark.parametrize("cca", ["cubic", "dctcp"])
     def test_accurate_ecn(self, cca: str) -> None:

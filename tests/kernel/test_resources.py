@@ -7,13 +7,15 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.emulate._load import packets
 from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.experiment.receiver import Receiver
 from tests.kernel.conftest import dumbbell
 
 if TYPE_CHECKING:
@@ -23,6 +25,10 @@ pytestmark = pytest.mark.kernel
 
 #: An estimate is at least the actual use, and at most this many times as much.
 FACTOR = 2.5
+
+#: Links of the way back, of which the second is too slow for the ACKs.
+_ACK_LINK = Bottleneck(bandwidth_mbps=100, queue_packets=2000)
+_SLOW = Bottleneck(bandwidth_mbps=0.1, queue_packets=20)
 
 #: Runs a scenario, makes the tables of ``ccbench run`` and prints the peak use of each part: memory
 #: of guest and reader, the latter above its initial use, and records on the disk. The guest's
@@ -121,6 +127,7 @@ def measured(scenario: Scenario, folder: Path) -> PeakUse:
         dumbbell(
             Flow(count=20), bandwidth_mbps=100, duration_s=10, queue_log=False, sample_interval_ms=1
         ),
+        dumbbell(Flow(), duration_s=4, queue_log="summary", sample_interval_ms=0.01),
         dumbbell(
             Flow(count=10_000, kind="bytes", size_bytes=10_000),
             bandwidth_mbps=1000,
@@ -138,8 +145,29 @@ def measured(scenario: Scenario, folder: Path) -> PeakUse:
             rtt_ms=40,
             duration_s=10,
         ),
+        dumbbell(
+            Flow(count=20, receiver=Receiver(read_mbps=1, window_bytes=10_000_000)),
+            bandwidth_mbps=1000,
+            queue_packets=333,
+            duration_s=5,
+            queue_log=False,
+        ),
+        dumbbell(Flow(receiver=Receiver(duplicate_acks=200)), reverse_bottlenecks=(_ACK_LINK,)),
     ],
-    ids=["100 Mbit", "1 Gbit", "summary", "drops", "long fat", "samples", "short", "small", "path"],
+    ids=[
+        *(
+            "100 Mbit",
+            "1 Gbit",
+            "summary",
+            "drops",
+            "long fat",
+            "samples",
+            "often",
+            "short",
+            "small",
+        ),
+        *("path", "slow readers", "more ACKs"),
+    ],
 )
 def test_estimate(scenario: Scenario, tmp_path: Path) -> None:
     """Estimates of memory and records are upper bounds, but not much higher."""
@@ -150,6 +178,28 @@ def test_estimate(scenario: Scenario, tmp_path: Path) -> None:
     assert took.peak <= peak <= FACTOR * took.peak
     assert took.running <= needs.running_bytes
     assert took.scratch <= needs.scratch_bytes
+
+
+@pytest.mark.parametrize(
+    ("flow", "ack_link"),
+    [
+        (Flow(), _SLOW),
+        (Flow(), replace(_SLOW, qdisc="cake", qdisc_options=(("ack_filter", 2),))),
+        (Flow(receiver=Receiver(duplicate_acks=200)), _SLOW),
+        (Flow(receiver=Receiver(ack_parts=10)), _ACK_LINK),
+        (Flow(receiver=Receiver(optimistic_mbps=40)), _ACK_LINK),
+        (Flow(cca="reno", receiver=Receiver(optimistic_mbps=4)), _ACK_LINK),
+    ],
+    ids=["slow way back", "filter", "copies", "parts", "optimist", "slow optimist"],
+)
+def test_arrivals(flow: Flow, ack_link: Bottleneck) -> None:
+    """At most as many packets as estimated arrive at queues, even at those that drop most."""
+    scenario = dumbbell(flow, reverse_bottlenecks=(ack_link,), duration_s=4)
+    run = KernelEngine().run(scenario)
+    arrived = [int((run.queue_events(i)["event"] == "enqueue").sum()) for i in range(2)]
+    estimates = packets(scenario)
+    assert all(a <= e for a, e in zip(arrived, estimates, strict=True))
+    assert sum(estimates) <= FACTOR * sum(arrived)
 
 
 @pytest.mark.usefixtures("own_store")

@@ -85,6 +85,29 @@ class TestPacket:
         assert_equal_tables(result, same)
         assert result.bottleneck_summary().equals(same.bottleneck_summary())
 
+    @pytest.mark.parametrize(
+        ("setting", "later_s"), [({"queue_packets": 1}, 0.0005), ({"loss": 1}, 0)]
+    )
+    def test_queue(self, setting: dict[str, Any], later_s: float) -> None:
+        """The packet meets all settings but those of the queue, which the next one meets."""
+        change = Change(when=When(flow=0, packet=200), **setting)
+        result = run(path(Flow(kind="cbr", rate_mbps=24), changes=(change,), duration_s=1))
+        log = result.queue_events()
+        lost = log.loc[log["event"].isin(["drop", "loss"]), "time_ns"].min() / 1e9
+        (at_s,) = times_s(result)
+        assert lost == pytest.approx(at_s + later_s, abs=1e-6)
+
+    def test_before_state(self) -> None:
+        """At a packet that is several events, changes for its number precede those for states."""
+        second = When(flow=0, packet=2)  # ends the handshake
+        changes = (
+            Change(when=When(flow=0, info="state", equals="open"), loss=0),
+            Change(when=second, loss=0),
+        )
+        result = run(path(Flow(), changes=changes, duration_s=1))
+        assert result.changes["change"].tolist() == [1, 0]
+        assert len(set(result.changes["time_ns"])) == 1
+
 
 class TestState:
     def test_enters(self) -> None:
@@ -184,15 +207,24 @@ class TestState:
     ("when", "message"),
     [
         (When(flow=0, info="mode", equals=1), "info is 'mode'.*state, rate_low.* for bbr"),
-        (When(flow=0, info="pacing_gain", equals="high"), "equals is 'high'.*a number"),
-        (When(flow=0, info="state", equals="fast"), "equals is 'fast'.*open, disorder"),
+        (When(flow=0, info="pacing_gain", equals="high"), "equals is 'high'.*a whole number"),
+        (When(flow=0, info="pacing_gain", equals=88.5), "equals is 88.5.*a whole number from 0"),
+        (When(flow=0, info="pacing_gain", equals=-1), "equals is -1.*a whole number from 0"),
+        (
+            When(flow=0, info="state", equals="fast"),
+            "equals is 'fast'.*open, disorder.*from 0 to 4",
+        ),
+        (When(flow=0, info="state", equals=5), "equals is 5.*open, disorder"),
+        (When(flow=0, info="state", equals=0.5), "equals is 0.5.*open, disorder"),
+        (When(flow=2, info="mode", equals="fast"), "equals is 'fast'.*one of competitive, delay"),
+        (When(flow=2, info="send_mbps", equals=-1), "equals is -1.*a number from 0"),
         (When(flow=1, info="state", equals="open"), "flow is 1.*UDP has no state"),
-        (When(flow=2, packet=1), "flow is 2.*at most 1"),
+        (When(flow=3, packet=1), "flow is 3.*at most 2"),
     ],
 )
 def test_refused(when: When, message: str) -> None:
     """A state that the flow cannot have is refused with those that it has."""
-    flows = Flow(cca="bbr"), Flow(kind="cbr", rate_mbps=1)
+    flows = Flow(cca="bbr"), Flow(kind="cbr", rate_mbps=1), Flow(cca="nimbus")
     with pytest.raises(InputError, match=r"changes\[0\]\.when\." + message):
         run(path(*flows, changes=(Change(when=when, loss=0),)))
 

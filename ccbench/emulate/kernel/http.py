@@ -187,7 +187,7 @@ def _check_changes(scenario: Scenario) -> None:
 
 def _check_path(scenario: Scenario) -> None:
     """Check that the path holds less data than a client requests."""
-    path_bytes = MTU_BYTES * plan.path_packets(scenario)
+    path_bytes = MTU_BYTES * plan.data_packets(scenario)
     if path_bytes > web.MAX_PATH_BYTES:
         allowed = f"at most {web.MAX_PATH_BYTES / 1e6:g} MB for the web server's client"
         step = "lower bandwidth_mbps, rtt_ms or queue_packets, or use the engine kernel"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.emulate._load import packets, samples, work_mbit
 from ccbench.emulate.kernel.boot import records
-from ccbench.emulate.kernel.boot.plan import path_packets
+from ccbench.emulate.kernel.boot.plan import path_packets, unread_packets
 from ccbench.emulate.resources import Needs
 from ccbench.experiment.qdiscs import QDISCS
 
@@ -25,6 +25,8 @@ _GUEST_PACKET_BYTES = 1200
 #: The same per background packet: it has its own payload, while packets of flows share a page.
 _BACKGROUND_PACKET_BYTES = 2400
 _GUEST_FLOW_BYTES = 8192
+#: The same per packet that a slow receiver has not read; Linux merges those in sequence.
+_UNREAD_PACKET_BYTES = 200
 
 #: Memory for reading the records: constant, per event, sample, other record and flow, in bytes.
 _READER_BYTES = 24e6
@@ -52,6 +54,7 @@ def needs(scenario: Scenario) -> Needs:
     share = scenario.noise.background_share
     packet_bytes = (1 - share) * _GUEST_PACKET_BYTES + share * _BACKGROUND_PACKET_BYTES
     guest_bytes = _GUEST_BYTES + packet_bytes * path_packets(scenario) + _GUEST_FLOW_BYTES * flows
+    guest_bytes += _UNREAD_PACKET_BYTES * unread_packets(scenario)
     logged = _EVENTS_PER_PACKET * sum(packets(scenario)) if scenario.queue_log is True else 0.0
     sampled = samples(scenario)
     other = _other_records(scenario)

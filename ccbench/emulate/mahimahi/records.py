@@ -63,17 +63,18 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     if (folder / files.SENT).exists():
         sent = packet_record.read(folder / files.SENT)
         queue = with_losses(queue, sent[~packet_record.seen_later(sent, arrivals)], zero_ns)
+    late = [_late_ns(departure_lines, departures, log, zero_ns)]
     if scenario.reverse_bottlenecks:
-        way_back = _way_back(folder, zero_ns)
+        way_back, late_on_way_back = _way_back(folder, zero_ns)
+        late.append(late_on_way_back)
         queue = pd.concat([queue, way_back]).sort_values(
             "time_ns", kind="stable", ignore_index=True
         )
-    late = lateness(_late_ns(departure_lines, departures, log, zero_ns))
-    return to_run(scenario, folder, queue, {**provenance, **late})
+    return to_run(scenario, folder, queue, {**provenance, **lateness(*late)})
 
 
-def _way_back(folder: Path, zero_ns: int) -> pd.DataFrame:
-    """Return the record of the queue of the acknowledgements."""
+def _way_back(folder: Path, zero_ns: int) -> tuple[pd.DataFrame, npt.NDArray[np.float64]]:
+    """Return the record of the acknowledgements' queue, and their lateness in nanoseconds."""
     log = LinkLog.read(folder / WAY_BACK_LOG)
     arrivals, departures = (
         packet_record.read(folder / name)
@@ -85,7 +86,8 @@ def _way_back(folder: Path, zero_ns: int) -> pd.DataFrame:
     unheard = len(arrival_lines) - len(arrivals)
     queue = replay(log, [NO_FLOW] * unheard + packet_record.flow_of(arrivals).tolist())
     queue["time_ns"] += log.started_ms * _NS_PER_MS - zero_ns
-    return queue.assign(bottleneck=np.uint8(1))
+    late_ns = _late_ns(departure_lines, departures, log, zero_ns)
+    return queue.assign(bottleneck=np.uint8(1)), late_ns
 
 
 def _match(lines: pd.DataFrame, packets: PacketRecords, event: str) -> None:

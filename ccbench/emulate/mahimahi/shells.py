@@ -17,7 +17,7 @@ from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.trace import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from ccbench.experiment.bottleneck import Bottleneck
@@ -59,14 +59,7 @@ def check_path(bottleneck: Bottleneck, rtt_ms: float) -> None:
     """
     check_rtt(rtt_ms, "mahimahi")
     with validation.within("bottlenecks[0]."):
-        validation.one_of("qdisc", bottleneck.qdisc, QUEUES)
-        options = QUEUES[bottleneck.qdisc]
-        for name, value in bottleneck.qdisc_options:
-            if name not in options:
-                raise validation.unknown_key(f"qdisc_options.{name}", options)
-            _, default = options[name]
-            ms = validation.Range(1, 10_000)
-            validation.whole(f"qdisc_options.{name}", value, ms, example=default)
+        _check_queue(bottleneck, QUEUES)
 
 
 def check_way_back(bottleneck: Bottleneck) -> None:
@@ -78,11 +71,26 @@ def check_way_back(bottleneck: Bottleneck) -> None:
         If it cannot.
     """
     with validation.within("reverse_bottlenecks[0]."):
-        validation.one_of("qdisc", bottleneck.qdisc, ("droptail", "bfifo"))
+        _check_queue(bottleneck, ("droptail", "bfifo"))
         for name in ("loss", "trace"):
             if value := getattr(bottleneck, name):
                 allowed = "left out with the engine mahimahi"
                 raise validation.bad(name, value, allowed, "use the engine kernel")
+
+
+def _check_queue(bottleneck: Bottleneck, supported: Collection[str]) -> None:
+    """Check that a bottleneck's qdisc is one of `supported`, with options of mm-link."""
+    validation.one_of("qdisc", bottleneck.qdisc, supported)
+    options = QUEUES[bottleneck.qdisc]
+    for name, value in bottleneck.qdisc_options:
+        if not options:
+            allowed = f"left out, as {bottleneck.qdisc} of mm-link has no options"
+            raise validation.bad(f"qdisc_options.{name}", value, allowed, "remove it")
+        if name not in options:
+            raise validation.unknown_key(f"qdisc_options.{name}", options)
+        _, default = options[name]
+        ms = validation.Range(1, 10_000)
+        validation.whole(f"qdisc_options.{name}", value, ms, example=default)
 
 
 def shells(  # noqa: PLR0913 - independent parts of the path, by keyword

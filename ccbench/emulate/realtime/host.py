@@ -168,7 +168,7 @@ def _virtual_time_delays(scenario: Scenario) -> Iterator[tuple[str, object, str]
     if scenario.sample_interval_ms < _LEAST_SAMPLE_MS:
         yield "sample_interval_ms", scenario.sample_interval_ms, f"at least {_LEAST_SAMPLE_MS:g}"
     if scenario.rtt_trace is not None:
-        yield "rtt_trace", scenario.rtt_trace.name, "left out"
+        yield "rtt_trace", scenario.rtt_trace.name or "set", "left out"
 
 
 def _virtual_time_ecn(scenario: Scenario) -> Iterator[tuple[str, object, str]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,16 +68,25 @@ def to_run(
     )
 
 
-def lateness(late_ns: npt.NDArray[np.float64]) -> dict[str, Any]:
+def lateness(*late_ns: npt.NDArray[np.float64]) -> dict[str, Any]:
     """Return the entries of a run's provenance about the packets' lateness.
 
     Parameters
     ----------
-    late_ns : array of float
-        Lateness of each packet at the link's exit in nanoseconds.
+    *late_ns : array of float
+        Lateness of each packet at the exit of each link in nanoseconds. The entries are those of
+        the link with the highest 99th percentile.
+
+    Examples
+    --------
+    >>> lateness(np.full(1000, 1e6), np.full(10, 9e6))["is_late"]
+    True
     """
-    if not len(late_ns):
-        return {"is_late": False}
+    links = [_link_lateness(link) for link in late_ns if len(link)]
+    return max(links, key=itemgetter("late_ms_p99"), default={"is_late": False})
+
+
+def _link_lateness(late_ns: npt.NDArray[np.float64]) -> dict[str, Any]:
     median, p99 = np.percentile(late_ns, [50, 99]) / 1e6
     return {
         "late_ms_median": round(float(median), 3),

@@ -18,13 +18,17 @@ import pytest
 from ccbench import Bottleneck, Flow, Run, Scenario, Trace
 from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate import run_many
+from ccbench.emulate.mahimahi import records
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
+from ccbench.emulate.realtime.records import lateness
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    import numpy.typing as npt
 
 _MISSING = [check.name for check in MahimahiEngine().doctor() if not check.ok]
 pytestmark = pytest.mark.skipif(
@@ -249,6 +253,10 @@ class TestWayBack:
         [
             ({"qdisc": "codel"}, r"reverse_bottlenecks\[0\].qdisc is 'codel'"),
             ({"loss": 0.1}, r"reverse_bottlenecks\[0\].loss is 0.1"),
+            (
+                {"qdisc": "bfifo", "qdisc_options": (("x", 1),)},
+                r"reverse_bottlenecks\[0\].qdisc_options.x is 1; .*left out",
+            ),
         ],
     )
     def test_refused(self, link: dict[str, Any], message: str) -> None:
@@ -272,6 +280,21 @@ class TestLateness:
         made_by = run(TWO).provenance
         assert 0 <= made_by["late_ms_median"] < made_by["late_ms_p99"] < made_by["late_ms_max"]
         assert made_by["is_late"] == (made_by["late_ms_p99"] > 5)
+
+    def test_both_links(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The lateness of a run includes the ACKs that leave their link."""
+        packets: list[int] = []
+
+        def counted(*late_ns: npt.NDArray[np.float64]) -> dict[str, Any]:
+            packets.extend(map(len, late_ns))
+            return lateness(*late_ns)
+
+        monkeypatch.setattr(records, "lateness", counted)
+        reverse = Bottleneck(bandwidth_mbps=1, queue_packets=60)
+        done = MahimahiEngine().run(dumbbell(duration_s=2, reverse_bottlenecks=(reverse,)))
+        left = done.queue[done.queue["event"] == "dequeue"].groupby("bottleneck").size()
+        assert len(packets) == 2
+        assert all(here >= there > 100 for here, there in zip(packets, left, strict=True))
 
     def test_late(self) -> None:
         """A run whose link lacked a processor at times is marked."""

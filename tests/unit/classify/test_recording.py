@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Change, Flow, RttTrace, Scenario
 from ccbench.base.errors import InputError
 from ccbench.classify.files import judge_files
 from ccbench.classify.recording import read, read_all
@@ -23,6 +23,7 @@ from ccbench.classify.training_set import PACKAGED, TrainingSet, train
 from ccbench.classify.verdict import judge
 from ccbench.cli.main import program
 from ccbench.emulate.recording import Recording
+from ccbench.experiment.noise import Noise
 from ccbench.run import tables
 
 if TYPE_CHECKING:
@@ -65,14 +66,13 @@ def csv(path: Path, level: float, *, seconds: float = 21.0, header: str = "") ->
 
 def run_folder(folder: Path, make_run: Callable[..., Any], **changes: Any) -> Path:
     """Write a run without events."""
-    link = {"bandwidth_mbps": 5, "queue_packets": 64, **changes}
-    rtt_ms = link.pop("rtt_ms", 86)
-    scenario = Scenario(
-        flows=(Flow(cca="reno"),),
-        bottlenecks=(Bottleneck(**link),),
-        rtt_ms=rtt_ms,
-        duration_s=2,
-    )
+    link: dict[str, Any] = {"bandwidth_mbps": 5, "queue_packets": 64, **changes}
+    settings: dict[str, Any] = {"rtt_ms": 86, "duration_s": 2}
+    for name in ("rtt_ms", "flows", "reverse_bottlenecks", "changes", "rtt_trace", "noise"):
+        if name in link:
+            settings[name] = link.pop(name)
+    settings.setdefault("flows", (Flow(cca="reno"),))
+    scenario = Scenario(bottlenecks=(Bottleneck(**link),), **settings)
     make_run(scenario, 5.0).save(folder)
     return folder
 
@@ -108,6 +108,30 @@ class TestRead:
     def test_run(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
         """A run states its own network: the setting that is close to it."""
         assert SETTINGS[0] == read(run_folder(tmp_path / "run", make_run)).setting
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"changes": (Change(at_s=1, loss=0.1),)},
+            {"rtt_trace": RttTrace(points=((0, 86), (1, 90)))},
+            {
+                "flows": (Flow(), Flow(direction="reverse")),
+                "reverse_bottlenecks": (Bottleneck(bandwidth_mbps=5, queue_packets=64),),
+            },
+        ],
+        ids=["changes", "trace", "reverse"],
+    )
+    def test_several_settings(
+        self, tmp_path: Path, make_run: Callable[..., Any], changes: dict[str, Any]
+    ) -> None:
+        """Runs whose path has no one setting, or whose queue has other packets, are refused."""
+        with pytest.raises(InputError, match="without changes of the path, rtt_trace and flows in"):
+            read(run_folder(tmp_path / "run", make_run, **changes))
+
+    def test_noise(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
+        """Noise, jitter of Wi-Fi included, is not part of the setting."""
+        noise = Noise(wifi_jitter_ms=7, reverse_jitter_ms=1)
+        assert SETTINGS[0] == read(run_folder(tmp_path / "run", make_run, noise=noise)).setting
 
     def test_named(self, tmp_path: Path, make_run: Callable[..., Any]) -> None:
         """A named setting takes precedence."""

@@ -16,10 +16,12 @@ from ccbench.base.errors import InputError
 from ccbench.emulate import Machine, _speed, expected_s, run, run_many
 from ccbench.emulate._load import packets, samples
 from ccbench.emulate._machine import cgroup_room_bytes
+from ccbench.emulate.kernel.boot.plan import data_packets, path_packets
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.resources import Room, check_room
 from ccbench.experiment.noise import Noise
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.receiver import Receiver
+from ccbench.experiment.scenario import Bottleneck, Change, Flow, RttTrace, Scenario
 from tests.unit.emulate.conftest import BASE, NEEDS, GuestEngine, seeds
 
 if TYPE_CHECKING:
@@ -212,6 +214,58 @@ class TestPackets:
         cross = Flow(kind="cbr", rate_mbps=1.2, first_bottleneck=1, last_bottleneck=1)
         scenario = Scenario(flows=(cross,), bottlenecks=(link,) * 3, rtt_ms=50, duration_s=10)
         assert packets(scenario) == pytest.approx((0, 1000, 0))
+
+    def test_extra_acks(self) -> None:
+        """Only the flows whose receivers send more ACKs cause them, of the data that fit."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
+        short = Flow(kind="bytes", size_bytes=1_448_000, receiver=Receiver(duplicate_acks=200))
+        scenario = Scenario(
+            flows=(Flow(), short),
+            bottlenecks=(link,),
+            reverse_bottlenecks=(link,),
+            rtt_ms=50,
+            duration_s=10,
+        )
+        _, of_both = packets(scenario)
+        assert 10_000 + 201 * 1_000 <= of_both <= 1.2 * (10_000 + 201 * 1_000) + 1000
+        _, of_one = packets(replace(scenario, flows=(short,)))
+        assert 201 * 1_000 <= of_one < of_both
+
+    def test_path_data(self) -> None:
+        """Additional ACKs are packets of the path, but not of its data."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
+        plain = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=10)
+        more = replace(plain, flows=(Flow(receiver=Receiver(duplicate_acks=9)),))
+        assert path_packets(plain) == data_packets(plain) == data_packets(more)
+        assert path_packets(more) == path_packets(plain) + 9 * 50
+
+    def test_duplicates(self) -> None:
+        """Packets that links duplicate arrive there and at later links."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
+        twice = replace(link, duplicates=0.5)
+        flow = Flow(kind="cbr", rate_mbps=1.2)
+        scenario = Scenario(
+            flows=(flow,), bottlenecks=(link, twice, link), rtt_ms=50, duration_s=10
+        )
+        assert packets(scenario) == pytest.approx((1000, 1500, 1500))
+
+    @pytest.mark.parametrize(
+        "longer",
+        [
+            {"rtt_ms": 500},
+            {"changes": (Change(at_s=3, rtt_ms=500),)},
+            {"rtt_trace": RttTrace(points=((0, 20), (9, 500)))},
+        ],
+        ids=["constant", "change", "trace"],
+    )
+    def test_longest_rtt(self, longer: dict[str, Any]) -> None:
+        """Estimates use the longest RTT, whether it is constant, changes or follows a trace."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
+        flow = Flow(kind="bytes", size_bytes=10_000)
+        base = Scenario(flows=(flow,), bottlenecks=(link,), rtt_ms=20, duration_s=60)
+        constant, long = replace(base, rtt_ms=500), replace(base, **longer)
+        assert samples(long) == samples(constant) > samples(base)
+        assert path_packets(long) == path_packets(constant) > path_packets(base)
 
     def test_samples(self) -> None:
         """A hundred thousand short flows are sampled only while they last."""

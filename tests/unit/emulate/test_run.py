@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -15,8 +16,6 @@ from ccbench.emulate import Machine, Store, run, run_many
 from tests.unit.emulate.conftest import BASE, FAILS, REFUSED, GuestEngine, seeds, wait_until
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ccbench.emulate.engine import Progress
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
@@ -122,6 +121,11 @@ class TestRun:
         assert store.usage().runs == 0
 
 
+def _check_capture(engine: Capturing, folder: Path, machine: Machine) -> None:
+    """Run a scenario with a capture of up to 5 GB."""
+    run(BASE, engine=engine, store=None, capture=folder / "packets.pcapng", machine=machine)
+
+
 class TestCapture:
     @pytest.fixture
     def capturing(self, engine: GuestEngine) -> Capturing:
@@ -156,8 +160,19 @@ class TestCapture:
         """A capture that does not fit on the disk is refused before the run, with its size."""
         monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=4e9))
         with pytest.raises(InputError, match=r"takes up to 5 GB, and 4 GB are free in /"):
-            run(BASE, engine=capturing, store=None, capture=tmp_path / "packets.pcapng")
+            _check_capture(capturing, tmp_path, Machine(scratch=Path("/proc")))
         assert capturing.started() == 0
+
+    def test_twice(
+        self, capturing: Capturing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A disk that also has the records needs room for the capture twice."""
+        monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=9e9))
+        with pytest.raises(InputError, match=r"5 GB, twice as much until .*, and 9 GB are free in"):
+            _check_capture(capturing, tmp_path, Machine(scratch=tmp_path / "temporary"))
+        assert capturing.started() == 0
+        _check_capture(capturing, tmp_path, Machine(scratch=Path("/proc")))
+        assert capturing.started() == 1
 
     def test_scratch(self, capturing: Capturing, tmp_path: Path) -> None:
         """The records of a capture count as scratch space."""

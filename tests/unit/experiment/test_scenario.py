@@ -69,6 +69,19 @@ class TestScenario:
                 {"changes": (Change(at_s=1, forward_delay_ms=51),)},
                 "changes[0].forward_delay_ms is 51.0; it must be at most the RTT, 50",
             ),
+            (
+                {"changes": (Change(at_s=1, forward_delay_ms=30), Change(at_s=2, rtt_ms=20))},
+                "changes[0].forward_delay_ms is 30.0; it must be at most the RTT, 20",
+            ),
+            (
+                {
+                    "changes": (
+                        Change(at_s=1, rtt_ms=90, forward_delay_ms=80),
+                        Change(at_s=2, rtt_ms=60),
+                    )
+                },
+                "changes[1].rtt_ms is 60.0; it must be at least forward_delay_ms, 80",
+            ),
             *(
                 (
                     {

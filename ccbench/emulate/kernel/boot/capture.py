@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench.emulate._load import packets
+from ccbench.emulate._load import acks, packets
 from ccbench.emulate.kernel.boot import records
 from ccbench.run.captures import writer
 
@@ -26,9 +26,9 @@ _HEADERS_BYTES = 56
 
 def capture_bytes(scenario: Scenario) -> float:
     """Return an upper bound of the size of a capture of a run, in bytes."""
-    arrivals = packets(scenario)
-    # Each bottleneck has two points. Both hosts have all packets, and as many ACKs at most.
-    captured = 2 * sum(arrivals) + 2 * 2 * sum(arrivals)
+    arrivals = sum(packets(scenario))
+    # Each bottleneck has two points, and both hosts have all packets and ACKs.
+    captured = 2 * arrivals + 2 * (arrivals + acks(scenario))
     return captured * (writer.BLOCK_BYTES + _HEADERS_BYTES)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
 from ccbench.emulate.kernel.boot import hosts, rtnetlink
 from ccbench.emulate.kernel.boot.parameters import module_options
-from ccbench.experiment.scenario import MSS_BYTES
+from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from ccbench.experiment.qdiscs import Qdisc
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["HERE", "LEAD_NS", "Programs", "guest_memory_mb", "path_packets", "plan"]
+__all__ = [
+    "HERE",
+    "LEAD_NS",
+    "Programs",
+    "data_packets",
+    "guest_memory_mb",
+    "path_packets",
+    "plan",
+    "unread_packets",
+]
 
 #: Folder of the run as seen by the guest's own process, and by its programs.
 HERE = "/proc/self/cwd"
@@ -212,34 +221,39 @@ def guest_memory_mb(scenario: Scenario) -> int:
     The guest needs at most 2 KB per packet in transit, queued, unacknowledged or unread, about 8 KB
     per flow, and 64 MB for the kernel itself.
     """
-    packets = 4 * path_packets(scenario) + _unread_packets(scenario)
+    packets = 4 * path_packets(scenario) + unread_packets(scenario)
     needed_mb = 64 + (packets * 2 + scenario.flow_count * 8) / 1024
     # A power of two, so that similar scenarios run with the same amount of memory.
     return max(256, 1 << int(needed_mb - 1).bit_length())
 
 
 def path_packets(scenario: Scenario) -> float:
-    """Return the maximum number of packets on the path and in its queues."""
-    noise = scenario.noise
-    changes = scenario.changes
-    jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
-    if noise.wifi_jitter_ms or any(change.wifi_jitter_ms for change in changes):
-        jitter_ms += _LONG_WIFI_JITTER_MS
-    extra_ms = max(flow.extra_rtt_ms for flow in scenario.paths)
-    trace = scenario.rtt_trace
-    base_ms = scenario.rtt_ms if trace is None else trace.longest_ms
-    rtt_ms = max(base_ms, *(change.rtt_ms or 0 for change in changes), 0)
-    late_ms = sum(_late_ms(link.reordering) for link in scenario.links if link.reordering)
-    longest_rtt_ms = rtt_ms + extra_ms + jitter_ms + late_ms
-    fastest_mbps = max(map(scenario.highest_mbps, range(len(scenario.links))))
-    in_flight = fastest_mbps * 1e3 * longest_rtt_ms / (8 * 1500)
+    """Return the maximum number of packets on the path and in its queues, with extra ACKs."""
+    extra_acks = max(flow.receiver.extra_acks if flow.receiver else 0 for flow in scenario.flows)
+    return data_packets(scenario) + extra_acks * _in_flight(scenario)
+
+
+def data_packets(scenario: Scenario) -> float:
+    """Return the maximum number of packets of data on the path and in its queues."""
     twice = 1 + max(link.duplicates or 0 for link in scenario.links)
     queued = sum(map(scenario.longest_queue, range(len(scenario.links))))
-    extra_acks = max(flow.receiver.extra_acks if flow.receiver else 0 for flow in scenario.flows)
-    return (twice + extra_acks) * in_flight + queued
+    return twice * _in_flight(scenario) + queued
 
 
-def _unread_packets(scenario: Scenario) -> float:
+def _in_flight(scenario: Scenario) -> float:
+    """Return the maximum number of packets of the fastest link within the longest round trip."""
+    noise = scenario.noise
+    jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
+    if noise.wifi_jitter_ms or any(change.wifi_jitter_ms for change in scenario.changes):
+        jitter_ms += _LONG_WIFI_JITTER_MS
+    extra_ms = max(flow.extra_rtt_ms for flow in scenario.paths)
+    late_ms = sum(_late_ms(link.reordering) for link in scenario.links if link.reordering)
+    longest_rtt_ms = scenario.longest_rtt_ms + extra_ms + jitter_ms + late_ms
+    fastest_mbps = max(map(scenario.highest_mbps, range(len(scenario.links))))
+    return fastest_mbps * 1e3 * longest_rtt_ms / (8 * MTU_BYTES)
+
+
+def unread_packets(scenario: Scenario) -> float:
     """Return the maximum number of packets that wait for receivers that read slowly."""
     slow = ((flow, flow.receiver) for flow in scenario.flows)
     return sum(

@@ -48,16 +48,19 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
 def of_changes(scenario: Scenario, kernel: KernelBuild) -> list[Trigger]:
     """Return the trigger of each change."""
     triggers = []
+    paths = scenario.paths
+    ccas = [paths[number].cca for number in scenario.path_numbers()]
     for i, change in enumerate(scenario.changes):
         with validation.within(f"changes[{i}].when."):
-            triggers.append(_trigger(change.when, scenario, kernel) if change.when else Trigger())
+            triggers.append(_trigger(change.when, ccas, kernel) if change.when else Trigger())
     return triggers
 
 
-def _trigger(when: When, scenario: Scenario, kernel: KernelBuild) -> Trigger:
+def _trigger(when: When, ccas: Sequence[str], kernel: KernelBuild) -> Trigger:
+    """Return a trigger, given the congestion control of each flow, empty for UDP."""
     if when.packet is not None:
         return Trigger(kind=_PACKET, flow=when.flow, occurrence=when.packet)
-    cca = _cca_of(when.flow, scenario)
+    cca = ccas[when.flow]
     if not cca:
         allowed, step = "that of a TCP flow, as UDP has no state", "use packet"
         raise validation.bad("flow", when.flow, allowed, step)
@@ -83,11 +86,6 @@ def _trigger(when: When, scenario: Scenario, kernel: KernelBuild) -> Trigger:
     )
 
 
-def _cca_of(flow: int, scenario: Scenario) -> str:
-    """Return the congestion control of a flow, empty for UDP."""
-    return scenario.paths[scenario.path_numbers()[flow]].cca
-
-
 def _range(when: When, field: Field) -> tuple[int, int]:
     """Return the lowest and the highest value, in units of the kernel, that meet the condition."""
     limits = np.iinfo(np.int64)
@@ -95,22 +93,32 @@ def _range(when: When, field: Field) -> tuple[int, int]:
         return math.floor(_in_units(when.above, field.scale)) + 1, int(limits.max)
     if when.below is not None:
         return int(limits.min), math.ceil(_in_units(when.below, field.scale)) - 1
-    value = when.equals
-    if isinstance(value, str):
-        if value not in field.names:
-            allowed = _values(field.names) if field.names else "a number"
-            raise validation.bad("equals", value, allowed, "choose one")
-        value = field.names.index(value)
-    assert value is not None
-    exact = round(value / field.scale)
+    assert when.equals is not None
+    exact = _number_of_state(when.equals, field) if field.names else _exact(when.equals, field)
     return exact, exact
+
+
+def _number_of_state(value: float | str, field: Field) -> int:
+    """Return the number of a named state, given by its name or number."""
+    if value not in field.names and value not in range(len(field.names)):
+        allowed = f"one of {', '.join(field.names)}, or a number from 0 to {len(field.names) - 1}"
+        raise validation.bad("equals", value, allowed, "choose one")
+    return field.names.index(value) if isinstance(value, str) else int(value)
+
+
+def _exact(value: float | str, field: Field) -> int:
+    """Return a value in units of the kernel, the nearest one if they are not the user's."""
+    limits = np.iinfo(field.dtype)
+    low, high = limits.min * field.scale, limits.max * field.scale
+    is_whole = field.scale == 1
+    allowed = f"a {'whole number' if is_whole else 'number'} from {low:.12g} to {high:.12g}"
+    if isinstance(value, str) or not low <= value <= high or (is_whole and value % 1):
+        step = "write another one, or use above or below"
+        raise validation.bad("equals", value, allowed, step)
+    return round(value / field.scale)
 
 
 def _in_units(value: float, scale: float) -> float:
     """Return a value in units of the kernel: 0.29 is exactly 29 hundredths."""
     units = value / scale
     return round(units) if math.isclose(units, round(units), rel_tol=1e-9) else units
-
-
-def _values(names: Sequence[str]) -> str:
-    return f"one of {', '.join(names)}"

@@ -38,7 +38,7 @@ from ccbench.emulate.kernel.source import descriptions, guest_sources, names, to
 from ccbench.emulate.kernel.source import linux as kernel_sources
 from ccbench.emulate.kernel.source.descriptions import LINUX_CCAS, Cca, Descriptions
 from ccbench.emulate.kernel.source.guest import compile_guest
-from ccbench.emulate.kernel.source.packages import fetch
+from ccbench.emulate.kernel.source.packages import downloaded, fetch
 from ccbench.emulate.kernel.source.tree import (
     CFLAGS,
     KernelTree,
@@ -206,6 +206,8 @@ def build(
 ) -> KernelBuild:
     """Build the missing parts of the virtual kernel and select it for use.
 
+    Only one process builds at a time. If nothing is missing, none is waited for.
+
     Parameters
     ----------
     source : Path, optional
@@ -237,6 +239,10 @@ def build(
     toolchain.check()
     sources = guest_sources.find_sources()
     cache = kernels_dir()
+    present = kernel_sources.find(source) if source else downloaded(cache / "sources", release)
+    if present is not None and (built := _in_use(present, hz, cache, sources)) is not None:
+        report("done", 1.0)
+        return built
     with only_one(cache, report):
         if source is None:
             kernel_source = fetch(cache / "sources", lambda step: report(step, 0.0), release)
@@ -257,6 +263,19 @@ def build(
         _use(path, cache)
     report("done", 1.0)
     return built
+
+
+def _in_use(source: Path, hz: int, cache: Path, sources: Sources) -> KernelBuild | None:
+    """Return the build of a source if it is complete and in use, without a lock."""
+    recipe = Recipe.of(kernel_sources.digest(source), sources.home, hz)
+    path = (cache / "trees" / recipe.key).resolve()
+    if path != (cache / "current").resolve() or not path.exists():
+        return None
+    build_path = _build_path(load_tree(path), cache, sources)
+    if not build_path.exists():
+        return None
+    os.utime(path)
+    return load_build(build_path)
 
 
 def installed() -> KernelBuild:

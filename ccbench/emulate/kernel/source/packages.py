@@ -27,7 +27,7 @@ from ccbench.emulate.kernel.source.linux import NAME_A_SOURCE, OLDEST, message_l
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["fetch", "offered"]
+__all__ = ["downloaded", "fetch", "offered"]
 
 _PREFERRED_RELEASE = "6.12"
 _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)(?:\.\d+)?")
@@ -71,20 +71,18 @@ def fetch(directory: Path, report: Callable[[str], None], release: str | None = 
     MissingRequirement
         If the machine has no apt, or apt has no such package or cannot download it.
     """
-    if release is not None:
-        _check(release)
-    downloaded = {path.name.split("_")[0]: path for path in directory.glob("linux-source-*.tar.*")}
+    if tarball := downloaded(directory, release):
+        return tarball
     wanted = release or _PREFERRED_RELEASE
-    if package := _choose(downloaded, wanted):
-        return downloaded[package]
-    other = _choose(downloaded, None) if release is None else None
+    tarballs = _tarballs(directory)
+    other = _choose(tarballs, None) if release is None else None
     if other is None:
         _require_apt()
     listed = _listed(directory, {}) if shutil.which("apt-cache") else []
     if package := _choose(listed, wanted):
         return _downloaded(package, directory, {}, report)
     if other is not None:
-        return downloaded[other]
+        return tarballs[other]
     if package := _choose(listed, release):
         return _downloaded(package, directory, {}, report)
     if release is None:
@@ -93,6 +91,25 @@ def fetch(directory: Path, report: Callable[[str], None], release: str | None = 
             f"sudo apt-get update, then try again, or {NAME_A_SOURCE}"
         )
     return _from_other_suites(release, listed, directory, report)
+
+
+def downloaded(directory: Path, release: str | None = None) -> Path | None:
+    """Return the tarball that :func:`fetch` returns without looking for packages, if any.
+
+    Raises
+    ------
+    InputError
+        If `release` is not the name of a release, or too old.
+    """
+    if release is not None:
+        _check(release)
+    tarballs = _tarballs(directory)
+    package = _choose(tarballs, release or _PREFERRED_RELEASE)
+    return tarballs[package] if package else None
+
+
+def _tarballs(directory: Path) -> dict[str, Path]:
+    return {path.name.split("_")[0]: path for path in directory.glob("linux-source-*.tar.*")}
 
 
 def offered(report: Callable[[str], None]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import pytest
 
 from ccbench.base.cache import cache_dir
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
+from ccbench.base.locks import exclusive
 from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.source import build as building
 from ccbench.emulate.kernel.source import tree
@@ -223,6 +224,31 @@ class TestBuild:
         assert parts == sorted(parts)
         assert parts[-1] == 1
         assert {"unpacking the kernel's source", "compiling the modules"} < {w for w, _ in seen}
+
+    @pytest.mark.usefixtures("sources")
+    def test_finished(self, kernel: Path, tarball: Path) -> None:
+        """A finished build in use waits for no other build; a missing one reports that it waits."""
+        built = building.build(kernel)
+        seen: list[str] = []
+
+        def stop(step: str, _share: float) -> None:
+            seen.append(step)
+            if step.startswith("waiting"):
+                raise KeyboardInterrupt
+
+        with exclusive(building.kernels_dir() / "lock"):
+            assert built == building.build(kernel, on_progress=stop)
+            with pytest.raises(KeyboardInterrupt):
+                building.build(tarball, on_progress=stop)
+        assert seen == ["done", "waiting for another build"]
+
+    @pytest.mark.usefixtures("sources")
+    def test_selected(self, kernel: Path, tarball: Path) -> None:
+        """A finished build that is not in use is selected."""
+        building.build(kernel)
+        other = building.build(tarball)
+        assert other == building.installed()
+        assert building.build(kernel) == building.installed() != other
 
     def test_side_by_side(
         self, kernel: Path, sources: Path, count: Callable[[], list[str]]

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The ECN field of packets of both versions of IP, whose headers are accessible. */
-#ifndef _IP_ECN_H
-#define _IP_ECN_H
+/* Fields of packets of both versions of IP, whose headers are accessible. */
+#ifndef _IP_FIELDS_H
+#define _IP_FIELDS_H
 
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/skbuff.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
+
+/* Extension headers of IPv6 are not supported. */
+static inline bool ip_is_tcp(const struct sk_buff *skb)
+{
+	switch (skb->protocol) {
+	case htons(ETH_P_IP):
+		return ip_hdr(skb)->protocol == IPPROTO_TCP;
+	case htons(ETH_P_IPV6):
+		return ipv6_hdr(skb)->nexthdr == IPPROTO_TCP;
+	default:
+		return false;
+	}
+}
 
 static inline u8 ip_ecn(const struct sk_buff *skb)
 {
@@ -33,4 +46,4 @@ static inline void ip_set_ecn(struct sk_buff *skb, u8 ecn)
 	}
 }
 
-#endif /* _IP_ECN_H */
+#endif /* _IP_FIELDS_H */
