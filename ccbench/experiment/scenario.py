@@ -155,8 +155,8 @@ class Scenario:
         ready. This models ACK compression by interrupt coalescing, Wi-Fi and cable modems. 0 sends
         each ACK when it is ready.
     sample_interval_ms : float
-        Time between samples of a flow, 0.01 ms or more. Sampling times are multiples of it. Samples
-        do not change the run. Each needs 400 bytes of memory while its table is built.
+        Time between samples of a flow, 0.01 ms or more. Sampling times are multiples of it. Each
+        sample needs 400 bytes of memory while its table is built.
     queue_log : bool or "summary"
         Whether to record every event of every packet at the queues. Large searches that do not need
         the events switch them off. With ``"summary"``, a run has distributions, counters and
