@@ -140,6 +140,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = write(tmp_path / "kernel_modules", SOURCES)
     monkeypatch.setattr(guest_sources, "sources_dir", lambda: folder)
     monkeypatch.setattr(tree, "EDITS", CHANGES)
+    monkeypatch.setattr(tree, "TCP_EDITS", ())
     monkeypatch.setattr(tree, "ADDITIONS", {"arch/um/ours.h": "um/ours.h"})
     return folder
 

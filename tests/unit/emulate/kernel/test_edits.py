@@ -8,6 +8,7 @@ import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.source.edits import ADDITIONS, EDITS, Edit, apply_edits
+from ccbench.emulate.kernel.source.tcp_edits import TCP_EDITS
 from tests.unit.emulate.kernel.conftest import CHANGES
 
 if TYPE_CHECKING:
@@ -57,7 +58,26 @@ class TestApplyEdits:
             apply_edits(kernel, CHANGES, {}, hz=300)
 
     def test_only_user_mode(self) -> None:
-        """Only user mode is edited: TCP and the qdiscs are unmodified Linux."""
+        """User mode is edited; of the rest, only what TCP tells congestion controls."""
         touched = [edit.file for edit in EDITS] + list(ADDITIONS)
         measured = ("arch/um/", "arch/x86/um/")
         assert [] == [file for file in touched if not file.startswith(measured)]
+        assert {edit.file for edit in TCP_EDITS} <= {
+            "include/linux/skbuff.h",
+            "include/net/tcp.h",
+            "net/ipv4/tcp_input.c",
+            "net/ipv4/tcp_output.c",
+            "net/ipv4/tcp_rate.c",
+        }
+
+    def test_moved(self, kernel: Path) -> None:
+        """Where a file does not exist, the one is edited to which its contents have moved."""
+        edit = Edit(
+            file="arch/um/none.c",
+            moved_to="arch/um/Kconfig",
+            find="default",
+            replace="range",
+            reason="to test",
+        )
+        apply_edits(kernel, (edit,), {}, hz=300)
+        assert "range" in (kernel / "arch/um/Kconfig").read_text()
