@@ -230,8 +230,8 @@ def list_kernels(*, offered: bool, as_json: bool) -> None:
 def prune(*, dry_run: bool, as_json: bool) -> None:
     """Remove old kernels from the cache.
 
-    Kernels in use and the newest of each name or Linux release and HZ remain. The same ccbench can build a
-    removed kernel again from the same source. Stored runs remain.
+    Kernels in use and the newest of each name or Linux release and HZ remain. The same ccbench can
+    build a removed kernel again from the same source and patches. Stored runs remain.
     """
     from ccbench.emulate.kernel.source.cached_kernels import prune as remove
 

@@ -135,12 +135,10 @@ def _default_name(source: Path, patches: Sequence[Patch]) -> str:
     if len(stems) > _MAX_STEMS:
         stems = [stems[0], f"and-{len(stems) - 1}-more"]
     name = "-".join([_release(source), *stems])
-    try:
-        check_name(name)
-    except InputError:
+    if not all(stems) or not re.fullmatch(_NAME, name):
         raise InputError(
             f"name: there is no valid one in the names of the patches ({name}); {_NAME_EXAMPLE}"
-        ) from None
+        )
     return name
 
 
