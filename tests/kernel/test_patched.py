@@ -13,7 +13,7 @@ from ccbench import Flow
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source import objects
-from ccbench.emulate.kernel.source.build import build, installed
+from ccbench.emulate.kernel.source.build import build, installed, of_release
 from tests.conftest import made_once
 from tests.kernel.conftest import dumbbell
 
@@ -109,13 +109,27 @@ def _cut(run: Run) -> float:
     return float(np.median(thresholds[losses + 1] / windows[losses]))
 
 
+def _release() -> str:
+    """Return the first two numbers of the release of the installed kernel."""
+    return ".".join(installed().release.split(".")[:2])
+
+
 @pytest.fixture(scope="session")
-def patched_cache(shared_folder: Path) -> Path:
+def released() -> KernelEngine:
+    """Give the engine with the kernel as released: a patched one may be in use."""
+    kernel = of_release(_release())
+    if kernel is None:
+        pytest.skip(f"Linux {_release()} is not built: ccbench kernel build {_release()}")
+    return KernelEngine(kernel)
+
+
+@pytest.fixture(scope="session")
+def patched_cache(shared_folder: Path, released: KernelEngine) -> Path:
     """Give a cache with a patched kernel, built from the user's source and objects."""
-    released = installed()
-    home = released.path.resolve().parents[1]
-    tree = (home / "current").resolve()
-    release = ".".join(released.release.split(".")[:2])
+    home = released.kernel.path.resolve().parents[1]
+    programs = (home / "trees").glob("[!.]*/linux")
+    (tree,) = (path.parent for path in programs if path.samefile(released.kernel.linux))
+    release = _release()
     if not [*(home / "sources").glob(f"linux-source-{release}_*")]:
         pytest.skip(f"the cache has no source of Linux {release}: ccbench kernel build {release}")
     if not (tree / objects.FILE).exists():
@@ -144,38 +158,37 @@ def patched(patched_cache: Path, monkeypatch: pytest.MonkeyPatch) -> KernelEngin
         return KernelEngine(installed())
 
 
-def test_changed_cca(engine: KernelEngine, patched: KernelEngine) -> None:
+def test_changed_cca(released: KernelEngine, patched: KernelEngine) -> None:
     """CUBIC with another beta cuts its window to that share of it, and the released one to 0.7."""
     scenario = _sawtooth("cubic")
-    assert _cut(engine.run(scenario)) == pytest.approx(717 / 1024, abs=0.03)
+    assert _cut(released.run(scenario)) == pytest.approx(717 / 1024, abs=0.03)
     assert _cut(patched.run(scenario)) == pytest.approx(512 / 1024, abs=0.03)
 
 
-def test_new_cca(engine: KernelEngine, patched: KernelEngine) -> None:
+def test_new_cca(released: KernelEngine, patched: KernelEngine) -> None:
     """A CCA that a patch adds with its option can be used, on the patched kernel only."""
     scenario = _sawtooth("quarter")
     assert _cut(patched.run(scenario)) == pytest.approx(1 / 4, abs=0.03)
     with pytest.raises(InputError, match="quarter"):
-        engine.run(scenario)
+        released.run(scenario)
 
 
-def test_other_ccas(engine: KernelEngine, patched: KernelEngine) -> None:
+def test_other_ccas(released: KernelEngine, patched: KernelEngine) -> None:
     """A CCA that the patches do not change behaves as on the released kernel.
 
     Not in every byte: the new CCA, which is initialised at boot, changes Linux's random numbers.
     """
-    first, second = (one.run(_sawtooth("reno")) for one in (engine, patched))
+    first, second = (one.run(_sawtooth("reno")) for one in (released, patched))
     assert _cut(second) == pytest.approx(_cut(first), abs=0.02)
     assert second.queueing_delay_ms() == pytest.approx(first.queueing_delay_ms(), rel=0.02)
 
 
-def test_provenance(engine: KernelEngine, patched: KernelEngine) -> None:
+def test_provenance(released: KernelEngine, patched: KernelEngine) -> None:
     """Runs state release, name and patches, and are stored apart from those of the release."""
     scenario = dumbbell(Flow(cca="reno"), duration_s=1)
     provenance = patched.run(scenario).provenance
-    assert provenance["kernel_release"] == engine.kernel.release
-    release = ".".join(engine.kernel.release.split(".")[:2])
-    assert provenance["kernel_name"] == f"{release}-beta-quarter"
+    assert provenance["kernel_release"] == released.kernel.release
+    assert provenance["kernel_name"] == f"{_release()}-beta-quarter"
     digests = [hashlib.sha256(text.encode()).hexdigest() for text in (BETA, NEW)]
     assert [patch["sha256"] for patch in provenance["kernel_patches"]] == digests
-    assert patched.identity(scenario) != engine.identity(scenario)
+    assert patched.identity(scenario) != released.identity(scenario)
