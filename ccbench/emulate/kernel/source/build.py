@@ -82,7 +82,8 @@ __all__ = [
 
 _HZ_RANGE = validation.Range(100, 1000)
 
-#: Number of kernel trees in the cache; the least recently used are removed.
+#: Number of kernel trees in the cache; the least recently used are removed. The newest of each name
+#: of its own remains until the user removes it.
 _MAX_TREES = 6
 
 #: Share of a build's time spent on the kernel tree.
@@ -621,15 +622,21 @@ def load_build(path: Path) -> KernelBuild:
 
 
 def _use(path: Path, cache: Path) -> None:
-    """Select a tree for use and remove the least recently used ones."""
+    """Select a tree for use and remove the least recently used ones, unless they have names."""
     link = cache / "current.new"
     link.unlink(missing_ok=True)
     link.symlink_to(path.relative_to(cache))
     link.replace(cache / "current")
     os.utime(path)
     by_age = sorted((cache / "trees").iterdir(), key=lambda tree: tree.stat().st_mtime)
+    named: dict[str, Path] = {}
+    for tree in by_age:
+        with suppress(CcbenchError, FileNotFoundError):
+            named[load_tree(tree).variant.name] = tree
+    named.pop("", None)  # those as released
     for old in by_age[:-_MAX_TREES]:
-        remove(old)
+        if old not in named.values():
+            remove(old)
 
 
 def kernels_dir() -> Path:

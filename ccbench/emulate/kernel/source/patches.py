@@ -132,9 +132,9 @@ def read(path: Path) -> Patch:
         return Patch(path.name, path.read_bytes())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise validation.bad(_FIELD, str(path), f"a file that can be read ({reason})", _STEP) from (
-            None
-        )
+        allowed = f"a file that can be read ({reason})"
+        step = f"{_STEP}, and a release before --patch"
+        raise validation.bad(_FIELD, str(path), allowed, step) from None
 
 
 def added_options(patches: Iterable[Patch]) -> tuple[str, ...]:

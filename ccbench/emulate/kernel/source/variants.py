@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
 from ccbench.base.errors import InputError
-from ccbench.emulate.kernel.source.linux import version
+from ccbench.emulate.kernel.source.linux import check_version, version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,7 +114,8 @@ def variant_of(
     Raises
     ------
     InputError
-        If it needs a name that cannot be derived from the source and the patches.
+        If it needs a name that cannot be derived from the source and the patches, or the source is
+        not Linux.
     """
     if name is None and patches:
         name = _default_name(source, patches)
@@ -151,6 +152,7 @@ def _stem(name: str) -> str:
 def _release(source: Path) -> str:
     """Return the first two numbers of the release of a source."""
     if source.is_dir():
+        check_version(source, source)
         numbers = version((source / "Makefile").read_text(encoding="utf-8"))
         return ".".join(map(str, numbers[:2]))
     match = re.match(r"linux-(?:source-)?(\d+\.\d+)", source.name)

@@ -105,6 +105,17 @@ class TestPatched:
         assert building.find(first.version) is None
         assert building.find(released.version) == released
 
+    def test_names_are_kept(self, kernel: Path, patch: Path) -> None:
+        """The newest kernel of each name remains, however many kernels are built later."""
+        first = building.build(kernel, patch=[patch], name="a", config=["CONFIG_OLD=y"])
+        second = building.build(kernel, patch=[patch], name="a")
+        third = building.build(kernel, patch=[patch], name="b")
+        for hz in range(100, 801, 100):
+            building.build(kernel, hz=hz)
+        assert (building.named("a"), building.named("b")) == (second, third)
+        assert len(trees()) == 8
+        assert building.find(first.version) == first  # its tree is removed
+
     def test_new_cca(self, kernel: Path, foo: Path) -> None:
         """The option of a CCA that a patch adds is enabled."""
         built = building.build(kernel, patch=[foo])
