@@ -120,6 +120,7 @@ def made_by(provenance: Mapping[str, Any]) -> str:
     engines = [
         f"engine {engine['engine']}"
         + (f", Linux {engine['kernel_release']}" if "kernel_release" in engine else "")
+        + (f" ({engine['kernel_name']})" if "kernel_name" in engine else "")
         for engine in provenance.get("engines", [provenance])
     ]
     return f"ccbench {provenance['ccbench']}, {' and '.join(engines)}"

@@ -61,7 +61,7 @@ _OF_FILES = {
 )
 @click.option(
     "--kernel",
-    metavar="RELEASE",
+    metavar="NAME",
     help="Virtual kernel such as 7.3, whose runs in the settings of the files are the training set "
     "instead. Takes minutes per setting once.",
 )

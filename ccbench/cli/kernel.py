@@ -16,7 +16,7 @@ from ccbench.cli._options import cca_names, check_ccas, completes, json_option, 
 from ccbench.emulate.kernel import releases
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.emulate.kernel.source.cached_kernels import CachedKernel
@@ -30,7 +30,34 @@ def kernel() -> None:
     """Build the virtual kernel, and list and remove builds."""
 
 
-@kernel.command(short_help="Compile the virtual kernel and its modules.")
+class _BuildCommand(click.Command):
+    """A command whose option ``--patch`` takes all following words, as of a shell's pattern."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat ``--patch`` before each of its words."""
+        return super().parse_args(ctx, list(_one_by_one(args, "--patch")))
+
+
+def _one_by_one(words: Iterable[str], option: str) -> Iterator[str]:
+    """Yield a command line in which the words that follow an option have one option each.
+
+    Examples
+    --------
+    >>> list(_one_by_one(["7.3", "--patch", "a", "b", "--jobs", "2"], "--patch"))
+    ['7.3', '--patch', 'a', '--patch', 'b', '--jobs', '2']
+    """
+    is_value = is_first = False
+    for word in words:
+        if word.startswith("-"):
+            is_value = is_first = word == option
+        elif is_value:
+            if not is_first:
+                yield option
+            is_first = False
+        yield word
+
+
+@kernel.command(cls=_BuildCommand, short_help="Compile the virtual kernel and its modules.")
 @click.argument("release", required=False, metavar="[RELEASE]")
 @click.option(
     "--source",
@@ -39,17 +66,47 @@ def kernel() -> None:
     help="Linux 6.1 or newer to build, instead of a package of the distribution.",
 )
 @click.option(
+    "--patch",
+    "patches",
+    metavar="FILE...",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Patches of Linux to apply in this order, as of `git format-patch` or `diff -ru`.",
+)
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="Name of the kernel for --kernel.  [default: the release, with the patches' file names]",
+)
+@click.option(
+    "--config",
+    metavar="CONFIG_NAME=VALUE",
+    multiple=True,
+    help="Further option of Linux's configuration; may be repeated.",
+)
+@click.option(
     "--hz", type=int, default=1000, show_default=True, help="Timer ticks of the kernel per second."
 )
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Parallel compilers.  [default: one per core]"
 )
-def build(*, release: str | None, source: Path | None, hz: int, jobs: int | None) -> None:
+def build(
+    *,
+    release: str | None,
+    source: Path | None,
+    patches: tuple[Path, ...],
+    name: str | None,
+    config: tuple[str, ...],
+    hz: int,
+    jobs: int | None,
+) -> None:
     """Compile the changed parts of the virtual kernel, its modules and its init.
 
     RELEASE is that of a package linux-source of Debian or Ubuntu, such as 7.3; by default 6.12 if
     there is one. The next runs use this kernel. It needs no root, and writes only to the user's
     cache folder.
+
+    A kernel with patches or a name stays beside the others; `--kernel NAME` selects it.
     """
     from ccbench.emulate.kernel.source import build as library
 
@@ -64,20 +121,29 @@ def build(*, release: str | None, source: Path | None, hz: int, jobs: int | None
                 click.echo(phase, err=True)
             bar.update(task, description=phase, completed=done)
 
-        built = library.build(source, release=release, hz=hz, jobs=jobs, on_progress=show)
+        built = library.build(
+            source,
+            release=release,
+            patch=patches,
+            name=name,
+            config=config,
+            hz=hz,
+            jobs=jobs,
+            on_progress=show,
+        )
     _print(built)
 
 
 @kernel.command(short_help="Select a built kernel for the next runs.")
-@click.argument("release")
-def use(*, release: str) -> None:
-    """Select the newest build of a Linux RELEASE, such as 6.12, for the next runs.
+@click.argument("name")
+def use(*, name: str) -> None:
+    """Select the newest build of this NAME or Linux release, such as 6.12, for the next runs.
 
-    `--kernel RELEASE` selects it for one command.
+    `--kernel NAME` selects it for one command.
     """
     from ccbench.emulate.kernel.source import build as library
 
-    _print(library.use(release))
+    _print(library.use(name))
 
 
 @kernel.command(short_help="Show the current build.")
@@ -119,6 +185,8 @@ def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
                 "modules": build.modules,
                 "trapping": trapping.ways(build.release),
                 "version": build.version,
+                **build.variant.provenance(),
+                **({"left_out": build.left_out} if build.left_out else {}),
             }
         )
     else:
@@ -136,8 +204,8 @@ def list_kernels(*, offered: bool, as_json: bool) -> None:
     """List the kernels in the cache: sizes, CCAs, queueing disciplines.
 
     A `build` runs; modules are compiled against a `tree`. The state is `running` (in use by a
-    process), `current` (used by the next run), `newest` of its Linux release and HZ, `old` or
-    `damaged`; `ccbench kernel prune` removes the last two. Shared files are counted once.
+    process), `current` (used by the next run), `newest` of its name or Linux release and HZ,
+    `old` or `damaged`; `ccbench kernel prune` removes the last two. Shared files are counted once.
     """
     if offered:
         from ccbench.emulate.kernel.source import packages
@@ -162,8 +230,8 @@ def list_kernels(*, offered: bool, as_json: bool) -> None:
 def prune(*, dry_run: bool, as_json: bool) -> None:
     """Remove old kernels from the cache.
 
-    Kernels in use and the newest of each Linux release and HZ remain. The same ccbench can build a
-    removed kernel again from the same source. Stored runs remain.
+    Kernels in use and the newest of each name or Linux release and HZ remain. The same ccbench can
+    build a removed kernel again from the same source and patches. Stored runs remain.
     """
     from ccbench.emulate.kernel.source.cached_kernels import prune as remove
 
@@ -178,13 +246,15 @@ def _print_kernels(kernels: Sequence[CachedKernel], *, as_json: bool) -> None:
     if as_json:
         print_json({"kernels": [asdict(build) for build in kernels]})
     elif kernels:
+        own = ["name", "patches"] if any(build.name for build in kernels) else []
         print_table(
-            ["kernel", "", "Linux", "HZ", "made", "size\nMB", "state"],
+            ["kernel", "", "Linux", *own, "HZ", "made", "size\nMB", "state"],
             [
                 [
                     build.path.name,
                     build.kind,
                     build.release or "-",
+                    *([build.name or "-", str(len(build.patches))] if own else []),
                     str(build.hz) if build.hz else "-",
                     time.strftime("%Y-%m-%d %H:%M", time.localtime(build.made_s)),
                     _megabytes([build]),
@@ -204,23 +274,23 @@ _CONTENTS = {
 
 
 def _print_contents(kernels: Sequence[CachedKernel]) -> None:
-    """Print what all releases have, and then what each has beyond that."""
+    """Print what all kernels have, and then what each has beyond that."""
     builds = {
-        build.release: build
+        build.name or f"Linux {build.release}": build
         for build in reversed(kernels)  # of a release, the newest remains
         if build.kind == "build" and build.is_needed
     }
     if not builds:
         return
     pairs: dict[str, str] = {}
-    own: dict[str, list[str]] = {release: [] for release in sorted(builds, key=releases.numbers)}
+    own: dict[str, list[str]] = {name: [] for name in sorted(builds, key=releases.numbers)}
     for heading, field in _CONTENTS.items():
-        names = {release: set(getattr(build, field)) for release, build in builds.items()}
+        names = {name: set(getattr(build, field)) for name, build in builds.items()}
         common = set.intersection(*names.values())
         pairs[heading] = ", ".join(sorted(common))
-        for release, others in own.items():
-            others.extend(sorted(names[release] - common))
-    also = {f"Linux {release} also": ", ".join(others) for release, others in own.items()}
+        for name, others in own.items():
+            others.extend(sorted(names[name] - common))
+    also = {f"{name} also": ", ".join(others) for name, others in own.items()}
     print_pairs({name: text for name, text in {**pairs, **also}.items() if text}, words=True)
 
 
@@ -304,6 +374,22 @@ def _default(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
+def _own(build: KernelBuild) -> dict[str, str]:
+    variant = build.variant
+    patches = (f"{file} (SHA-256 {digest[:12]}...)" for file, digest in variant.patches)
+    own = {
+        "name": variant.name,
+        "patches": ", ".join(patches),
+        "options": ", ".join(variant.options),
+    }
+    return {key: value for key, value in own.items() if value}
+
+
+def _left_out(build: KernelBuild) -> dict[str, str]:
+    names = ", ".join(build.left_out)
+    return {"left out": f"{names}, which do not compile with the patches"} if names else {}
+
+
 def _features(build: KernelBuild) -> dict[str, str]:
     summaries = ", ".join(build.descriptions.features.values())
     return {"features": summaries} if summaries else {}
@@ -315,10 +401,12 @@ def _print(build: KernelBuild) -> None:
     print_pairs(
         {
             "Linux": build.release,
+            **_own(build),
             "HZ": str(build.hz),
             "congestion controls": ", ".join(build.ccas),
             "queueing disciplines": ", ".join(build.queues),
             "modules": ", ".join(build.modules),
+            **_left_out(build),
             **_features(build),
             "programs": f"trapped by {' or '.join(trapping.ways(build.release))}",
             "version": build.version,

@@ -153,7 +153,7 @@ def _show_version(context: click.Context) -> None:
     if kernel is None:
         click.echo("virtual kernel: not built; run: ccbench kernel build")
     else:
-        click.echo(f"virtual kernel {kernel.version}: Linux {kernel.release}, {kernel.hz} Hz")
+        click.echo(f"virtual kernel {kernel.version}: {kernel.title}, {kernel.hz} Hz")
         click.echo(f"modules: {', '.join(kernel.modules)}")
     context.exit()
 

@@ -14,15 +14,20 @@ static struct hrtimer timer;
 static u64 interval_ns;
 static LIST_HEAD(sampled);
 
+/* A patch of Linux may make the structures of its congestion controls longer than a record's. */
 static void sample_cca(struct ccbench_flow_record *r, const struct sock *sk)
 {
 	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
-	union tcp_cc_info *info = (union tcp_cc_info *)r->cca_info;
+	union tcp_cc_info info;
 	int attribute = 0;
 
-	BUILD_BUG_ON(sizeof(*info) > sizeof(r->cca_info));
-	if (ops->get_info && ops->get_info((struct sock *)sk, U32_MAX, &attribute, info))
-		r->cca_attribute = attribute;
+	if (!ops->get_info)
+		return;
+	memset(&info, 0, sizeof(info));
+	if (!ops->get_info((struct sock *)sk, U32_MAX, &attribute, &info))
+		return;
+	memcpy(r->cca_info, &info, min(sizeof(info), sizeof(r->cca_info)));
+	r->cca_attribute = attribute;
 }
 
 static void sample_tcp(struct ccbench_flow_record *r, const struct sock *sk)

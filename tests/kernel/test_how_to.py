@@ -98,7 +98,7 @@ def _shown(
     printed: str | None = None
     for block in blocks(page):
         try:
-            if block.language == "toml" and block.mark:
+            if block.language in {"toml", "diff"} and block.mark:
                 (folder / block.mark).write_text(block.text, encoding="utf-8")
             elif block.language == "python":
                 exec(block.text, names)  # noqa: S102 - it is our own

@@ -34,8 +34,9 @@ _VERSION = EngineOption(
     flag="--kernel",
     parameter="kernel",
     kind=str,
-    metavar="RELEASE",
-    help="Virtual kernel to run: a Linux release such as 6.1, or a build of `ccbench kernel list`",
+    metavar="NAME",
+    help="Virtual kernel to run: a Linux release such as 6.1, a name or a build of `ccbench kernel "
+    "list`",
     default="the most recent build",
 )
 

@@ -96,7 +96,7 @@ def _built(kernel: KernelBuild | None) -> Check:
         return Check(
             name="virtual kernel", ok=False, detail=str(error), remedy="ccbench kernel build"
         )
-    detail = f"Linux {kernel.release}, HZ {kernel.hz}, {len(kernel.ccas)} congestion controls"
+    detail = f"{kernel.title}, HZ {kernel.hz}, {len(kernel.ccas)} congestion controls"
     return Check(name="virtual kernel", ok=True, detail=detail)
 
 

@@ -52,8 +52,8 @@ class KernelEngine:
     Parameters
     ----------
     kernel : KernelBuild or str, optional
-        The kernel to run: a build, or the Linux release or version of a build in the cache; by
-        default the most recent build of ``ccbench kernel build``.
+        The kernel to run: a build, or the name, Linux release or version of a build in the cache;
+        by default the most recent build of ``ccbench kernel build``.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class KernelEngine:
             actual = engine.kernel.version
             if actual == wanted:
                 return engine
-            reason = f"it builds Linux {engine.kernel.release}, {actual}"
+            reason = f"it builds {engine.kernel.title}, {actual}"
         except CcbenchError as error:
             actual, reason = _kernel_in_use(), str(error)
         raise MissingRequirement(
@@ -158,6 +158,7 @@ class KernelEngine:
             "engine_version": self.version(),
             "kernel_release": self.kernel.release,
             "kernel_build": self.kernel.version,
+            **self.kernel.variant.provenance(),
             "hz": self.kernel.hz,
             "modules": list(self.kernel.modules),
             "machine": platform.machine(),
@@ -210,7 +211,7 @@ class KernelEngine:
             boot(self.kernel, directory, given=given, on_progress=on_progress)
             tables = read_tables(directory, given, info, self._statistics(scenario))
             if capture is not None:
-                program = f"ccbench {version('ccbench')}, Linux {self.kernel.release}"
+                program = f"ccbench {version('ccbench')}, {self.kernel.title}"
                 captures.save(directory, scenario, capture, program)
         provenance = run_provenance(self, scenario)
         if drops := queues.drops(scenario, self.kernel):

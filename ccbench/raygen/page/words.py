@@ -85,6 +85,8 @@ def facts(result: SearchResult) -> dict[str, str]:
     }
     if "kernel_release" in provenance:
         facts["kernel"] = f"Linux {provenance['kernel_release']}"
+    if "kernel_name" in provenance:
+        facts["kernel"] += f" ({provenance['kernel_name']})"
     return {**facts, "space": "; ".join(space)}
 
 

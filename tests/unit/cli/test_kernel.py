@@ -34,6 +34,25 @@ class TestKernel:
         result = ccbench("kernel", "build", "--source", folder)
         assert_refused(result, "source", str(folder), phases=("unpacking the kernel's source",))
 
+    def test_bad_patch(self, tmp_path: Path) -> None:
+        """A missing patch, another file and a patch of an empty folder are refused."""
+        path, folder = tmp_path / "my.patch", tmp_path / "empty"
+        folder.mkdir()
+        assert_refused(ccbench("kernel", "build", "--patch", path), "patch", "my.patch")
+        path.write_text("#!/bin/sh\n")
+        for words in (("--patch", path), ("--name", "own", "--patch", path)):
+            assert_refused(ccbench("kernel", "build", *words), "my.patch is not a patch")
+        path.write_text("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n")
+        result = ccbench("kernel", "build", "--patch", path, "--source", folder)
+        assert_refused(result, str(folder), "is not the source of a Linux kernel")
+
+    @pytest.mark.parametrize(
+        ("option", "value"), [("name", "6.12"), ("name", "a b"), ("config", "FOO=y")]
+    )
+    def test_bad_word(self, option: str, value: str) -> None:
+        """Names of releases, and options that are not of the kernel, are refused."""
+        assert_refused(ccbench("kernel", "build", f"--{option}={value}"), option, value)
+
     @pytest.mark.parametrize("options", [(), ("--json",)])
     def test_not_built(self, options: tuple[str, ...]) -> None:
         """Without a virtual kernel, info names the command that builds one, with status 1."""

@@ -34,23 +34,32 @@ from ccbench.base.durable import LEFTOVER, new_folder, remove
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.base.locks import lock_file, locked
 from ccbench.emulate.kernel.command import Builder
-from ccbench.emulate.kernel.source import descriptions, guest_sources, names, toolchain
+from ccbench.emulate.kernel.source import (
+    descriptions,
+    guest_sources,
+    names,
+    patches,
+    toolchain,
+    variants,
+)
 from ccbench.emulate.kernel.source import linux as kernel_sources
 from ccbench.emulate.kernel.source.descriptions import LINUX_CCAS, Cca, Descriptions
-from ccbench.emulate.kernel.source.guest import compile_guest
+from ccbench.emulate.kernel.source.guest import Exempt, compile_guest
 from ccbench.emulate.kernel.source.packages import downloaded, fetch
 from ccbench.emulate.kernel.source.tree import (
     CFLAGS,
     KernelTree,
+    Material,
     Recipe,
     compile_tree,
     damaged,
     load_tree,
 )
+from ccbench.emulate.kernel.source.variants import RELEASED, Variant
 from ccbench.experiment.qdiscs import EXCLUDED, QDISCS, Qdisc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ccbench.emulate.kernel.source.guest_sources import Sources
 
@@ -73,7 +82,8 @@ __all__ = [
 
 _HZ_RANGE = validation.Range(100, 1000)
 
-#: Number of kernel trees in the cache; the least recently used are removed.
+#: Number of kernel trees in the cache; the least recently used are removed. The newest of each name
+#: of its own remains until the user removes it.
 _MAX_TREES = 6
 
 #: Share of a build's time spent on the kernel tree.
@@ -81,6 +91,9 @@ _TREE_SHARE = 0.95
 
 #: Folder for kernels that cannot be built in the cache folder; unlike /tmp, it is persistent.
 _SPARE = Path("/var/tmp")  # noqa: S108 - the folder in it is checked for its owner
+
+#: Folders of the modules that every run needs.
+_REQUIRED = frozenset({"flows", "link"})
 
 #: The file that describes a build.
 DESCRIPTION = "build.json"
@@ -117,6 +130,10 @@ class KernelBuild:
         configuration, HZ and edits, the modules and the init.
     descriptions : Descriptions, optional
         The qdiscs and congestion controls described by modules.
+    variant : Variant, optional
+        The name, patches and further options of a kernel that is not as released.
+    left_out : tuple of str, optional
+        Folders of ccbench's modules that do not compile with the patches.
     """
 
     path: Path
@@ -127,6 +144,25 @@ class KernelBuild:
     modules: tuple[str, ...]
     version: str
     descriptions: Descriptions = field(default=Descriptions(), compare=False)
+    variant: Variant = RELEASED
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of its own, or the release."""
+        return self.variant.name or self.release
+
+    @property
+    def title(self) -> str:
+        """The release, with the name of its own if it has one.
+
+        Examples
+        --------
+        >>> installed().title  # doctest: +SKIP
+        'Linux 6.12.117 (6.12-bbrv3)'
+        """
+        own = f" ({self.variant.name})" if self.variant.name else ""
+        return f"Linux {self.release}{own}"
 
     @property
     def queues(self) -> Mapping[str, Qdisc]:
@@ -196,10 +232,13 @@ class KernelBuild:
         return self.root / "modules" / f"{name}.ko"
 
 
-def build(
+def build(  # noqa: PLR0913 - independent options, all but the source by keyword
     source: Path | None = None,
     *,
     release: str | None = None,
+    patch: Sequence[Path] = (),
+    name: str | None = None,
+    config: Sequence[str] = (),
     hz: int = 1000,
     jobs: int | None = None,
     on_progress: Callable[[str, float], None] | None = None,
@@ -215,6 +254,14 @@ def build(
         distribution (:func:`ccbench.emulate.kernel.source.packages.fetch`).
     release : str, optional
         The release of that package, such as ``"7.3"``; by default 6.12 if there is one.
+    patch : sequence of Path, optional
+        Patches, applied in their order (:mod:`ccbench.emulate.kernel.source.patches`).
+    name : str, optional
+        A name for the kernel, by which :func:`named` finds it; by default the release, or with
+        patches release and file names, such as ``"6.12-bbrv3"``.
+    config : sequence of str, optional
+        Further options of the configuration, such as ``"CONFIG_TCP_CONG_FOO=y"``. Options of
+        congestion controls and qdiscs that a patch adds are enabled without them.
     hz : int, optional
         Timer ticks per second, 100 to 1000.
     jobs : int, optional
@@ -225,7 +272,7 @@ def build(
     Raises
     ------
     InputError
-        If `hz`, `jobs` or the source cannot be used.
+        If `hz`, `jobs`, the source, a patch, the name or an option cannot be used.
     MissingRequirement
         If a program is not installed, or the source cannot be downloaded.
     BuildError
@@ -236,11 +283,21 @@ def build(
         validation.whole("jobs", jobs, validation.Range(1), example=2)
     processors = jobs or os.cpu_count() or 1
     report = on_progress or _nothing
+    given = [patches.read(path) for path in patch]
+    for option in config:
+        variants.check_option(option)
+    if name is not None:
+        variants.check_name(name)
     toolchain.check()
     sources = guest_sources.find_sources()
     cache = kernels_dir()
+
+    def recipe_of(found: Path) -> Recipe:
+        variant = variants.variant_of(found, name, given, config)
+        return Recipe.of(kernel_sources.digest(found), sources.home, hz, variant)
+
     present = kernel_sources.find(source) if source else downloaded(cache / "sources", release)
-    if present is not None and (built := _in_use(present, hz, cache, sources)) is not None:
+    if present is not None and (built := _in_use(recipe_of(present), cache, sources)) is not None:
         report("done", 1.0)
         return built
     with only_one(cache, report):
@@ -248,12 +305,13 @@ def build(
             kernel_source = fetch(cache / "sources", lambda step: report(step, 0.0), release)
         else:
             kernel_source = kernel_sources.find(source)
-        recipe = Recipe.of(kernel_sources.digest(kernel_source), sources.home, hz)
+        recipe = recipe_of(kernel_source)
+        _check_unique(recipe.variant.name, cache, sources)
         path = cache / "trees" / recipe.key
         if not path.exists():
             with new_folder(path, replace=False) as folder:
                 compile_tree(
-                    kernel_source,
+                    Material(kernel_source, tuple(given), _others(cache, recipe.source_digest)),
                     recipe,
                     folder,
                     _builder(cache, f"kernel-{recipe.key}", processors),
@@ -265,9 +323,8 @@ def build(
     return built
 
 
-def _in_use(source: Path, hz: int, cache: Path, sources: Sources) -> KernelBuild | None:
-    """Return the build of a source if it is complete and in use, without a lock."""
-    recipe = Recipe.of(kernel_sources.digest(source), sources.home, hz)
+def _in_use(recipe: Recipe, cache: Path, sources: Sources) -> KernelBuild | None:
+    """Return the build of a recipe if it is complete and in use, without a lock."""
     path = (cache / "trees" / recipe.key).resolve()
     if path != (cache / "current").resolve() or not path.exists():
         return None
@@ -276,6 +333,24 @@ def _in_use(source: Path, hz: int, cache: Path, sources: Sources) -> KernelBuild
         return None
     os.utime(path)
     return load_build(build_path)
+
+
+def _check_unique(name: str, cache: Path, sources: Sources) -> None:
+    """Check that no kernel as released, such as the user's own tree, has this name."""
+    released = {tree.release for tree in _trees(cache, sources) if tree.variant == RELEASED}
+    if name in released:
+        allowed = "a name that is not the release of a kernel in the cache"
+        raise validation.bad("name", name, allowed, "choose another one")
+
+
+def _others(cache: Path, source_digest: str) -> tuple[Path, ...]:
+    """Return the trees of the cache, those of this source and the most recently used first."""
+    found = []
+    for path in (cache / "trees").glob("[!.]*"):
+        with suppress(CcbenchError, FileNotFoundError):
+            is_same = load_tree(path).source_digest == source_digest
+            found.append((is_same, path.stat().st_mtime, path))
+    return tuple(path for _, _, path in sorted(found, reverse=True))
 
 
 def installed() -> KernelBuild:
@@ -329,12 +404,14 @@ def find(version: str) -> KernelBuild | None:
 
 
 def of_release(release: str) -> KernelBuild | None:
-    """Return the newest virtual kernel of a Linux release from the cache, or None.
+    """Return the newest virtual kernel of a Linux release or name from the cache, or None.
 
     Parameters
     ----------
     release : str
-        Such as ``"7.3"`` or ``"7.3.4"``. Modules and init are rebuilt as in :func:`installed`.
+        A release such as ``"7.3"`` or ``"7.3.4"``, which finds kernels as released only, or the
+        name of another kernel, such as ``"6.12-bbrv3"``. Modules and init are rebuilt as in
+        :func:`installed`.
 
     Examples
     --------
@@ -347,7 +424,7 @@ def of_release(release: str) -> KernelBuild | None:
 
 
 def named(name: str) -> KernelBuild:
-    """Return the virtual kernel with this version or of this Linux release from the cache.
+    """Return the virtual kernel of this version, name or Linux release from the cache.
 
     Parameters
     ----------
@@ -361,7 +438,7 @@ def named(name: str) -> KernelBuild:
     """
     kernel = find(name) or of_release(name)
     if kernel is None:
-        allowed = "the version or the Linux release of a built kernel"
+        allowed = "the version, the name or the Linux release of a built kernel"
         release = name if re.fullmatch(r"\d+\.\d+", name) else "6.12"
         step = f"list them with `ccbench kernel list`, or run `ccbench kernel build {release}`"
         raise validation.bad("kernel", name, allowed, step)
@@ -369,7 +446,7 @@ def named(name: str) -> KernelBuild:
 
 
 def use(release: str) -> KernelBuild:
-    """Select the newest virtual kernel of a Linux release for the next runs.
+    """Select the newest virtual kernel of a Linux release or name for the next runs.
 
     Raises
     ------
@@ -379,7 +456,7 @@ def use(release: str) -> KernelBuild:
     cache, sources = kernels_dir(), guest_sources.find_sources()
     tree = _tree_of_release(release, cache, sources)
     if tree is None:
-        built = ", ".join(sorted({tree.release for tree in _trees(cache, sources)})) or "none"
+        built = ", ".join(sorted({tree.name for tree in _trees(cache, sources)})) or "none"
         step = f"build it: ccbench kernel build {release}"
         raise validation.bad("release", release, f"one that is built ({built})", step)
     with only_one(cache, _nothing):
@@ -393,16 +470,22 @@ def _trees(cache: Path, sources: Sources) -> list[KernelTree]:
     for path in (cache / "trees").glob("[!.]*"):
         with suppress(CcbenchError, FileNotFoundError):
             tree = load_tree(path)
-            if Recipe.of(tree.source_digest, sources.home, tree.hz).key == tree.key:
+            if _is_of_this_version(tree, sources):
                 trees.append((path.stat().st_mtime, tree.key, tree))
     return [tree for _, _, tree in sorted(trees, reverse=True)]
+
+
+def _is_of_this_version(tree: KernelTree, sources: Sources) -> bool:
+    """Return whether this version of ccbench would build the same tree."""
+    return Recipe.of(tree.source_digest, sources.home, tree.hz, tree.variant).key == tree.key
 
 
 def _tree_of_release(release: str, cache: Path, sources: Sources) -> KernelTree | None:
     own = (
         tree
         for tree in _trees(cache, sources)
-        if tree.release == release or tree.release.startswith(f"{release}.")
+        if tree.name == release
+        or (not tree.variant.name and tree.release.startswith(f"{release}."))
     )
     return next(own, None)
 
@@ -412,7 +495,7 @@ def _tree_in_use(cache: Path, sources: Sources) -> KernelTree:
         tree = load_tree((cache / "current").resolve())
     except FileNotFoundError:
         raise MissingRequirement(f"the virtual kernel is not built; {_NEXT_STEP}") from None
-    if Recipe.of(tree.source_digest, sources.home, tree.hz).key != tree.key:
+    if not _is_of_this_version(tree, sources):
         raise MissingRequirement(
             f"the virtual kernel was built by another version of ccbench; {_NEXT_STEP}"
         )
@@ -433,9 +516,12 @@ def _with_guest(
         with new_folder(path, replace=False) as folder:
             builder = _builder(cache, f"modules-{path.name}", jobs)
             digests = sources.folder_digests()
-            unchanged = _unchanged(tree, cache, digests)
-            compiled = compile_guest(tree.path, sources, folder, builder, unchanged)
-            texts = list(sources.module_texts())
+            # Patches may change what ccbench's modules need.
+            optional = digests.keys() - _REQUIRED if tree.variant.patches else ()
+            exempt = Exempt(unchanged=_unchanged(tree, cache, digests), optional=optional)
+            compiled = compile_guest(tree.path, sources, folder, builder, exempt)
+            left_out = sorted(digests.keys() - compiled.keys())
+            texts = list(sources.module_texts(without=left_out))
             files = sorted((folder / "root" / "modules").glob("*.ko"))
             entries = [line for file in files for line in descriptions.lines(file)]
             own = descriptions.described(entries)
@@ -449,11 +535,15 @@ def _with_guest(
                 "compiled": [
                     {"folder": name, "digest": digest, "modules": compiled[name]}
                     for name, digest in digests.items()
+                    if name in compiled
                 ],
                 "descriptions": entries,
                 "version": path.name,
                 "source": tree.source_name,
             }
+            if tree.variant != RELEASED:
+                description["variant"] = tree.variant.described()
+                description["left_out"] = left_out
             (folder / DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
     return load_build(path)
 
@@ -524,21 +614,29 @@ def load_build(path: Path) -> KernelBuild:
             modules=tuple(stored["modules"]),
             version=stored["version"],
             descriptions=descriptions.described(stored["descriptions"]),
+            variant=Variant.load(stored["variant"]) if "variant" in stored else RELEASED,
+            left_out=tuple(stored.get("left_out", ())),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise damaged(path, error) from error
 
 
 def _use(path: Path, cache: Path) -> None:
-    """Select a tree for use and remove the least recently used ones."""
+    """Select a tree for use and remove the least recently used ones, unless they have names."""
     link = cache / "current.new"
     link.unlink(missing_ok=True)
     link.symlink_to(path.relative_to(cache))
     link.replace(cache / "current")
     os.utime(path)
     by_age = sorted((cache / "trees").iterdir(), key=lambda tree: tree.stat().st_mtime)
+    named: dict[str, Path] = {}
+    for tree in by_age:
+        with suppress(CcbenchError, FileNotFoundError):
+            named[load_tree(tree).variant.name] = tree
+    named.pop("", None)  # those as released
     for old in by_age[:-_MAX_TREES]:
-        remove(old)
+        if old not in named.values():
+            remove(old)
 
 
 def kernels_dir() -> Path:

@@ -7,7 +7,7 @@ import os
 import stat
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ccbench.base.durable import remove
 from ccbench.base.errors import CcbenchError
@@ -25,10 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from ccbench.emulate.kernel.source.variants import Variant
+
 __all__ = ["CachedKernel", "cached_kernels", "prune"]
 
 #: Size in bytes of the blocks counted by ``stat`` on every file system.
 _BLOCK = 512
+
+#: Kind, name and HZ; the newest kernel of each group is kept.
+_Group: TypeAlias = tuple[str, str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +56,13 @@ class CachedKernel:
         Size on the disk. Files shared by several kernels are counted with the first of them.
     state : str
         ``"running"``, in use by a process; ``"current"``, used by the next run; ``"newest"`` of its
-        release and HZ; ``"old"`` or ``"damaged"``, removed by :func:`prune`.
+        name and HZ; ``"old"`` or ``"damaged"``, removed by :func:`prune`.
     ccas, qdiscs, features : tuple of str
         A build's congestion controls, qdiscs of bottlenecks and features of the kernel, sorted.
+    name : str
+        The name of its own of a kernel that is not as released, else empty.
+    patches : tuple of str
+        The file names of its patches.
     """
 
     path: Path
@@ -66,6 +75,8 @@ class CachedKernel:
     ccas: tuple[str, ...] = ()
     qdiscs: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    name: str = ""
+    patches: tuple[str, ...] = ()
 
     @property
     def is_needed(self) -> bool:
@@ -88,9 +99,9 @@ def cached_kernels() -> tuple[CachedKernel, ...]:
         current.add(in_use.path.resolve())
     counted: set[tuple[int, int]] = set()
     kernels = [*_in_cache("tree", _tree, counted), *_in_cache("build", _build, counted)]
-    newest: dict[tuple[str, str, int], float] = {}
+    newest: dict[_Group, float] = {}
     for kernel in kernels:
-        group = (kernel.kind, kernel.release, kernel.hz)
+        group = _group(kernel)
         newest[group] = max(newest.get(group, 0.0), kernel.made_s)
     return tuple(replace(kernel, state=_state(kernel, current, newest)) for kernel in kernels)
 
@@ -98,10 +109,10 @@ def cached_kernels() -> tuple[CachedKernel, ...]:
 def prune(
     *, dry_run: bool = False, report: Callable[[str, float], None] = lambda _step, _share: None
 ) -> tuple[CachedKernel, ...]:
-    """Remove all trees and builds except those in use and the newest of each release and HZ.
+    """Remove all trees and builds except those in use and the newest of each name and HZ.
 
-    Return the removed kernels. The kernel of a search or study can be rebuilt from the same source
-    and ccbench.
+    The name of a kernel as released is its release. Return the removed kernels. The kernel of a
+    search or study can be rebuilt from the same source, patches and ccbench.
 
     Parameters
     ----------
@@ -143,7 +154,12 @@ def _in_cache(
 
 def _tree(path: Path) -> dict[str, Any]:
     tree = load_tree(path)
-    return {"release": tree.release, "hz": tree.hz, "made_s": path.stat().st_mtime}
+    return {
+        "release": tree.release,
+        "hz": tree.hz,
+        "made_s": path.stat().st_mtime,
+        **_own(tree.variant),
+    }
 
 
 def _build(path: Path) -> dict[str, Any]:
@@ -155,20 +171,27 @@ def _build(path: Path) -> dict[str, Any]:
         "ccas": build.ccas,
         "qdiscs": tuple(build.queues),
         "features": tuple(sorted(build.descriptions.features.values())),
+        **_own(build.variant),
     }
 
 
-def _state(
-    kernel: CachedKernel, current: Iterable[Path], newest: Mapping[tuple[str, str, int], float]
-) -> str:
+def _own(variant: Variant) -> dict[str, Any]:
+    return {"name": variant.name, "patches": tuple(file for file, _ in variant.patches)}
+
+
+def _state(kernel: CachedKernel, current: Iterable[Path], newest: Mapping[_Group, float]) -> str:
     if _is_running(kernel.path):
         return "running"
     if not kernel.release:
         return "damaged"
     if kernel.path.resolve() in current:
         return "current"
-    is_newest = kernel.made_s == newest[kernel.kind, kernel.release, kernel.hz]
+    is_newest = kernel.made_s == newest[_group(kernel)]
     return "newest" if is_newest else "old"
+
+
+def _group(kernel: CachedKernel) -> _Group:
+    return kernel.kind, kernel.name or kernel.release, kernel.hz
 
 
 def _is_running(path: Path) -> bool:

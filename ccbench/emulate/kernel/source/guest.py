@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,12 +14,12 @@ from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.source.guest_sources import HEADERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from ccbench.emulate.kernel.command import Builder
     from ccbench.emulate.kernel.source.guest_sources import Sources
 
-__all__ = ["COMPILED_IN", "compile_guest"]
+__all__ = ["COMPILED_IN", "Exempt", "compile_guest"]
 
 #: Name of the temporary build folder in the modules' debugging information.
 COMPILED_IN = "/modules"
@@ -33,12 +34,29 @@ _SYMBOLS = "Module.symvers"
 CompiledModules: TypeAlias = "dict[str, list[str]]"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Exempt:
+    """Source folders that need not be compiled.
+
+    Parameters
+    ----------
+    unchanged : mapping of str to (Path, list of str)
+        Those that are compiled already: the output folder of an earlier call for the same tree, and
+        the names of the modules. They are linked to.
+    optional : collection of str
+        Those that are left out if they do not compile.
+    """
+
+    unchanged: Mapping[str, tuple[Path, list[str]]]
+    optional: Collection[str]
+
+
 def compile_guest(
     tree: Path,
     sources: Sources,
     folder: Path,
     builder: Builder,
-    unchanged: Mapping[str, tuple[Path, list[str]]],
+    exempt: Exempt,
 ) -> CompiledModules:
     """Compile the modules and the init, and create the guest's root folder.
 
@@ -54,14 +72,13 @@ def compile_guest(
         modules' exported symbols.
     builder : Builder
         Runs the compilers.
-    unchanged : mapping of str to (Path, list of str)
-        Source folders that are compiled already: the output folder of an earlier call for the same
-        tree, and the names of the modules. They are linked to, not compiled.
+    exempt : Exempt
+        Source folders that need not be compiled.
 
     Returns
     -------
     dict
-        The names of the modules of each source folder, sorted.
+        The names of the modules of each compiled source folder, sorted.
 
     Raises
     ------
@@ -78,11 +95,12 @@ def compile_guest(
             (work / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, work / target)
         folders = sorted(file.parent.name for file in work.glob("*/Kbuild"))
-        linked = {name: unchanged[name] for name in folders if name in unchanged}
+        linked = {name: exempt.unchanged[name] for name in folders if name in exempt.unchanged}
         for name, (earlier, modules) in linked.items():
             _link(name, earlier, modules, folder)
         changed = [name for name in folders if name not in linked]
-        compiled = _compile(tree, work, changed, folder, builder) if changed else {}
+        make = _Make(tree, work, folder / _SYMBOLS, builder)
+        compiled = _compile(make, changed, folder, exempt.optional) if changed else {}
         init = sorted(str(file) for file in work.glob("init/*.c"))
         builder.run(
             ["gcc", "-O2", "-static", "-o", str(root / "init"), f"-I{work / HEADERS}", *init],
@@ -103,35 +121,72 @@ def _link(name: str, earlier: Path, modules: list[str], folder: Path) -> None:
 
 
 def _compile(
-    tree: Path, work: Path, names: list[str], folder: Path, builder: Builder
+    make: _Make, names: list[str], folder: Path, optional: Collection[str]
 ) -> CompiledModules:
-    """Compile the modules of source folders in `work` and add them to the output folder."""
-    # A single build of all modules resolves symbols between them and starts make only once.
-    (work / "Kbuild").write_text(
-        f"subdir-ccflags-y := -g -ffile-prefix-map={work}={COMPILED_IN} -I{work / HEADERS}\n"
-        f"obj-m := {' '.join(f'{name}/' for name in names)}\n"
-    )
-    symbols = folder / _SYMBOLS
-    symbols.touch()
+    """Compile the modules of source folders and add them to the output folder."""
+    work = make.work
+    make.symbols.touch()
     try:
-        builder.make(
-            f"M={work}",
-            f"KBUILD_EXTRA_SYMBOLS={symbols}",
-            "modules",
-            purpose="compiling the kernel modules",
-            tree=tree,
-        )
-    except BuildError as error:
-        # The errors name copies of the sources in a temporary folder.
-        raise BuildError(str(error).replace(f"{work}/", "")) from error
-    with symbols.open("a", encoding="utf-8") as file:
+        make.modules(names)
+    except BuildError:
+        names = [name for name in names if name not in optional or make.compiles(name)]
+        make.modules(names)
+    with make.symbols.open("a", encoding="utf-8") as file:
         file.write((work / _SYMBOLS).read_text(encoding="utf-8").replace(f"{work}/", ""))
     compiled = {name: sorted(path.stem for path in work.glob(f"{name}/*.ko")) for name in names}
     for path in work.glob("*/*.ko"):
-        builder.run(
+        make.builder.run(
             ["strip", "--strip-debug", "-o", str(folder / "root/modules" / path.name), str(path)],
             purpose=f"stripping {path.name}",
             folder=work,
         )
         shutil.copyfile(path, folder / "debug" / path.name)
     return compiled
+
+
+@dataclass(frozen=True)
+class _Make:
+    """Compiles modules in a temporary folder."""
+
+    tree: Path
+    work: Path
+    symbols: Path
+    builder: Builder
+
+    def modules(self, names: list[str]) -> None:
+        """Compile the modules of these folders.
+
+        A single build resolves symbols between them and starts make only once.
+
+        Raises
+        ------
+        BuildError
+            If something does not compile.
+        """
+        try:
+            self._run(names, "modules")
+        except BuildError as error:
+            # The errors name copies of the sources in a temporary folder.
+            raise BuildError(str(error).replace(f"{self.work}/", "")) from error
+
+    def compiles(self, name: str) -> bool:
+        """Return whether the files of a folder compile."""
+        try:
+            self._run([name], f"{name}/")
+        except BuildError:
+            return False
+        return True
+
+    def _run(self, names: list[str], target: str) -> None:
+        (self.work / "Kbuild").write_text(
+            f"subdir-ccflags-y := -g -ffile-prefix-map={self.work}={COMPILED_IN} "
+            f"-I{self.work / HEADERS}\n"
+            f"obj-m := {' '.join(f'{name}/' for name in names)}\n"
+        )
+        self.builder.make(
+            f"M={self.work}",
+            f"KBUILD_EXTRA_SYMBOLS={self.symbols}",
+            target,
+            purpose="compiling the kernel modules",
+            tree=self.tree,
+        )

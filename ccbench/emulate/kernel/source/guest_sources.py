@@ -15,7 +15,7 @@ from ccbench.base import validation
 from ccbench.base.errors import CcbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 __all__ = ["HEADERS", "OWN_MODULES", "Sources", "find_sources", "sources_dir"]
 
@@ -79,10 +79,12 @@ class Sources:
             if Path(name, "Kbuild") in files
         }
 
-    def module_texts(self) -> Iterator[str]:
-        """Yield the contents of the modules' C files."""
+    def module_texts(self, without: Collection[str] = ()) -> Iterator[str]:
+        """Yield the contents of the C files of modules, except those of some folders."""
         files = self.files()
         for target, file in files.items():
+            if target.parts[0] in without:
+                continue
             if target.suffix == ".c" and target.parent / "Kbuild" in files:
                 yield file.read_text(encoding="utf-8", errors="replace")
 

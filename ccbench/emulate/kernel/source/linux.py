@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 import zlib
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from ccbench.base.errors import InputError
@@ -33,6 +33,7 @@ __all__ = [
     "check_version",
     "digest",
     "find",
+    "is_unused",
     "message_line",
     "unpack",
     "version",
@@ -161,6 +162,18 @@ def unpack(source: Path, tree: Path) -> None:
     else:
         _extract(source, tree)
     check_version(tree, source)
+
+
+def is_unused(path: str) -> bool:
+    """Return whether :func:`unpack` leaves out this file of Linux.
+
+    Examples
+    --------
+    >>> is_unused("Documentation/networking/tcp.rst"), is_unused("net/ipv4/tcp.c")
+    (True, False)
+    """
+    names = (path, *map(str, PurePosixPath(path).parents))
+    return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in _UNUSED)
 
 
 def version(makefile: str) -> tuple[int, int, int]:

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import safe_json
 from ccbench.base.errors import CcbenchError, InputError
-from ccbench.emulate.kernel.source import kconfig, names
+from ccbench.emulate.kernel.source import kconfig, linux, names, objects
 from ccbench.emulate.kernel.source.edits import ADDITIONS, EDITS, Edit, apply_edits
-from ccbench.emulate.kernel.source.linux import unpack
+from ccbench.emulate.kernel.source.patches import added_options, apply_patches
 from ccbench.emulate.kernel.source.tcp_edits import TCP_EDITS
+from ccbench.emulate.kernel.source.variants import RELEASED, Variant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from ccbench.emulate.kernel.command import Builder
+    from ccbench.emulate.kernel.source.patches import Patch
 
-__all__ = ["CFLAGS", "KernelTree", "Recipe", "compile_tree", "damaged", "load_tree"]
+__all__ = ["CFLAGS", "KernelTree", "Material", "Recipe", "compile_tree", "damaged", "load_tree"]
 
 #: Additional compiler flags for the kernel and the modules, such as "-O3". Processor-specific flags
 #: are not allowed, as machines share caches.
@@ -56,6 +58,8 @@ class Recipe:
         Files added to the source: paths and texts.
     cflags : str
         Additional compiler flags.
+    variant : Variant, optional
+        The patches, further options and name of a kernel that is not as released.
     """
 
     source_digest: str
@@ -64,10 +68,11 @@ class Recipe:
     edits: tuple[Edit, ...]
     additions: dict[str, str]
     cflags: str
+    variant: Variant = RELEASED
 
     @classmethod
-    def of(cls, source_digest: str, sources: Path, hz: int) -> Recipe:
-        """Return the recipe of this version of ccbench for a source and a HZ."""
+    def of(cls, source_digest: str, sources: Path, hz: int, variant: Variant = RELEASED) -> Recipe:
+        """Return the recipe of this version of ccbench for a source, a HZ and a variant."""
         return cls(
             source_digest=source_digest,
             fragment=(sources / "um.config").read_text(encoding="utf-8"),
@@ -78,13 +83,37 @@ class Recipe:
                 for target, file in ADDITIONS.items()
             },
             cflags=CFLAGS,
+            variant=variant,
         )
 
     @property
     def key(self) -> str:
         """Name of the tree: a digest of the recipe, 16 hexadecimal digits."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        inputs = asdict(self)
+        del inputs["variant"]
+        if self.variant != RELEASED:
+            inputs["variant"] = self.variant.identity()
+        text = json.dumps(inputs, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a kernel tree is made from.
+
+    Parameters
+    ----------
+    source : Path
+        A tarball or a tree.
+    patches : tuple of Patch, optional
+        The patches of the recipe, which are applied before its edits.
+    others : tuple of Path, optional
+        Compiled trees whose objects may be equal, in the order of preference.
+    """
+
+    source: Path
+    patches: tuple[Patch, ...] = ()
+    others: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +136,8 @@ class KernelTree:
         Timer ticks per second.
     ccas, qdiscs : tuple of str
         Built-in congestion control algorithms and qdiscs.
+    variant : Variant, optional
+        The patches, further options and name of a kernel that is not as released.
     """
 
     path: Path
@@ -117,6 +148,12 @@ class KernelTree:
     hz: int
     ccas: tuple[str, ...]
     qdiscs: tuple[str, ...]
+    variant: Variant = RELEASED
+
+    @property
+    def name(self) -> str:
+        """The name of its own, or the release."""
+        return self.variant.name or self.release
 
 
 def load_tree(path: Path) -> KernelTree:
@@ -135,6 +172,8 @@ def load_tree(path: Path) -> KernelTree:
         stored = safe_json.loads((path / _DESCRIPTION).read_bytes())
         for name in ("ccas", "qdiscs"):
             stored[name] = tuple(stored[name])
+        if "variant" in stored:
+            stored["variant"] = Variant.load(stored["variant"])
         return KernelTree(path=path, **stored)
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise damaged(path, error) from error
@@ -149,7 +188,7 @@ def damaged(path: Path, error: Exception) -> CcbenchError:
 
 
 def compile_tree(
-    source: Path,
+    material: Material,
     recipe: Recipe,
     tree: Path,
     builder: Builder,
@@ -159,8 +198,8 @@ def compile_tree(
 
     Parameters
     ----------
-    source : Path
-        A tarball or a tree.
+    material : Material
+        The source and its patches.
     recipe : Recipe
         The input of the build.
     tree : Path
@@ -173,21 +212,29 @@ def compile_tree(
     Raises
     ------
     InputError
-        If the source cannot be used.
+        If the source cannot be used, or a patch does not apply.
     BuildError
         If it does not compile.
     """
     on_progress("unpacking the kernel's source", 0.0)
-    unpack(source, tree)
-    apply_edits(tree, recipe.edits, recipe.additions, hz=recipe.hz)
+    patches = material.patches
+    linux.unpack(material.source, tree)
+    if patches:
+        on_progress("applying the patches", 0.05)
+        apply_patches(tree, patches, _release(tree), linux.is_unused)
+    _edit(tree, recipe, patches)
 
     on_progress("configuring the kernel", 0.06)
-    (tree / _FRAGMENT).write_text(recipe.fragment, encoding="utf-8")
+    own = "".join(f"{option}\n" for option in (*added_options(patches), *recipe.variant.options))
+    (tree / _FRAGMENT).write_text(f"{recipe.fragment}\n{own}", encoding="utf-8")
     # The fragment overrides "allnoconfig", so all other options are off.
     builder.make(
         f"KCONFIG_ALLCONFIG={_FRAGMENT}", "allnoconfig", purpose="configuring the kernel", tree=tree
     )
-    _check_config(tree, recipe)
+    _check_config(tree, recipe, own)
+    if any((other / objects.FILE).exists() for other in material.others):
+        builder.make("prepare", purpose="configuring the kernel", tree=tree)
+        objects.reuse(tree, material.others)
 
     lines = 0
 
@@ -203,23 +250,55 @@ def compile_tree(
     description = {
         "key": recipe.key,
         "source_digest": recipe.source_digest,
-        "source_name": source.name,
+        "source_name": material.source.name,
         "release": release,
         "hz": recipe.hz,
         "ccas": names.ccas(compiled),
         "qdiscs": names.qdiscs(compiled),
     }
+    if recipe.variant != RELEASED:
+        description["variant"] = recipe.variant.described()
+    objects.save(tree)
     _prune(tree)
     (tree / _DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
 
 
-def _check_config(tree: Path, recipe: Recipe) -> None:
+def _release(tree: Path) -> str:
+    return ".".join(map(str, linux.version((tree / "Makefile").read_text(encoding="utf-8"))))
+
+
+def _edit(tree: Path, recipe: Recipe, patches: Sequence[Patch]) -> None:
+    """Apply the edits; if one does not match because of a patch, name the patch."""
+    changed = {path: patch for patch in patches for path in patch.paths}
+    for edit in recipe.edits:
+        try:
+            apply_edits(tree, [edit], {}, hz=recipe.hz)
+        except InputError as error:
+            if edit.file not in changed:
+                raise
+            raise changed[edit.file].error(
+                f"changes {edit.file} where ccbench has to edit it ({edit.reason}): "
+                "remove this change from the patch"
+            ) from error
+    apply_edits(tree, (), recipe.additions, hz=recipe.hz)
+
+
+def _check_config(tree: Path, recipe: Recipe, own: str) -> None:
+    """Check that the options of ccbench, and those of the patches and the user, are in effect."""
     config = (tree / ".config").read_text(encoding="utf-8")
-    ignored = kconfig.not_in_effect(f"{recipe.fragment}\nCONFIG_HZ={recipe.hz}\n", config)
+    chosen = kconfig.parse_config(own)
+    wanted = f"{recipe.fragment}\nCONFIG_HZ={recipe.hz}\n"
+    ignored = [name for name in kconfig.not_in_effect(wanted, config) if name not in chosen]
     if ignored:
         raise InputError(
             f"source: this kernel does not support the options {', '.join(ignored)} of um.config; "
             "use Linux 6.1, 6.12 or 7.3"
+        )
+    ignored = kconfig.not_in_effect(own, config)
+    if ignored:
+        raise InputError(
+            f"config: {', '.join(ignored)} cannot have the wanted value in this kernel: it has no "
+            "such option, or the option depends on others, which --config CONFIG_NAME=y enables"
         )
 
 

@@ -25,6 +25,9 @@ all:
 	@mkdir -p include/config && echo 6.12.3 >include/config/kernel.release
 	@cp .config linux && touch net/tcp_swift.o net/sch_slow.o
 
+prepare:
+	@true
+
 allnoconfig:
 	@cp $(KCONFIG_ALLCONFIG) .config
 	@sed -n 's/^.default /CONFIG_HZ=/p' arch/um/Kconfig >>.config
