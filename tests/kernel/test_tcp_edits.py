@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -31,7 +31,7 @@ _MODULE = "tcp_bbr3"
 
 def _scenarios() -> Mapping[str, Scenario]:
     """Return scenarios of all other congestion controls, with losses, marks and short flows."""
-    base = {"rtt_ms": 30, "duration_s": 12, "noise": typical(rtt_ms=30)}
+    base: dict[str, Any] = {"rtt_ms": 30, "duration_s": 12, "noise": typical(rtt_ms=30)}
     link = Bottleneck(bandwidth_mbps=30, queue_packets=80)
     rival = Flow(cca="cubic", start_s=1)
     codel = Bottleneck(bandwidth_mbps=30, queue_packets=200, qdisc="codel")
@@ -39,7 +39,7 @@ def _scenarios() -> Mapping[str, Scenario]:
     lossy = Bottleneck(bandwidth_mbps=30, queue_packets=80, loss=0.01)
     ccas = sorted({*installed().ccas} - {"bbr3", "dctcp", "abc", "abc_ns", "abc_accecn", "prague"})
     parts = [ccas[i::7] for i in range(7)]
-    mixes = {
+    mixes: dict[str, tuple[tuple[Flow, ...], Bottleneck, dict[str, Any]]] = {
         f"{', '.join(part)}": ((*(Flow(cca=cca) for cca in part), rival), link, {})
         for part in parts
     }
@@ -84,6 +84,6 @@ def test_unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "TCP_EDITS", ())
     without = build(source)
     engine = KernelEngine(without)
-    assert len(scenarios) == 12  # noqa: PLR2004 - as many as the page says
+    assert len(scenarios) == 12
     actual = {name: engine.run(scenario).digest() for name, scenario in scenarios.items()}
     assert actual == expected

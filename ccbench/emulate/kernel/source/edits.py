@@ -413,7 +413,7 @@ ADDITIONS = {
 def apply_edits(
     tree: Path, edits: Iterable[Edit], additions: Mapping[str, str], *, hz: int
 ) -> None:
-    """Edit a kernel's source tree in place.
+    """Edit a kernel's source tree in place, with all edits or none.
 
     Parameters
     ----------
@@ -431,17 +431,20 @@ def apply_edits(
     InputError
         If an edit does not apply to the tree.
     """
+    texts: dict[Path, str] = {}
     for edit in edits:
         file = tree / edit.file
         if edit.moved_to and not file.exists():
             file = tree / edit.moved_to
         try:
-            text = file.read_text(encoding="utf-8")
+            text = texts.get(file) or file.read_text(encoding="utf-8")
         except FileNotFoundError:
             raise InputError(
                 f"source: there is no {edit.file}, so this is not the source of a Linux kernel "
                 "that runs in user mode; name a complete kernel tree or tarball, 6.1 or newer"
             ) from None
-        file.write_text(edit.applied(text, hz=hz), encoding="utf-8")
+        texts[file] = edit.applied(text, hz=hz)
+    for file, text in texts.items():
+        file.write_text(text, encoding="utf-8")
     for target, added in additions.items():
         (tree / target).write_text(added, encoding="utf-8")

@@ -54,6 +54,8 @@ class Recipe:
         Timer ticks per second.
     edits : tuple of Edit
         Edits of the source.
+    tcp_edits : tuple of Edit
+        Edits of TCP, all or, where a patch changes the same places, none.
     additions : dict
         Files added to the source: paths and texts.
     cflags : str
@@ -66,6 +68,7 @@ class Recipe:
     fragment: str
     hz: int
     edits: tuple[Edit, ...]
+    tcp_edits: tuple[Edit, ...]
     additions: dict[str, str]
     cflags: str
     variant: Variant = RELEASED
@@ -77,7 +80,8 @@ class Recipe:
             source_digest=source_digest,
             fragment=(sources / "um.config").read_text(encoding="utf-8"),
             hz=hz,
-            edits=EDITS + TCP_EDITS,
+            edits=EDITS,
+            tcp_edits=TCP_EDITS,
             additions={
                 target: (sources / file).read_text(encoding="utf-8")
                 for target, file in ADDITIONS.items()
@@ -281,6 +285,12 @@ def _edit(tree: Path, recipe: Recipe, patches: Sequence[Patch]) -> None:
                 "remove this change from the patch"
             ) from error
     apply_edits(tree, (), recipe.additions, hz=recipe.hz)
+    try:
+        apply_edits(tree, recipe.tcp_edits, {}, hz=recipe.hz)
+    except InputError:
+        # Patches may change the same places of TCP; modules that need the edits are left out then.
+        if not changed.keys() & {edit.file for edit in recipe.tcp_edits}:
+            raise
 
 
 def _check_config(tree: Path, recipe: Recipe, own: str) -> None:
