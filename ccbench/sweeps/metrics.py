@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.harm import METRICS as OF_FLOWS
-from ccbench.harm import achieved, jain_index, measure
+from ccbench.harm import achieved, check_shared, jain_index, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ccbench.experiment.scenario import Scenario
+    from ccbench.experiment.scenario import Change, Scenario
     from ccbench.harm import Metric
     from ccbench.run.run import Run
 
@@ -119,7 +119,8 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     Raises
     ------
     InputError
-        If a group does not exist, or alpha or beta has no group.
+        If a group does not exist, alpha or beta has no group, no bottleneck is on the path of all
+        groups, or a change waits for an event of an alpha flow, which the solo run lacks.
 
     Examples
     --------
@@ -147,9 +148,38 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
             raise validation.bad(
                 f"flows.{i}.kind", scenario.flows[i].kind, '"bulk" for metric harm', step
             )
+    check_shared(scenario)
+    others = [i for i in range(count) if i not in chosen]
     solo = tuple(scenario.flows[i] for i in chosen)
-    others = tuple(flow for i, flow in enumerate(scenario.flows) if i not in chosen)
-    return replace(scenario, flows=solo), replace(scenario, flows=solo + others)
+    changes = _renumbered(scenario, chosen)
+    competing = solo + tuple(scenario.flows[i] for i in others)
+    return (
+        replace(scenario, flows=solo, changes=changes),
+        replace(scenario, flows=competing, changes=changes),
+    )
+
+
+def _renumbered(scenario: Scenario, beta: Iterable[int]) -> tuple[Change, ...]:
+    """Return the changes with the numbers that their flows have in a run of these groups."""
+    groups = scenario.flow_table()["group"].to_numpy()
+    order = [int(flow) for group in beta for flow in (groups == group).nonzero()[0]]
+    numbers = {flow: number for number, flow in enumerate(order)}
+    changes = []
+    for i, change in enumerate(scenario.changes):
+        if change.when is None:
+            changes.append(change)
+            continue
+        flow = change.when.flow
+        if flow not in numbers:
+            step = "wait for a flow of beta, or use at_s"
+            raise validation.bad(
+                f"changes[{i}].when.flow",
+                flow,
+                "a flow of beta for metric harm, as one run has no others",
+                step,
+            )
+        changes.append(replace(change, when=replace(change.when, flow=numbers[flow])))
+    return tuple(changes)
 
 
 def _of_groups(metric: Metric) -> SweepMetric:

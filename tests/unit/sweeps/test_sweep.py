@@ -157,6 +157,32 @@ class TestSweep:
         with pytest.raises(InputError, match="needs two groups"):
             sweeps.Sweep.of(alone, vary={"rtt_ms": [1]}, metrics=["harm"])
 
+    def test_harm_with_triggers(self) -> None:
+        """A change waits for the same flow of the scenario in both runs of harm."""
+        flows = [{"cca": "reno"}, {"cca": "bbr", "count": 2}, {"cca": "vegas", "count": 2}]
+        change = {"when": {"flow": 4, "packet": 100}, "loss": 1}
+        scenario = ccbench.Scenario.from_dict({**DOCUMENT, "flows": flows, "changes": [change]})
+        for run in sweeps.metrics.harm_scenarios(scenario, beta=(2,)):
+            trigger = run.changes[0].when
+            assert trigger is not None
+            assert 1 == trigger.flow
+            assert "vegas" == run.flow_table()["cca"][1]
+
+    def test_harm_without_the_flow_of_a_trigger(self) -> None:
+        """A change that waits for a flow which one of harm's runs lacks is refused."""
+        change = {"when": {"flow": 1, "packet": 100}, "loss": 1}
+        document = {**DOCUMENT, "changes": [change]}
+        with pytest.raises(InputError, match=r"changes\[0\]\.when\.flow is 1; .* flow of beta"):
+            sweeps.Sweep.of(document, vary={"rtt_ms": [1]}, metrics=["harm"])
+
+    def test_harm_in_opposite_directions(self) -> None:
+        """Harm between flows without a common bottleneck is refused, as they share no rate."""
+        flows = [{"cca": "even"}, {"cca": "even", "direction": "reverse"}]
+        links = DOCUMENT["bottlenecks"]
+        document = {**DOCUMENT, "flows": flows, "reverse_bottlenecks": links}
+        with pytest.raises(InputError, match="no bottleneck is on the path"):
+            sweeps.Sweep.of(document, vary={"rtt_ms": [1]}, metrics=["harm"])
+
     def test_engine_refuses(self, engine: ArithmeticEngine) -> None:
         """A combination that the engine cannot run is named, and nothing is run."""
         with pytest.raises(InputError, match=r"flows.0.cca = 'cubic': .* even or greedy"):
