@@ -227,6 +227,12 @@ class Bottleneck:
         return any(random)
 
     @property
+    def loses(self) -> bool:
+        """Whether packets are lost before the queue, at random, by number or by a policer."""
+        given = (self.loss, self.loss_every_packets, self.loss_packets, self.burst_loss)
+        return any(given) or self.policer is not None
+
+    @property
     def packet_ms(self) -> float:
         """Transmission time of a full packet in milliseconds, at the mean rate.
 

@@ -333,6 +333,11 @@ class Scenario:
         base_ms = self.rtt_ms if self.rtt_trace is None else self.rtt_trace.longest_ms
         return max(base_ms, *(change.rtt_ms or 0.0 for change in self.changes), 0.0)
 
+    def loses(self, number: int) -> bool:
+        """Return whether packets are lost before a bottleneck's queue at some time."""
+        own = (change for change in self.changes if change.bottleneck == number)
+        return self.links[number].loses or any(change.loss for change in own)
+
     def link_name(self, number: int) -> str:
         """Return a bottleneck's place in the scenario, such as ``reverse_bottlenecks[0]``."""
         position = number - len(self.bottlenecks)
