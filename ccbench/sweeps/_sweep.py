@@ -16,7 +16,7 @@ import pandas as pd
 
 from ccbench import emulate
 from ccbench.base import toml_files, validation
-from ccbench.base.errors import EngineError, InputError
+from ccbench.base.errors import EngineError, InputError, RefusedInput
 from ccbench.base.progress_bars import progress
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.experiment.scenario import Scenario
@@ -267,10 +267,10 @@ class Sweep:
                     if gathered.error is not None:
                         raise gathered.error
                     measured[gathered.key] = self._measured(gathered.runs)
-                except InputError as error:  # caused by the runs, not by the user's input
-                    failed.append((gathered.key, EngineError(str(error))))
                 except EngineError as error:
                     failed.append((gathered.key, error))
+                except InputError as error:  # caused by the runs, not by the user's input
+                    failed.append((gathered.key, EngineError(str(error))))
         if failed:
             raise self._failure(failed, len(needs))
         table = pd.DataFrame([row for point in needs for row in self._rows(point, measured[point])])
@@ -375,7 +375,8 @@ class Sweep:
     ) -> EngineError:
         point, error = min(failed, key=lambda failure: failure[0])
         where = f"{self.cases[point.case].scenario.name}, repetition {point.repetition}"
-        return EngineError(
+        kind = RefusedInput if isinstance(error, RefusedInput) else EngineError
+        return kind(
             f"{len(failed)} of {repetitions} repetitions of combinations failed, the first of them "
             f"{where}: {error} (the others are in the store)",
             error.console,

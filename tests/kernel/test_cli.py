@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 import ccbench
 from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.cli.main import main
 from ccbench.cli.main import program as cli
 from ccbench.emulate.kernel.source.build import installed
 from tests.kernel.conftest import dumbbell, kernel_with
@@ -85,6 +87,28 @@ class TestRun:
         packets_per_ms = first["utilisation"] * 10 / 12
         by_occupancy = first["mean_queue_packets"] / packets_per_ms
         assert first["queueing_delay_ms"] == pytest.approx(by_occupancy, rel=0.05)
+
+    @pytest.mark.parametrize("options", [(), ("--repeat", 2)])
+    def test_refused_sysctl(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        options: tuple[object, ...],
+    ) -> None:
+        """A sysctl that the kernel refuses is bad input, and reported in one line."""
+        file = tmp_path / "bad.toml"
+        file.write_text(
+            "rtt_ms = 20\nduration_s = 1\nsysctls = { 'net.ipv4.tcp_sack' = 'foo' }\n"
+            "flows = [{}]\nbottlenecks = [{ bandwidth_mbps = 10, queue_bdp = 1 }]\n"
+        )
+        monkeypatch.setattr(sys, "argv", ["ccbench", "run", str(file), *map(str, options)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        errors = capsys.readouterr().err
+        assert end.value.code == 2
+        assert "sysctls.net.ipv4.tcp_sack = 'foo'" in errors
+        assert errors.count("\n") == 1
 
     def test_losses_and_events(self, program: Callable[..., str], tmp_path: Path) -> None:
         """Losses and times of changes are printed, of repetitions those of the first seed."""
