@@ -520,6 +520,9 @@ class Scenario:
         def read_rtt_trace(value: object) -> RttTrace:
             if isinstance(value, str):
                 return RttTrace.from_file(base / value)
+            if not value:  # the other messages name the point
+                allowed, step = "a list of pairs", "write for example [[0, 40], [60, 80]]"
+                raise validation.bad("rtt_trace", value, allowed, step)
             with validation.within("rtt_trace."):
                 return RttTrace(points=value)  # type: ignore[arg-type]
 
