@@ -120,7 +120,8 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     ------
     InputError
         If a group does not exist, alpha or beta has no group, no bottleneck is on the path of all
-        groups, or a change waits for an event of an alpha flow, which the solo run lacks.
+        groups, or a change is one of an alpha flow, or waits for its event: the solo run
+        lacks this flow.
 
     Examples
     --------
@@ -164,21 +165,22 @@ def _renumbered(scenario: Scenario, beta: Iterable[int]) -> tuple[Change, ...]:
     groups = scenario.flow_table()["group"].to_numpy()
     order = [int(flow) for group in beta for flow in (groups == group).nonzero()[0]]
     numbers = {flow: number for number, flow in enumerate(order)}
+
+    def renumbered(place: str, flow: int) -> int:
+        if flow in numbers:
+            return numbers[flow]
+        allowed = "a flow of beta for metric harm, as one of its runs has no others"
+        raise validation.bad(place, flow, allowed, "name a flow of beta, or remove the change")
+
     changes = []
     for i, change in enumerate(scenario.changes):
-        if change.when is None:
-            changes.append(change)
-            continue
-        flow = change.when.flow
-        if flow not in numbers:
-            step = "wait for a flow of beta, or use at_s"
-            raise validation.bad(
-                f"changes[{i}].when.flow",
-                flow,
-                "a flow of beta for metric harm, as one run has no others",
-                step,
-            )
-        changes.append(replace(change, when=replace(change.when, flow=numbers[flow])))
+        new = change
+        if new.when is not None:
+            flow = renumbered(f"changes[{i}].when.flow", new.when.flow)
+            new = replace(new, when=replace(new.when, flow=flow))
+        if new.flow is not None:
+            new = replace(new, flow=renumbered(f"changes[{i}].flow", new.flow))
+        changes.append(new)
     return tuple(changes)
 
 

@@ -246,21 +246,27 @@ class TestSweep:
             sweeps.Sweep.of(alone, vary={"rtt_ms": [1]}, metrics=["harm"])
 
     def test_harm_with_triggers(self) -> None:
-        """A change waits for the same flow of the scenario in both runs of harm."""
+        """A change waits for, and affects, the same flow of the scenario in both runs of harm."""
         flows = [{"cca": "reno"}, {"cca": "bbr", "count": 2}, {"cca": "vegas", "count": 2}]
-        change = {"when": {"flow": 4, "packet": 100}, "loss": 1}
+        change = {"when": {"flow": 4, "packet": 100}, "flow": 3, "app_rate_mbps": 1}
         scenario = ccbench.Scenario.from_dict({**DOCUMENT, "flows": flows, "changes": [change]})
         for run in sweeps.metrics.harm_scenarios(scenario, beta=(2,)):
             trigger = run.changes[0].when
             assert trigger is not None
-            assert 1 == trigger.flow
+            assert (1, 0) == (trigger.flow, run.changes[0].flow)
             assert "vegas" == run.flow_table()["cca"][1]
 
-    def test_harm_without_the_flow_of_a_trigger(self) -> None:
-        """A change that waits for a flow which one of harm's runs lacks is refused."""
-        change = {"when": {"flow": 1, "packet": 100}, "loss": 1}
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"when": {"flow": 1, "packet": 100}, "loss": 1}, r"when\.flow is 1; .*flow of beta"),
+            ({"at_s": 5, "flow": 2, "app_rate_mbps": 1}, r"flow is 2; .*flow of beta"),
+        ],
+    )
+    def test_harm_without_the_flow_of_a_change(self, change: dict[str, Any], words: str) -> None:
+        """A change of, or after an event of, a flow that one of harm's runs lacks is refused."""
         document = {**DOCUMENT, "changes": [change]}
-        with pytest.raises(InputError, match=r"changes\[0\]\.when\.flow is 1; .* flow of beta"):
+        with pytest.raises(InputError, match=rf"^changes\[0\]\.{words}"):
             sweeps.Sweep.of(document, vary={"rtt_ms": [1]}, metrics=["harm"])
 
     def test_harm_in_opposite_directions(self) -> None:
