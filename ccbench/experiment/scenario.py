@@ -133,8 +133,9 @@ class Scenario:
         Base round-trip time in milliseconds, 0.001 to 10,000, without queueing and transmission.
     forward_delay_ms : float, optional
         Part of `rtt_ms` on the way from the bottlenecks to the receiving host; the rest is on the
-        way back. By default, all of it is on the way back: flows and queues of one direction depend
-        on the sum only.
+        way back. By default 0: all of it is on the way back, as flows and queues of one direction
+        depend on the sum only. Analysis (:func:`ccbench.run.packets.delivered`) then counts half of
+        it in each direction.
     rtt_trace : RttTrace, optional
         Base round-trip time over time, instead of `rtt_ms`, which then is the one of `queue_bdp`.
         In TOML a list of pairs ``[time_s, rtt_ms]`` or the path of a CSV file with these two

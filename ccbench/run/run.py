@@ -199,7 +199,8 @@ class Run(RunRecord):
         -------
         DataFrame
             Index ``time_s``; columns with the names in the congestion control's descriptor
-            (:mod:`ccbench.run.cca_info`), none if it reports nothing.
+            (:mod:`ccbench.run.cca_info`), none if it reports nothing, as most of Linux's do
+            (``cubic``, ``reno``).
 
         Raises
         ------
