@@ -132,4 +132,5 @@ if [ "$installed" != "$wanted" ] && [ "$installed" != "${wanted/"[]"/[dev]}" ]; 
   SKBUILD_CMAKE_DEFINE="CCBENCH_WERROR=${extras:+ON}" \
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}"
   printf '%s' "$wanted" >"$stamp"
+  say "done; to use ccbench:  . $venv/bin/activate && ccbench kernel build && ccbench doctor"
 fi

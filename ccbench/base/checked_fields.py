@@ -28,13 +28,22 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
+from ccbench.base.errors import InputError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from ccbench.base.validation import Range
 
-__all__ = ["check_fields", "checked", "instance_of", "number", "set_field", "whole"]
+__all__ = [
+    "check_exactly_one",
+    "check_fields",
+    "checked",
+    "instance_of",
+    "number",
+    "set_field",
+    "whole",
+]
 
 _CHECK = "check"
 
@@ -95,6 +104,22 @@ def check_fields(instance: DataclassInstance) -> None:
     for field in dataclasses.fields(instance):
         if check := field.metadata.get(_CHECK):
             set_field(instance, field.name, check(field.name, getattr(instance, field.name)))
+
+
+def check_exactly_one(instance: DataclassInstance, *names: str, example: str) -> None:
+    """Check that exactly one of some optional fields is present.
+
+    Raises
+    ------
+    InputError
+        If none or several are.
+    """
+    given = [name for name in names if getattr(instance, name) is not None]
+    if len(given) > 1:
+        both = " and ".join(given)
+        raise InputError(f"{both} exclude each other: remove all but one of them")
+    if not given:
+        raise InputError(f"{' or '.join(names)} is missing: write for example {example}")
 
 
 def set_field(instance: DataclassInstance, name: str, value: object) -> None:

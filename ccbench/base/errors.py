@@ -18,6 +18,7 @@ __all__ = [
     "EngineError",
     "InputError",
     "MissingRequirement",
+    "RefusedInput",
     "ServerError",
 ]
 
@@ -56,6 +57,10 @@ class EngineError(CcbenchError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class RefusedInput(InputError, EngineError):
+    """Invalid input that only a run can recognize, such as a value that a kernel refuses."""
 
 
 class MissingRequirement(CcbenchError):

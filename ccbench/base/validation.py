@@ -9,6 +9,7 @@ Callers prepend the location of a field with :func:`within`.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import math
 import numbers
@@ -30,6 +31,7 @@ __all__ = [
     "choice_hint",
     "flag",
     "number",
+    "of_part",
     "one_line",
     "one_of",
     "pairs",
@@ -73,7 +75,7 @@ class Range:
 def bad(field: str, value: object, allowed: str, step: str) -> InputError:
     """Return the error that states the value of a field, the allowed values and the next step."""
     try:
-        shown = repr(value)
+        shown = _part_shown(value) if dataclasses.is_dataclass(value) else repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or a number of 5000 digits
         shown = f"too large to be shown ({type(value).__name__})"
     if len(shown) > _SHOWN_CHARACTERS:  # keep both ends: the end of a path identifies it
@@ -81,6 +83,24 @@ def bad(field: str, value: object, allowed: str, step: str) -> InputError:
         shown = f"{shown[:half]}...{shown[-half:]}"
     # A step may quote another library's error, which may have several lines.
     return InputError(" ".join(f"{field} is {shown}; it must be {allowed}: {step}".splitlines()))
+
+
+class _OfPart(InputError):
+    """Error whose message is about a part as a whole, so that no path precedes its first word."""
+
+
+def of_part(message: str) -> InputError:
+    """Return an error about a part as a whole, such as one without any setting.
+
+    Examples
+    --------
+    >>> with within("changes[0]."):
+    ...     raise of_part("nothing changes: add rtt_ms")
+    Traceback (most recent call last):
+    ...
+    ccbench.base.errors.InputError: changes[0]: nothing changes: add rtt_ms
+    """
+    return _OfPart(message)
 
 
 def unknown_key(name: str, settings: Iterable[str]) -> InputError:
@@ -112,7 +132,10 @@ def within(where: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{where}{error}") from error.__cause__
+        place = where
+        if isinstance(error, _OfPart) and where.endswith("."):
+            place = f"{where.removesuffix('.')}: "
+        raise InputError(f"{place}{error}") from error.__cause__
 
 
 def number(field: str, value: object, allowed: Range, *, example: float) -> float:
@@ -129,9 +152,10 @@ def number(field: str, value: object, allowed: Range, *, example: float) -> floa
 
 
 def whole(field: str, value: object, allowed: Range, *, example: int) -> int:
-    """Return `value` as an int if it is an integer within `allowed`."""
-    if isinstance(value, numbers.Integral) and not _is_bool(value):
-        result = int(value)
+    """Return `value` as an int if it is an integer within `allowed`, also written as 1.5e5."""
+    given = int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(given, numbers.Integral) and not _is_bool(given):
+        result = int(given)
         if result in allowed:
             return result
     step = f"write for example {_last(field)} = {example}"
@@ -205,6 +229,13 @@ def text_file(path: Path, what: str) -> str:
         reason = str(error)
     shown = str(path) if str(path).isprintable() else repr(str(path))
     raise InputError(f"{what} {shown} cannot be read ({reason}): name a text file")
+
+
+def _part_shown(part: Any) -> str:
+    """Return a part of a scenario with those settings that differ from the defaults."""
+    fields = ((f, getattr(part, f.name)) for f in dataclasses.fields(part))
+    given = (f"{f.name}={value!r}" for f, value in fields if value != f.default)
+    return f"{type(part).__name__}({', '.join(given)})"
 
 
 def _shown(limit: float) -> str:

@@ -22,7 +22,7 @@ from ccbench.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import pandas as pd
 
@@ -196,8 +196,8 @@ def _run_once(
     _print_queues(queues)
     _print_files({"made by": made_by(result.provenance)}, output, plot, pcap)
     _print_fallbacks(result)
-    _print_changes(result)
-    _print_connections(result)
+    for line in _events(result):
+        click.echo(line)
     _warn_if_late(result)
 
 
@@ -216,6 +216,7 @@ def _repeat(
 
     with progress("{task.completed} of {task.total} runs") as bar:
         task = bar.add_task("running", total=count)
+        events: list[str] = []
 
         def on_run(i: int, run: Run) -> None:
             if output is not None:
@@ -223,6 +224,7 @@ def _repeat(
             if i == 0:
                 _draw(run, plot)
                 _print_fallbacks(run)
+                events.extend(_events(run))
             _warn_if_late(run)
             bar.advance(task)
 
@@ -238,6 +240,8 @@ def _repeat(
     versions = made_by(result.repetitions[0].provenance)
     pairs = {"noise": scenario.noise.describe(), "repetitions": form, "made by": versions}
     _print_files(pairs, output, plot)
+    if events:
+        click.echo("\n".join([f"with seed {scenario.seed}:", *events]))
     if result.is_exact:
         click.echo(_EXACT.format(count=count))
 
@@ -259,7 +263,8 @@ def _print_fallbacks(run: Run) -> None:
         click.echo(f"flow{'s' if len(numbers) > 1 else ''} {shown}: {reason}")
 
 
-def _print_changes(run: Run) -> None:
+def _events(run: Run) -> Iterator[str]:
+    """Yield a line for each change after an event and each connection of Multipath TCP."""
     for i, change in enumerate(run.scenario.changes):
         if change.when is None:
             continue
@@ -267,10 +272,7 @@ def _print_changes(run: Run) -> None:
         shown = [f"{time_ns / 1e9:.6g} s" for time_ns in times_ns[:_MOST_NAMED]]
         more = len(times_ns) - _MOST_NAMED
         when = f"at {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
-        click.echo(f"changes[{i}]: {when if shown else 'never'}")
-
-
-def _print_connections(run: Run) -> None:
+        yield f"changes[{i}]: {when if shown else 'never'}"
     summary = run.connection_summary()
     for first, subflows, mbps in zip(
         summary.index, summary["subflows"], summary["goodput_mbps"], strict=True
@@ -278,7 +280,7 @@ def _print_connections(run: Run) -> None:
         last = first + subflows - 1
         numbers = f"flow{'s' if subflows > 1 else ''} {first}"
         numbers += f" to {last}" if subflows > 1 else ""
-        click.echo(f"{numbers}: connection with a goodput of {mbps:.2f} Mbit/s")
+        yield f"{numbers}: connection with a goodput of {mbps:.2f} Mbit/s"
 
 
 def _warn_if_late(run: Run) -> None:
@@ -414,6 +416,7 @@ def _print_flows(flows: pd.DataFrame, title: str) -> None:
 
 def _print_bottlenecks(bottlenecks: pd.DataFrame, scenario: Scenario) -> None:
     """Print a row for each bottleneck; values are numbers or Estimates."""
+    has_losses = any(map(scenario.loses, range(len(scenario.links))))
     print_table(
         [
             "bottleneck",
@@ -423,6 +426,7 @@ def _print_bottlenecks(bottlenecks: pd.DataFrame, scenario: Scenario) -> None:
             "utilisation",
             "mean queue\npackets",
             "mean delay\nms",
+            *(["losses\npackets"] if has_losses else []),
         ],
         [
             [
@@ -433,6 +437,7 @@ def _print_bottlenecks(bottlenecks: pd.DataFrame, scenario: Scenario) -> None:
                 _shown(row["utilisation"], ".1%"),
                 _shown(row["mean_queue_packets"], ".1f"),
                 _shown(row["queueing_delay_ms"], ".1f"),
+                *([_shown(row["losses"], ".0f")] if has_losses else []),
             ]
             for i, row in enumerate(bottlenecks.to_dict("records"))
         ],

@@ -52,6 +52,14 @@ def varied(text: str) -> _Varied:
     return path, tuple(plain_value(word) for word in words)
 
 
+def _group(text: str) -> int:
+    """Read the number of a group of flows."""
+    if not text.strip().isdecimal():
+        message = f"{text!r} is not the number of a group of flows: count the tables from 0"
+        raise click.BadParameter(message)
+    return int(text)
+
+
 def _complete_path(
     context: click.Context, _parameter: click.Parameter, prefix: str
 ) -> Iterable[str]:
@@ -104,7 +112,7 @@ def _metrics() -> Iterable[str]:
 )
 @click.option(
     "--beta",
-    type=click.IntRange(min=0),
+    type=_group,
     multiple=True,
     metavar="GROUP",
     help="For --metric harm: number of a group of flows, from 0, that may be harmed; may be "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ccbench.base import validation
 from ccbench.base.cores import cores
-from ccbench.base.errors import EngineError, InputError
+from ccbench.base.errors import EngineError, InputError, RefusedInput
 from ccbench.emulate._cluster import WorkersKilled, executor_errors
 from ccbench.emulate._machine import Machine
 from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario, make
@@ -315,7 +315,8 @@ class _Batch:
         if self.on_failure is None:
             position, name = f"scenarios[{group[0]}]", self.scenarios[group[0]].name
             label = f"{position} ({name})" if name else position
-            raise EngineError(f"{label}: {error}", error.console) from error
+            kind = RefusedInput if isinstance(error, RefusedInput) else EngineError
+            raise kind(f"{label}: {error}", error.console) from error
         for i in group:
             self.on_failure(i, error)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from ccbench.base import dataclass_dicts, validation
 from ccbench.base.checked_fields import (
+    check_exactly_one,
     check_fields,
     checked,
     instance_of,
@@ -18,7 +19,6 @@ from ccbench.base.checked_fields import (
     set_field,
     whole,
 )
-from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 from ccbench.experiment import trace_library
 from ccbench.experiment.flow import MTU_BYTES
@@ -197,8 +197,8 @@ class Bottleneck:
     clears_ecn: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
 
     def __post_init__(self) -> None:
-        self._exactly_one("bandwidth_mbps", "trace", "wifi", example="bandwidth_mbps = 100")
-        self._exactly_one("queue_packets", "queue_bdp", example="queue_bdp = 1")
+        check_exactly_one(self, "bandwidth_mbps", "trace", "wifi", example="bandwidth_mbps = 100")
+        check_exactly_one(self, "queue_packets", "queue_bdp", example="queue_bdp = 1")
         check_fields(self)
         if self.bandwidth_mbps is None:
             for name in ("overhead_bytes", "cells"):
@@ -225,6 +225,12 @@ class Bottleneck:
         """Whether it is random: losses, duplicates, reordering or Wi-Fi."""
         random = (self.loss, self.duplicates, self.burst_loss, self.reordering, self.wifi)
         return any(random)
+
+    @property
+    def loses(self) -> bool:
+        """Whether packets are lost before the queue, at random, by number or by a policer."""
+        given = (self.loss, self.loss_every_packets, self.loss_packets, self.burst_loss)
+        return any(given) or self.policer is not None
 
     @property
     def packet_ms(self) -> float:
@@ -313,11 +319,3 @@ class Bottleneck:
         for name, impairment in _IMPAIRMENTS.items():
             readers[name] = partial(read_impairment, name, impairment)
         return dataclass_dicts.build(cls, data, readers)
-
-    def _exactly_one(self, *names: str, example: str) -> None:
-        given = [name for name in names if getattr(self, name) is not None]
-        if len(given) > 1:
-            both = " and ".join(given)
-            raise InputError(f"{both} exclude each other: remove all but one of them")
-        if not given:
-            raise InputError(f"{' or '.join(names)} is missing: write for example {example}")

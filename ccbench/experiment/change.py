@@ -9,6 +9,7 @@ from typing import Any
 
 from ccbench.base import dataclass_dicts, validation
 from ccbench.base.checked_fields import (
+    check_exactly_one,
     check_fields,
     checked,
     instance_of,
@@ -151,8 +152,7 @@ class Change:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if (self.at_s is None) == (self.when is None):
-            raise InputError("either at_s or when is required: add one of them")
+        check_exactly_one(self, "at_s", "when", example="at_s = 10")
         if self.after_s is not None and self.when is None:
             raise validation.bad("after_s", self.after_s, "left out without when", "use at_s")
         # Absent rather than false, as in Bottleneck.
@@ -160,7 +160,10 @@ class Change:
         self._check_application()
         effects = ("rtt_ms", "forward_delay_ms", "wifi_jitter_ms", *_OF_LINK, "app_rate_mbps")
         if not any(getattr(self, name) not in (None, ()) for name in effects):
-            raise InputError(f"nothing changes: add one of {', '.join(effects)}")
+            raise validation.of_part(f"nothing changes: add one of {', '.join(effects)}")
+        if self.outage_s and self.every_s and self.outage_s >= self.every_s:
+            allowed = f"below every_s = {self.every_s:g}, as outages add up"
+            raise validation.bad("outage_s", self.outage_s, allowed, "shorten it, or use loss = 1")
         if self.overtakes is not None and not self.changes_delay:
             allowed = "left out without rtt_ms or forward_delay_ms"
             raise validation.bad("overtakes", self.overtakes, allowed, "remove it")

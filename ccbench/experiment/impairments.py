@@ -35,7 +35,7 @@ class BurstLoss:
     Raises
     ------
     InputError
-        If a probability is out of range.
+        If a probability is out of range, or no packet is ever lost.
 
     Examples
     --------
@@ -55,6 +55,9 @@ class BurstLoss:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.mean == 0:
+            step = "raise it, or leave burst_loss out"
+            raise validation.bad("loss_bad", self.loss_bad, "above 0 if loss_good is 0", step)
 
     @classmethod
     def of(cls, loss: float, run_packets: float) -> BurstLoss:
@@ -71,6 +74,9 @@ class BurstLoss:
         validation.number("loss", loss, between, example=0.01)
         validation.number("run_packets", run_packets, Range(1, 1e9), example=5)
         to_good = 1 / run_packets
+        if (most := run_packets / (run_packets + 1)) < loss:
+            allowed = f"at most {most:.3g} in runs of {run_packets:g}, which a packet separates"
+            raise validation.bad("loss", loss, allowed, "lower it, or lengthen the runs")
         return cls(to_bad=to_good * loss / (1 - loss), to_good=to_good)
 
     @property

@@ -9,7 +9,6 @@ from typing import Any
 
 from ccbench.base import dataclass_dicts, validation
 from ccbench.base.checked_fields import check_fields, checked, number, set_field, whole
-from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 
 __all__ = ["Receiver", "read_receiver"]
@@ -116,7 +115,7 @@ class Receiver:
         set_field(self, "hides_ecn", self.hides_ecn or None)
         given = self.to_dict()
         if not given:
-            raise InputError(f"receiver is empty: write for example receiver = {_EXAMPLE}")
+            raise validation.of_part(f"nothing is set: write for example receiver = {_EXAMPLE}")
         for name, other in _PARTS.items():
             if name in given and other not in given:
                 step = f"remove it, or add {other}"

@@ -133,8 +133,9 @@ class Scenario:
         Base round-trip time in milliseconds, 0.001 to 10,000, without queueing and transmission.
     forward_delay_ms : float, optional
         Part of `rtt_ms` on the way from the bottlenecks to the receiving host; the rest is on the
-        way back. By default, all of it is on the way back: flows and queues of one direction depend
-        on the sum only.
+        way back. By default 0: all of it is on the way back, as flows and queues of one direction
+        depend on the sum only. Analysis (:func:`ccbench.run.packets.delivered`) then counts half of
+        it in each direction.
     rtt_trace : RttTrace, optional
         Base round-trip time over time, instead of `rtt_ms`, which then is the one of `queue_bdp`.
         In TOML a list of pairs ``[time_s, rtt_ms]`` or the path of a CSV file with these two
@@ -333,6 +334,11 @@ class Scenario:
         base_ms = self.rtt_ms if self.rtt_trace is None else self.rtt_trace.longest_ms
         return max(base_ms, *(change.rtt_ms or 0.0 for change in self.changes), 0.0)
 
+    def loses(self, number: int) -> bool:
+        """Return whether packets are lost before a bottleneck's queue at some time."""
+        own = (change for change in self.changes if change.bottleneck == number)
+        return self.links[number].loses or any(change.loss for change in own)
+
     def link_name(self, number: int) -> str:
         """Return a bottleneck's place in the scenario, such as ``reverse_bottlenecks[0]``."""
         position = number - len(self.bottlenecks)
@@ -515,6 +521,9 @@ class Scenario:
         def read_rtt_trace(value: object) -> RttTrace:
             if isinstance(value, str):
                 return RttTrace.from_file(base / value)
+            if not value:  # the other messages name the point
+                allowed, step = "a list of pairs", "write for example [[0, 40], [60, 80]]"
+                raise validation.bad("rtt_trace", value, allowed, step)
             with validation.within("rtt_trace."):
                 return RttTrace(points=value)  # type: ignore[arg-type]
 

@@ -75,9 +75,9 @@ class Subflow:
 
 
 def subflows(name: str, value: object) -> tuple[Subflow, ...]:
-    """Check the subflows of a flow, objects or tables. A flow without Multipath TCP has none."""
+    """Check the subflows of a flow, objects or tables; the empty tuple is a flow without any."""
     step = "write for example [{last_bottleneck = 0}, {first_bottleneck = 1}]"
-    if not isinstance(value, tuple | list) or len(value) > MAX_SUBFLOWS:
+    if not isinstance(value, tuple | list) or len(value) > MAX_SUBFLOWS or value == []:
         raise validation.bad(name, value, f"a list of 1 to {MAX_SUBFLOWS} subflows", step)
     checked_subflows = []
     for i, item in enumerate(value):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import dataclass_dicts, validation
-from ccbench.base.checked_fields import check_fields, checked, number, whole
+from ccbench.base.checked_fields import check_exactly_one, check_fields, checked, number, whole
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
 
@@ -77,8 +77,7 @@ class When:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if (self.packet is None) == (self.info is None):
-            raise InputError("either packet or info is required: add one of them")
+        check_exactly_one(self, "packet", "info", example="packet = 100")
         given = [name for name in _COMPARISONS if getattr(self, name) is not None]
         if self.info is not None and len(given) != 1:
             names = " and ".join(given) or "no comparison"

@@ -8,6 +8,7 @@ mean with its interval; :func:`sensitivity` does so at several levels of noise. 
 evaluates the three deployment thresholds.
 """
 
+from ccbench.harm._pairs import check_shared
 from ccbench.harm.circumstances import (
     NETWORKS,
     WORKLOADS,
@@ -71,6 +72,7 @@ __all__ = [
     "assess",
     "best_breakpoint",
     "bounds",
+    "check_shared",
     "compare",
     "compare_flows",
     "converged_at",

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
+from ccbench.base.errors import InputError
 
 if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
-__all__ = ["check_samples", "flow_counts"]
+__all__ = ["check_samples", "check_shared", "flow_counts"]
 
 
 def flow_counts(solo: Scenario, competing: Scenario) -> tuple[int, int]:
@@ -22,8 +23,9 @@ def flow_counts(solo: Scenario, competing: Scenario) -> tuple[int, int]:
     ------
     InputError
         If the scenarios differ in more than the added flows, the seed, the sampling and the queue
-        log.
+        log, or no bottleneck is on the path of all flows.
     """
+    check_shared(competing)
     shared = len(solo.flows)
     step = "run the two scenarios of one Experiment"
     if len(competing.flows) <= shared:
@@ -46,6 +48,35 @@ def flow_counts(solo: Scenario, competing: Scenario) -> tuple[int, int]:
         allowed = "the same in both runs except for the flows that the competing run adds"
         raise validation.bad("network and beta flows", ", ".join(names), allowed, step)
     return solo.flow_count, competing.flow_count - solo.flow_count
+
+
+def check_shared(scenario: Scenario) -> None:
+    """Check that a bottleneck is on the path of all flows, which fair sharing presupposes.
+
+    Raises
+    ------
+    InputError
+        If there is none, as for flows of opposite directions.
+
+    Examples
+    --------
+    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> links = (Bottleneck(bandwidth_mbps=10, queue_bdp=1),) * 2
+    >>> flows = (Flow(last_bottleneck=0), Flow(first_bottleneck=1))
+    >>> check_shared(Scenario(flows=flows, bottlenecks=links, rtt_ms=40, duration_s=60))
+    Traceback (most recent call last):
+    ...
+    ccbench.base.errors.InputError: harm compares with fair shares of a bottleneck, but no ...
+    """
+    crossed: list[set[int]] = []
+    for flow in scenario.flows:
+        ends = (scenario.links_of(path) for path in flow.paths)
+        crossed.append({link for first, last in ends for link in range(first, last + 1)})
+    if not set.intersection(*crossed):
+        raise InputError(
+            "harm compares with fair shares of a bottleneck, but no bottleneck is on the path of "
+            "the data of all flows: give them a common one, or choose another metric"
+        )
 
 
 def check_samples(run: Run, name: str) -> None:

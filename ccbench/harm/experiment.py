@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ccbench.base import validation
 from ccbench.experiment.noise import NO_NOISE, Noise, typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
-from ccbench.harm._pairs import check_samples, flow_counts
+from ccbench.harm._pairs import check_samples, check_shared, flow_counts
 from ccbench.harm.convergence import converged_at, measured_from
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
 
@@ -55,7 +55,8 @@ class Experiment:
     Raises
     ------
     InputError
-        If one of the two scenarios is invalid or shorter than 1 s.
+        If one of the two scenarios is invalid or shorter than 1 s, or no bottleneck is on the path
+        of all flows.
 
     Examples
     --------
@@ -84,7 +85,8 @@ class Experiment:
             raise validation.bad(
                 "alpha", self.alpha, "one or more Flows", "add the flows that may harm"
             )
-        _ = self.solo, self.competing  # report errors before a run
+        _ = self.solo  # report errors before a run
+        check_shared(self.competing)
         if self.duration_s < INTERVAL_S:
             allowed = f"at least {INTERVAL_S:g}, the interval of throughput"
             raise validation.bad("duration_s", self.duration_s, allowed, "run for longer")

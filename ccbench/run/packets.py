@@ -50,9 +50,11 @@ def delivered(run: RunRecord) -> pd.DataFrame:
     DataFrame
         A row per data packet in the order of departure. Columns: ``flow``; ``bytes`` of IP;
         ``arrival_s`` at the first bottleneck; ``queueing_ms``, the sum over all queues;
-        ``one_way_ms``, the sum of queueing, transmission and the base delay in this direction,
-        by default half of the flow's base round-trip time (on a link that follows a trace, the
-        transmission time of single packets is unknown and counts as 0).
+        ``one_way_ms``, the sum of queueing, transmission and the base delay in this direction. On a
+        link that follows a trace, the transmission time of single packets is unknown and counts as
+        0. Without `forward_delay_ms`, the base delay is half of the flow's base round-trip time, as
+        on a symmetric path, although the emulated path then delays ACKs only. Jitter and other
+        noise, and the delay of reordered packets, are not part of it: a capture has them.
 
     Raises
     ------

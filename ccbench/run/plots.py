@@ -167,24 +167,22 @@ def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
 
 
 def _queue_name(run: Run, bottleneck: int) -> str:
-    """Return the name of a queue, with its position if its direction has several."""
-    count = len(run.scenario.bottlenecks)
-    is_reverse = bottleneck >= count
-    of_direction = run.scenario.reverse_bottlenecks if is_reverse else run.scenario.bottlenecks
-    position = bottleneck - count if is_reverse else bottleneck
-    number = f" {position + 1}" if len(of_direction) > 1 else ""
+    """Return the name of a queue, with its number in the run if there are several."""
+    number = f" {bottleneck}" if len(run.scenario.links) > 1 else ""
+    is_reverse = bottleneck >= len(run.scenario.bottlenecks)
     return f"{'reverse ' if is_reverse else ''}queue{number}"
 
 
 def _lines(run: Run, throughput: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Return the lines: each flow or, for many flows, the sum of each group."""
     table = run.scenario.flow_table()
+    is_reverse = table["first_bottleneck"] >= len(run.scenario.bottlenecks)
+    names = table["label"].where(~is_reverse, "reverse " + table["label"])
     if len(table) <= MOST_LINES:
-        return throughput, [f"{label} ({flow})" for flow, label in enumerate(table["label"])]
-    groups = table.groupby("group")["label"]
+        return throughput, [f"{name} ({flow})" for flow, name in enumerate(names)]
+    groups = names.groupby(table["group"])
     labels = [
-        f"{label} (sum of {size})"
-        for label, size in zip(groups.first(), groups.size(), strict=True)
+        f"{name} (sum of {size})" for name, size in zip(groups.first(), groups.size(), strict=True)
     ]
     return throughput.T.groupby(table["group"]).sum().T, labels
 

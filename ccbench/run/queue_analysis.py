@@ -130,7 +130,7 @@ def statistics(run: RunRecord, bottleneck: int) -> pd.DataFrame:
 
 
 def summary(run: RunRecord) -> pd.DataFrame:
-    """Return rate, queue, utilisation and delay of each bottleneck."""
+    """Return rate, queue, utilisation, delay and losses of each bottleneck."""
     links = run.scenario.links
     is_recorded = bool(run.scenario.queue_log)
     rows = [
@@ -141,6 +141,7 @@ def summary(run: RunRecord) -> pd.DataFrame:
             "utilisation": _utilisation_or_nan(run, i),
             "mean_queue_packets": _mean_occupancy(run, i) if is_recorded else math.nan,
             "queueing_delay_ms": queueing_delay_ms(run, i) if is_recorded else math.nan,
+            "losses": record(run, i).packets("loss") if is_recorded else math.nan,
         }
         for i, link in enumerate(links)
     ]

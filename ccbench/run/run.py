@@ -199,7 +199,8 @@ class Run(RunRecord):
         -------
         DataFrame
             Index ``time_s``; columns with the names in the congestion control's descriptor
-            (:mod:`ccbench.run.cca_info`), none if it reports nothing.
+            (:mod:`ccbench.run.cca_info`), none if it reports nothing, as most of Linux's do
+            (``cubic``, ``reno``).
 
         Raises
         ------
@@ -524,14 +525,16 @@ class Run(RunRecord):
         return queue_analysis.utilisation(self, bottleneck)
 
     def bottleneck_summary(self) -> pd.DataFrame:
-        """Return rate, queue, utilisation and delay of each bottleneck.
+        """Return rate, queue, utilisation, delay and losses of each bottleneck.
 
         Returns
         -------
         DataFrame
             Index ``bottleneck``; columns ``bandwidth_mbps`` (the mean of a trace), ``qdisc``,
-            ``queue_packets`` (the limit), ``utilisation`` (0 to 1), ``mean_queue_packets`` and
-            ``queueing_delay_ms``; NaN without the required record of the queue.
+            ``queue_packets`` (the limit), ``utilisation`` (0 to 1), ``mean_queue_packets``,
+            ``queueing_delay_ms`` and ``losses`` (packets, of all flows and directions, that random
+            or given losses or a policer took before the queue); NaN without the required record of
+            the queue.
 
         Examples
         --------

@@ -14,33 +14,59 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ccbench.base import dataclass_dicts
 from ccbench.base.errors import InputError
+from ccbench.experiment import kernel_settings
 from ccbench.experiment.bottleneck import Bottleneck
+from ccbench.experiment.change import Change
 from ccbench.experiment.flow import Flow
+from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
 from ccbench.experiment.noise import Noise
+from ccbench.experiment.receiver import Receiver
+from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.traffic import FlowMix
+from ccbench.experiment.when import When
 from ccbench.experiment.wifi import Wifi
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from _typeshed import DataclassInstance
 
-__all__ = ["Value", "changed", "check_path", "paths"]
+__all__ = ["Value", "changed", "check_path", "is_value", "paths", "plain"]
 
-Value: TypeAlias = float | str | bool
+#: A number, a word or a boolean; from Python also a whole part of a scenario, such as a
+#: :class:`~ccbench.experiment.impairments.BurstLoss`, or a tuple in place of a list.
+Value: TypeAlias = "float | str | bool | tuple[Any, ...] | DataclassInstance"
 
 #: Settings that do not affect results, or that the metrics determine.
 _FIXED = frozenset({"name", "label", "queue_log"})
 #: Lists of tables and the classes of their elements.
-_LISTS: Mapping[str, type[DataclassInstance]] = {"flows": Flow, "bottlenecks": Bottleneck}
+_LISTS: Mapping[str, type[DataclassInstance]] = {
+    "flows": Flow,
+    "bottlenecks": Bottleneck,
+    "reverse_bottlenecks": Bottleneck,
+    "changes": Change,
+    "subflows": Subflow,
+}
 #: Nested tables with fixed settings and their classes.
-_TABLES: Mapping[str, type[DataclassInstance]] = {"noise": Noise, "wifi": Wifi, "arrivals": FlowMix}
-#: Tables with arbitrary names of settings, which may contain dots.
-_OPEN_TABLES = ("sysctls", "module_parameters", "qdisc_options")
-#: A setting of an open table; for a qdisc option, with the path of the qdisc.
-_IN_OPEN_TABLE = re.compile(r"(sysctls|module_parameters|(bottlenecks\.\d+\.qdisc)_options)\..+")
+_TABLES: Mapping[str, type[DataclassInstance]] = {
+    "noise": Noise,
+    "receiver": Receiver,
+    "burst_loss": BurstLoss,
+    "policer": Policer,
+    "reordering": Reordering,
+    "when": When,
+}
+#: Likewise, but in place of a table there may be another kind of value.
+_OR_TABLES: Mapping[str, type[DataclassInstance]] = {"wifi": Wifi, "arrivals": FlowMix}
+#: Tables of the scenario with arbitrary names of settings, which contain dots.
+_DOTTED_TABLES = ("sysctls", "module_parameters")
+_OPEN_TABLES = (*_DOTTED_TABLES, "qdisc_options")
+#: A setting of an open table; for a qdisc option, with the path of the table.
+_IN_OPEN_TABLE = re.compile(r"(?:sysctls|module_parameters|(\w+\.\d+\.qdisc_options))\.(?:[^.].*)")
 
 
 def paths(document: Mapping[str, Any]) -> tuple[str, ...]:
@@ -54,11 +80,11 @@ def paths(document: Mapping[str, Any]) -> tuple[str, ...]:
     >>> [path for path in paths(document) if "rtt" in path]
     ['flows.0.extra_rtt_ms', 'rtt_ms', 'rtt_trace']
     """
-    return tuple(_paths(Scenario, document, ""))
+    return tuple(dict.fromkeys(_paths(Scenario, document, "")))
 
 
 def check_path(document: Mapping[str, Any], path: str) -> None:
-    """Check that a path is that of a setting.
+    """Check that a path is that of a setting, or of any value in the document.
 
     Raises
     ------
@@ -67,32 +93,98 @@ def check_path(document: Mapping[str, Any], path: str) -> None:
     """
     settings = paths(document)
     open_table = _IN_OPEN_TABLE.fullmatch(path)
-    if path in settings or (open_table and (open_table[2] is None or open_table[2] in settings)):
+    if path in settings or (open_table and (open_table[1] is None or open_table[1] in settings)):
         return
     if path.rpartition(".")[2] in _FIXED:
         message = "names do not affect results, and the metrics determine queue_log: leave it out"
         raise InputError(f"vary: {path!r} cannot vary; {message}")
-    close = difflib.get_close_matches(path, settings, n=1, cutoff=0.5)
-    step = f"did you mean {close[0]}?" if close else "try rtt_ms or bottlenecks.0.queue_bdp"
-    raise InputError(f"vary: {path!r} is not a setting of this scenario; {step}")
+    if not _is_present(document, path):
+        step = _step(document, path, settings)
+        raise InputError(f"vary: {path!r} is not a setting of this scenario; {step}")
+
+
+def is_value(value: object) -> bool:
+    """Return whether a setting can have a value in a sweep: whether it is a `Value`."""
+    is_part = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return is_part or isinstance(value, float | int | str | tuple)
+
+
+def plain(value: Value) -> Any:
+    """Return a value as in a document.
+
+    Examples
+    --------
+    >>> plain(Policer(rate_mbps=10, burst_bytes=50_000))
+    {'rate_mbps': 10.0, 'burst_bytes': 50000}
+    """
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, RttTrace):
+        return [list(point) for point in value.points]
+    if isinstance(value, float | int | str):
+        return value
+    to_dict = getattr(value, "to_dict", None)
+    return to_dict() if to_dict else dataclass_dicts.present(value)
 
 
 def changed(document: Mapping[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
     """Return a copy of a document with other values of some settings."""
     result = copy.deepcopy(dict(document))
+    for name in result.keys() & {*_DOTTED_TABLES}:
+        result[name] = kernel_settings.flattened(name, result[name])
     for path, value in values.items():
         table: Any = result
         *parents, name = _keys(path)
         for key in parents:
             table = table[int(key)] if isinstance(table, list) else table.setdefault(key, {})
-        table[name] = value
+        table[int(name) if isinstance(table, list) else name] = plain(value)
     return result
 
 
 def _keys(path: str) -> list[str]:
     """Return the keys of a path; names of sysctls and module parameters contain dots."""
     table, _, name = path.partition(".")
-    return [table, name] if table in _OPEN_TABLES else path.split(".")
+    return [table, name] if table in _DOTTED_TABLES else path.split(".")
+
+
+def _is_present(document: Mapping[str, Any], path: str) -> bool:
+    value: Any = document
+    for key in _keys(path):
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return False
+    return True
+
+
+def _step(document: Mapping[str, Any], path: str, settings: Iterable[str]) -> str:
+    """Return the next step for a path that is not that of a setting."""
+    keys = path.replace("[", ".").replace("]", "").split(".")
+    value: Any = document
+    for i, key in enumerate(keys):
+        if isinstance(value, list) and key.isdecimal() and int(key) >= len(value):
+            place = ".".join(keys[:i])
+            if not value:
+                return f"{place} is empty: add an item to the file"
+            return f"the last of {place} is {place}.{len(value) - 1}: numbers start from 0"
+        value = _item(value, key)
+    words = ".".join(keys)
+    # Of the settings in the same table, as others would be those of another flow or bottleneck.
+    for depth in range(len(keys) - 1, -1, -1):
+        prefix = "".join(f"{key}." for key in keys[:depth])
+        if near := [setting for setting in settings if setting.startswith(prefix)]:
+            close = difflib.get_close_matches(words, near, n=1, cutoff=0.5)
+            return f"did you mean {close[0]}?" if close else f"try for example {near[0]}"
+    return "try rtt_ms or bottlenecks.0.queue_bdp"
+
+
+def _item(value: Any, key: str) -> Any:
+    """Return an item of a table or list; of anything else, None."""
+    if isinstance(value, Mapping):
+        return value.get(key, [] if key in _LISTS else None)
+    return value[int(key)] if isinstance(value, list) and key.isdecimal() else None
 
 
 def _paths(cls: type[DataclassInstance], table: Mapping[str, Any], prefix: str) -> Iterator[str]:
@@ -103,9 +195,11 @@ def _paths(cls: type[DataclassInstance], table: Mapping[str, Any], prefix: str) 
         if name in _LISTS:
             for i, part in enumerate(value or ()):
                 yield from _paths(_LISTS[name], part, f"{prefix}{name}.{i}.")
-        elif name in _OPEN_TABLES:
-            yield from (f"{prefix}{name}.{key}" for key in value or {})
-        elif name == "noise" or (name in _TABLES and isinstance(value, Mapping)):
-            yield from _paths(_TABLES[name], value or {}, f"{prefix}{name}.")
-        else:
+            continue
+        if name not in _DOTTED_TABLES and name != "noise":
             yield f"{prefix}{name}"
+        if name in _OPEN_TABLES:
+            yield from (f"{prefix}{name}.{key}" for key in value or {})
+        elif name in _TABLES or (name in _OR_TABLES and isinstance(value, Mapping)):
+            nested = {**_TABLES, **_OR_TABLES}[name]
+            yield from _paths(nested, value or {}, f"{prefix}{name}.")

@@ -16,11 +16,11 @@ import pandas as pd
 
 from ccbench import emulate
 from ccbench.base import toml_files, validation
-from ccbench.base.errors import EngineError, InputError
+from ccbench.base.errors import EngineError, InputError, RefusedInput
 from ccbench.base.progress_bars import progress
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.experiment.scenario import Scenario
-from ccbench.sweeps._settings import changed, check_path
+from ccbench.sweeps._settings import changed, check_path, is_value, plain
 from ccbench.sweeps.metrics import harm_scenarios, metrics_named
 
 if TYPE_CHECKING:
@@ -94,7 +94,9 @@ class Sweep:
         round-trip time of each combination.
     vary : mapping
         Values of the settings to vary, by path: ``{"rtt_ms": [10, 40], "flows.1.cca": ["cubic",
-        "bbr"]}``. The sweep runs every combination; the last setting varies fastest.
+        "bbr"]}``. The sweep runs every combination; the last setting varies fastest. Values may
+        also be parts, ``{"bottlenecks.0.burst_loss": [BurstLoss.of(0.01, 5), BurstLoss.of(0.01,
+        20)]}``, and tuples in place of lists.
     repeat : int
         Runs of each combination. The first has the scenario's own seed, see
         :func:`ccbench.base.random_streams.repetition_seeds`.
@@ -265,10 +267,10 @@ class Sweep:
                     if gathered.error is not None:
                         raise gathered.error
                     measured[gathered.key] = self._measured(gathered.runs)
-                except InputError as error:  # caused by the runs, not by the user's input
-                    failed.append((gathered.key, EngineError(str(error))))
                 except EngineError as error:
                     failed.append((gathered.key, error))
+                except InputError as error:  # caused by the runs, not by the user's input
+                    failed.append((gathered.key, EngineError(str(error))))
         if failed:
             raise self._failure(failed, len(needs))
         table = pd.DataFrame([row for point in needs for row in self._rows(point, measured[point])])
@@ -279,7 +281,7 @@ class Sweep:
         """Return the sweep as a dictionary of JSON-able values."""
         return {
             "scenario": dict(self.document),
-            "vary": {path: list(values) for path, values in self.vary.items()},
+            "vary": {path: [*map(plain, values)] for path, values in self.vary.items()},
             "repeat": self.repeat,
             "metrics": list(self.metrics),
             "beta": list(self.beta),
@@ -293,9 +295,9 @@ class Sweep:
         checked: dict[str, tuple[Value, ...]] = {}
         for path, candidates in given.items():
             check_path(self.document, str(path))
-            allowed = "one value or more: numbers, words, true or false"
+            allowed = "one value or more: numbers, words, true or false, or parts of a scenario"
             values = validation.several(f"vary: {path}", candidates, allowed, step)
-            if not values or not all(isinstance(value, float | int | str) for value in values):
+            if not values or not all(map(is_value, values)):
                 raise validation.bad(f"vary: {path}", list(values), allowed, step)
             for value, times in Counter(values).items():
                 if times > 1:
@@ -357,7 +359,8 @@ class Sweep:
         by_metric = dict(zip(self.measured, values, strict=True))
         by_group = any(metric.scope == "group" for metric in self.measured)
         for i, flow in enumerate(case.scenario.flows[: None if by_group else 1]):
-            row = {**case.values, "repetition": point.repetition, "seed": seeds[point.repetition]}
+            row = {path: _cell(value) for path, value in case.values.items()}
+            row |= {"repetition": point.repetition, "seed": seeds[point.repetition]}
             if by_group:
                 row |= {"group": i, "label": flow.label or flow.cca or flow.kind}
             for metric, results in by_metric.items():
@@ -372,7 +375,8 @@ class Sweep:
     ) -> EngineError:
         point, error = min(failed, key=lambda failure: failure[0])
         where = f"{self.cases[point.case].scenario.name}, repetition {point.repetition}"
-        return EngineError(
+        kind = RefusedInput if isinstance(error, RefusedInput) else EngineError
+        return kind(
             f"{len(failed)} of {repetitions} repetitions of combinations failed, the first of them "
             f"{where}: {error} (the others are in the store)",
             error.console,
@@ -446,6 +450,11 @@ def _can_summarise(engine: Engine, scenario: Scenario) -> bool:
     except InputError:  # any other error persists with a full log
         return False
     return True
+
+
+def _cell(value: Value) -> float | str:
+    """Return a value for a table, in which parts of a scenario are words."""
+    return value if isinstance(value, float | int | str) else str(value)
 
 
 def _words(values: Mapping[str, Value]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base.estimate import Estimate
+from ccbench.sweeps._settings import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,7 @@ class CaseEstimate:
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as a dictionary of plain values."""
         return {
-            "settings": dict(self.values),
+            "settings": {path: plain(value) for path, value in self.values.items()},
             "metric": self.metric.name,
             "unit": self.metric.unit,
             "of": self.of,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -200,7 +200,7 @@ def _positions(axes: Axes, values: Sequence[Value]) -> Mapping[Value, float]:
         axes.set_xticks(range(len(values)), [str(value) for value in values])
         axes.set_xlim(-0.5, len(values) - 0.5)
         return {value: float(i) for i, value in enumerate(values)}
-    numbers = sorted(map(float, values))
+    numbers = sorted(values)
     if _is_geometric(numbers):
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(FixedLocator(numbers))
@@ -223,7 +223,7 @@ def _is_geometric(numbers: Sequence[float]) -> bool:
     return bool(np.std(factors) / np.mean(factors) < np.std(steps) / np.mean(steps))
 
 
-def _are_numbers(values: Sequence[Value]) -> bool:
+def _are_numbers(values: Sequence[Value]) -> TypeGuard[Sequence[float]]:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 

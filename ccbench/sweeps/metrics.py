@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.harm import METRICS as OF_FLOWS
-from ccbench.harm import achieved, jain_index, measure
+from ccbench.harm import achieved, check_shared, jain_index, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ccbench.experiment.scenario import Scenario
+    from ccbench.experiment.scenario import Change, Scenario
     from ccbench.harm import Metric
     from ccbench.run.run import Run
 
@@ -119,7 +119,9 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     Raises
     ------
     InputError
-        If a group does not exist, or alpha or beta has no group.
+        If a group does not exist, alpha or beta has no group, no bottleneck is on the path of all
+        groups, or a change is one of an alpha flow, or waits for its event: the solo run
+        lacks this flow.
 
     Examples
     --------
@@ -147,9 +149,39 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
             raise validation.bad(
                 f"flows.{i}.kind", scenario.flows[i].kind, '"bulk" for metric harm', step
             )
+    check_shared(scenario)
+    others = [i for i in range(count) if i not in chosen]
     solo = tuple(scenario.flows[i] for i in chosen)
-    others = tuple(flow for i, flow in enumerate(scenario.flows) if i not in chosen)
-    return replace(scenario, flows=solo), replace(scenario, flows=solo + others)
+    changes = _renumbered(scenario, chosen)
+    competing = solo + tuple(scenario.flows[i] for i in others)
+    return (
+        replace(scenario, flows=solo, changes=changes),
+        replace(scenario, flows=competing, changes=changes),
+    )
+
+
+def _renumbered(scenario: Scenario, beta: Iterable[int]) -> tuple[Change, ...]:
+    """Return the changes with the numbers that their flows have in a run of these groups."""
+    groups = scenario.flow_table()["group"].to_numpy()
+    order = [int(flow) for group in beta for flow in (groups == group).nonzero()[0]]
+    numbers = {flow: number for number, flow in enumerate(order)}
+
+    def renumbered(place: str, flow: int) -> int:
+        if flow in numbers:
+            return numbers[flow]
+        allowed = "a flow of beta for metric harm, as one of its runs has no others"
+        raise validation.bad(place, flow, allowed, "name a flow of beta, or remove the change")
+
+    changes = []
+    for i, change in enumerate(scenario.changes):
+        new = change
+        if new.when is not None:
+            flow = renumbered(f"changes[{i}].when.flow", new.when.flow)
+            new = replace(new, when=replace(new.when, flow=flow))
+        if new.flow is not None:
+            new = replace(new, flow=renumbered(f"changes[{i}].flow", new.flow))
+        changes.append(new)
+    return tuple(changes)
 
 
 def _of_groups(metric: Metric) -> SweepMetric:

@@ -32,6 +32,7 @@ from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.wifi import Wifi
 from ccbench.run.captures import writer
 from ccbench.run.captures.reader import read_capture
+from ccbench.run.packets import delivered
 from tests.kernel.conftest import dumbbell
 
 if TYPE_CHECKING:
@@ -120,6 +121,25 @@ def program(name: str, *arguments: object) -> str:
         pytest.skip(f"{name} is not installed: apt-get install {name}")
     command = [name, *map(str, arguments)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class TestDelays:
+    @pytest.mark.parametrize(("forward_delay_ms", "assumed_ms"), [(0, 0), (15, 0), (None, 20)])
+    def test_one_way(
+        self, tmp_path: Path, forward_delay_ms: float | None, assumed_ms: float
+    ) -> None:
+        """One-way delays are those of a capture; without a split, plus half of the RTT."""
+        scenario = dumbbell(
+            Flow(kind="cbr", rate_mbps=1), duration_s=2, forward_delay_ms=forward_delay_ms
+        )
+        run = emulate.run(scenario, store=None, capture=tmp_path / "packets")
+        sent, received = (
+            [packet.time_ns for packet in read_capture(file_at(tmp_path / "packets", host))]
+            for host in ("sender", "receiver")
+        )
+        passed_ms = (np.array(received) - sent[: len(received)]) / 1e6
+        rows = delivered(run)["one_way_ms"].iloc[: len(received)]
+        assert rows.to_numpy() - assumed_ms == pytest.approx(passed_ms, abs=0.01)
 
 
 class TestRuns:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ from click.testing import CliRunner
 
 import ccbench
 from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.cli.main import main
 from ccbench.cli.main import program as cli
 from ccbench.emulate.kernel.source.build import installed
 from tests.kernel.conftest import dumbbell, kernel_with
@@ -75,6 +78,7 @@ class TestRun:
             "utilisation",
             "mean_queue_packets",
             "queueing_delay_ms",
+            "losses",
         }
         assert first["utilisation"] == pytest.approx(2 * second["utilisation"], rel=0.02)
         assert 0.9 < first["utilisation"] <= 1
@@ -83,6 +87,43 @@ class TestRun:
         packets_per_ms = first["utilisation"] * 10 / 12
         by_occupancy = first["mean_queue_packets"] / packets_per_ms
         assert first["queueing_delay_ms"] == pytest.approx(by_occupancy, rel=0.05)
+
+    @pytest.mark.parametrize("options", [(), ("--repeat", 2)])
+    def test_refused_sysctl(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        options: tuple[object, ...],
+    ) -> None:
+        """A sysctl that the kernel refuses is bad input, and reported in one line."""
+        file = tmp_path / "bad.toml"
+        file.write_text(
+            "rtt_ms = 20\nduration_s = 1\nsysctls = { 'net.ipv4.tcp_sack' = 'foo' }\n"
+            "flows = [{}]\nbottlenecks = [{ bandwidth_mbps = 10, queue_bdp = 1 }]\n"
+        )
+        monkeypatch.setattr(sys, "argv", ["ccbench", "run", str(file), *map(str, options)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        errors = capsys.readouterr().err
+        assert end.value.code == 2
+        assert "sysctls.net.ipv4.tcp_sack = 'foo'" in errors
+        assert errors.count("\n") == 1
+
+    def test_losses_and_events(self, program: Callable[..., str], tmp_path: Path) -> None:
+        """Losses and times of changes are printed, of repetitions those of the first seed."""
+        file = tmp_path / "loss.toml"
+        file.write_text(
+            "rtt_ms = 20\nduration_s = 2\nflows = [{}]\n"
+            "bottlenecks = [{ bandwidth_mbps = 10, queue_bdp = 1, loss_packets = [20, 40] }]\n"
+            "[[changes]]\nwhen = { flow = 0, packet = 10 }\nrtt_ms = 30\n"
+            "[[changes]]\nwhen = { flow = 0, packet = 1_000_000 }\nrtt_ms = 40\n"
+        )
+        once, twice = program("run", file), program("run", file, "--repeat", 2)
+        assert re.search(r"losses\n.*packets\n[ ─]*\n 0 .* 2$", once, re.MULTILINE)
+        (time,) = re.findall(r"^changes\[0\]: at 0\..* s$", once, re.MULTILINE)
+        assert "changes[1]: never" in once
+        assert f"with seed 1:\n{time}\nchanges[1]: never\n" in twice
 
     def test_files(self, program: Callable[..., str], scenario: Path, tmp_path: Path) -> None:
         """-o saves a run with its full provenance, and --plot draws it."""

@@ -103,6 +103,17 @@ class TestGivenPackets:
         is_lost = lost(run(over(loss_packets=numbers)))
         assert tuple((np.flatnonzero(is_lost) + 1).tolist()) == numbers
 
+    @pytest.mark.parametrize("queue_log", [True, "summary"])
+    def test_counted(self, queue_log: bool | str) -> None:  # noqa: FBT001 - a setting
+        """Losses of a bottleneck are counted apart from drops, from a log and from a summary."""
+        scenario = replace(over(loss_packets=(5, 6, 9)), queue_log=queue_log)
+        assert run(scenario).bottleneck_summary()["losses"].tolist() == [3]
+
+    def test_uncounted(self) -> None:
+        """Without a record of the queues, the number of losses is unknown rather than 0."""
+        scenario = replace(over(loss_packets=(5, 6, 9)), queue_log=False)
+        assert run(scenario).bottleneck_summary()["losses"].isna().all()
+
     def test_way_back(self) -> None:
         """Given ACKs are lost on the way back, and the data are not retransmitted."""
         back = Bottleneck(bandwidth_mbps=20, queue_packets=100, loss_packets=(30, 31, 32))

@@ -209,6 +209,7 @@ class TestState:
         (When(flow=0, info="mode", equals=1), "info is 'mode'.*state, rate_low.* for bbr"),
         (When(flow=0, info="pacing_gain", equals="high"), "equals is 'high'.*a whole number"),
         (When(flow=0, info="pacing_gain", equals=88.5), "equals is 88.5.*a whole number from 0"),
+        (When(flow=0, info="state", below=2), "below is 2.0; .*named states: .* equals = 'loss'"),
         (When(flow=0, info="pacing_gain", equals=-1), "equals is -1.*a whole number from 0"),
         (
             When(flow=0, info="state", equals="fast"),

@@ -170,8 +170,7 @@ def _check_flow(where: str, flow: Flow) -> None:
         supported = {getattr(Flow, name), *(["delayed"] if name == "acks" else [])}
         if is_served and value not in supported:
             step = f"change {name}, or use the engine kernel"
-            shown = value if isinstance(value, int | float | str) else "set"
-            raise validation.bad(f"{where}.{name}", shown, allowed, step)
+            raise validation.bad(f"{where}.{name}", value, allowed, step)
 
 
 def _check_changes(scenario: Scenario) -> None:

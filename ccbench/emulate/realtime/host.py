@@ -189,7 +189,7 @@ def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
         yield "acks", flow.acks, '"default" or "delayed"'
     for name in _VIRTUAL_TIME_FLOW:
         if (value := getattr(flow, name)) != getattr(Flow, name):
-            yield name, value if isinstance(value, int | str) else "set", "left out"
+            yield name, value, "left out"
 
 
 def ordinary_user(user: str | None) -> str:

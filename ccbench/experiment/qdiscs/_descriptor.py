@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.base.l4s import QUEUES
 from ccbench.experiment.qdiscs._attributes import attribute, u32
@@ -130,10 +131,9 @@ class Qdisc(ABC):
     def check_name(self, name: str) -> None:
         """Raise an InputError if there is no such option."""
         if name not in self.options:
-            names = ", ".join(self.options) or "none"
-            raise InputError(
-                f"qdisc_options.{name}: {self.name} takes {names}: remove it or choose one of these"
-            )
+            names = ", ".join(self.options) or "no options"
+            hint = validation.choice_hint(name, self.options) if self.options else "remove it"
+            raise InputError(f"qdisc_options.{name}: {self.name} takes {names}: {hint}")
 
     def check(self, options: Mapping[str, Value]) -> None:
         """Check options.

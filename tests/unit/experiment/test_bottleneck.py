@@ -130,6 +130,10 @@ class TestImpairments:
                 {"burst_loss": {"to_bad": 0, "to_good": 0.5}},
                 "burst_loss.to_bad is 0; it must be a number above 0",
             ),
+            (
+                {"burst_loss": {"to_bad": 0.1, "to_good": 0.5, "loss_bad": 0}},
+                "burst_loss.loss_bad is 0.0; it must be above 0 if loss_good is 0",
+            ),
             ({"burst_loss": {"loss": 0.5}}, "burst_loss.loss is not a setting; did you mean"),
         ],
     )
@@ -144,3 +148,9 @@ class TestImpairments:
         loss = BurstLoss(to_bad=0.1, to_good=0.3, loss_bad=0.8, loss_good=0.2)
         assert loss.mean == pytest.approx(0.25 * 0.8 + 0.75 * 0.2)
         assert BurstLoss.of(0.03, 7).mean == pytest.approx(0.03)
+
+    def test_longest_bursts(self) -> None:
+        """Runs of losses are separated by at least one packet, which limits their share."""
+        assert BurstLoss.of(0.75, 3).to_bad == pytest.approx(1)
+        with pytest.raises(InputError, match=r"^loss is 0.9; it must be at most 0.667"):
+            BurstLoss.of(0.9, 2)

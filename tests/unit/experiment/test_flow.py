@@ -71,7 +71,7 @@ class TestFlow:
             ),
             (
                 {"kind": "cbr", "rate_mbps": 1, "receiver": Receiver(window_bytes=9000)},
-                "receiver is Receiver(window_bytes=9000, ",
+                "receiver is Receiver(window_bytes=9000); ",
             ),
             ({"receiver": {"window_bytes": 9000}}, "receiver is {'window_bytes': 9000}; it must"),
             (
@@ -87,6 +87,7 @@ class TestFlow:
                 "receiver.optimistic_mbps is 2.0; it must be left out for kind 'bytes'",
             ),
             ({"segmentation_offload": 0}, "segmentation_offload is 0; it must be true or false"),
+            ({"subflows": []}, "subflows is []; it must be a list of 1 to 8 subflows"),
             ({"ip_version": 5}, "ip_version is 5; it must be 4 or 6"),
             ({"ip_version": 6.5}, "ip_version is 6.5; it must be 4 or 6"),
             ({"ip_version": "6"}, "ip_version is '6'; it must be 4 or 6"),

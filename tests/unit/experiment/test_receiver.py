@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,8 +15,8 @@ class TestReceiver:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({}, "receiver is empty: write for example receiver = {window_bytes"),
-            ({"hides_ecn": False}, "receiver is empty"),
+            ({}, "nothing is set: write for example receiver = {window_bytes"),
+            ({"hides_ecn": False}, "nothing is set"),
             ({"hides_ecn": 1}, "hides_ecn is 1; it must be true or false"),
             ({"window_bytes": 1499}, "window_bytes is 1499; it must be a whole number at least"),
             ({"read_mbps": 0}, "read_mbps is 0; it must be a number at least 0.001"),
@@ -50,12 +50,17 @@ class TestReceiver:
             Receiver(**settings)
         assert str(caught.value).startswith(message)
 
+    def test_whole_numbers(self) -> None:
+        """A whole number may be written with an exponent, which makes it a float in TOML."""
+        assert Receiver(window_bytes=cast("int", 1.5e5)) == Receiver(window_bytes=150_000)
+
     @pytest.mark.parametrize(
         ("table", "message"),
         [
             (3, "receiver is 3; it must be a table"),
             ({"window": 9000}, "receiver.window is not a setting; did you mean window_bytes?"),
             ({"window_bytes": 1}, "receiver.window_bytes is 1; it must be"),
+            ({}, "receiver: nothing is set: write for example receiver"),
         ],
     )
     def test_documents(self, table: object, message: str) -> None:

@@ -221,16 +221,26 @@ class TestScenario:
 
 
 class TestChange:
+    def test_no_effect(self) -> None:
+        """The message about a change as a whole starts with its place."""
+        document = {**scenario().to_dict(), "changes": [{"at_s": 1}]}
+        with pytest.raises(InputError, match=r"^changes\[0\]: nothing changes: add one of"):
+            Scenario.from_dict(document)
+
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
             ({"at_s": 1}, "nothing changes: add one of rtt_ms, forward_delay_ms, wifi_jitter_ms"),
             ({"at_s": 0, "loss": 1}, "at_s is 0; it must be a number above 0"),
-            ({"loss": 1}, "either at_s or when is required"),
-            ({"loss": 1, "at_s": 1, "when": {"flow": 0, "packet": 1}}, "either at_s or when is"),
+            ({"loss": 1}, "at_s or when is missing: write for example at_s = 10"),
+            (
+                {"loss": 1, "at_s": 1, "when": {"flow": 0, "packet": 1}},
+                "at_s and when exclude each other: remove",
+            ),
+            ({"outage_s": 20, "at_s": 1, "every_s": 15}, "outage_s is 20.0; it must be below ev"),
             ({"loss": 1, "at_s": 1, "after_s": 1}, "after_s is 1.0; it must be left out without"),
             ({"loss": 1, "when": 3}, "when is 3; it must be a table"),
-            ({"loss": 1, "when": {"flow": 0}}, "when.either packet or info is required"),
+            ({"loss": 1, "when": {"flow": 0}}, "when.packet or info is missing: write"),
             ({"loss": 1, "when": {"flow": 0, "info": "state"}}, "when.info has no comparison"),
             (
                 {"loss": 1, "when": {"flow": 0, "info": "a", "above": 1, "equals": 2}},

@@ -207,6 +207,15 @@ class TestExperiment:
         with pytest.raises(InputError, match=r"^alpha is \(\)"):
             Experiment(alpha=(), beta=(Flow(),), bottlenecks=(link,), rtt_ms=40)
 
+    def test_different_bottlenecks(self) -> None:
+        """Flows that share no bottleneck are refused, but not those that share one of theirs."""
+        links = (Bottleneck(bandwidth_mbps=10, queue_bdp=1),) * 2
+        long, second = Flow(), Flow(first_bottleneck=1)
+        first: Any = {"bottlenecks": links, "rtt_ms": 40, "beta": (Flow(last_bottleneck=0),)}
+        assert Experiment(alpha=(long,), **first).competing.flow_count == 2
+        with pytest.raises(InputError, match="no bottleneck is on the path"):
+            Experiment(alpha=(second,), **first)
+
 
 class TestMeasure:
     def test_parts(self, make_run: MakeRun) -> None:

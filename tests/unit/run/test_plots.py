@@ -39,7 +39,7 @@ class TestThroughputAndQueue:
     def test_panels(self, make_run: Callable[[Scenario, Any], Run]) -> None:
         """Throughput is on top and each bottleneck's queue below it."""
         axes = plots.throughput_and_queue(make_run(SCENARIO, [5, 3, 2])).axes
-        labels = ["throughput (Mbit/s)", "queue 1 (packets)", "queue 2 (packets)"]
+        labels = ["throughput (Mbit/s)", "queue 0 (packets)", "queue 1 (packets)"]
         assert labels == [a.get_ylabel() for a in axes]
         assert "time (s)" == axes[-1].get_xlabel()
 
@@ -52,6 +52,16 @@ class TestThroughputAndQueue:
         """Each flow has a line with its label, number and throughput."""
         top = plots.throughput_and_queue(make_run(SCENARIO, [5, 3, 2])).axes[0]
         assert {"bbr (0)": 5, "web (1)": 3, "web (2)": 2} == pytest.approx(last_points(top))
+
+    def test_directions(self, make_run: Callable[[Scenario, Any], Run]) -> None:
+        """Flows and queues of the way back are marked, with their numbers in the run."""
+        flows = (Flow(cca="bbr"), Flow(cca="cubic", direction="reverse"))
+        links, back = SCENARIO.bottlenecks[:1], SCENARIO.bottlenecks[:1]
+        scenario = replace(SCENARIO, flows=flows, bottlenecks=links, reverse_bottlenecks=back)
+        top, *queues = plots.throughput_and_queue(make_run(scenario, [5, 3])).axes
+        assert ["bbr (0)", "reverse cubic (1)"] == [*last_points(top)]
+        names = ["queue 0 (packets)", "reverse queue 1 (packets)"]
+        assert names == [a.get_ylabel() for a in queues]
 
     def test_many_flows(self, make_run: Callable[[Scenario, Any], Run]) -> None:
         """With many flows, each line is the sum of a group."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from ccbench.base.errors import EngineError, InputError
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.emulate import Store
 from ccbench.harm import measure
+from ccbench.sweeps._settings import changed, check_path
 from tests.unit.raygen.conftest import Wrapped
 
 if TYPE_CHECKING:
@@ -38,6 +39,21 @@ def sweep_of(vary: Any, **settings: Any) -> sweeps.Sweep:
     return sweeps.Sweep.of(DOCUMENT, vary=vary, **settings)
 
 
+def _leaves(value: Any, path: str) -> list[str]:
+    """Return the paths of all single values in a document."""
+    if not isinstance(value, dict | list):
+        return [path]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    where = f"{path}." if path else ""
+    return [leaf for key, item in items for leaf in _leaves(item, f"{where}{key}")]
+
+
+def _value(document: Any, path: str) -> Any:
+    for key in path.split("."):
+        document = document[int(key) if isinstance(document, list) else key]
+    return document
+
+
 class TestSettings:
     def test_paths(self) -> None:
         """Every setting of the scenario, its flows, bottlenecks and noise has a path."""
@@ -52,7 +68,7 @@ class TestSettings:
             ("bottlenecks.0.queue_bpd", QUEUE),
             ("bottleneck.0.queue_bdp", QUEUE),
             ("bottlenecks[0].queue_bdp", QUEUE),
-            ("flows.2.cca", "flows.1.cca"),
+            ("flows.1.ccca", "flows.1.cca"),
             ("noise.reverse_jitter", "noise.reverse_jitter_ms"),
         ],
     )
@@ -60,6 +76,78 @@ class TestSettings:
         """An unknown path is refused with the nearest one."""
         with pytest.raises(InputError, match=f"did you mean {nearest}?"):
             sweep_of({path: [1]})
+
+    def test_unknown_number(self) -> None:
+        """The number of a flow or bottleneck that does not exist is refused with the last one."""
+        for path in ("flows.2.cca", "flows[2].cca"):
+            with pytest.raises(InputError, match=r"the last of flows is flows\.1"):
+                sweep_of({path: ["bbr"]})
+        with pytest.raises(InputError, match=r"reverse_bottlenecks is empty"):
+            sweep_of({"reverse_bottlenecks.0.loss": [0.1]})
+
+    def test_every_setting_of_a_file(self) -> None:
+        """Every value in a file can vary by its path, and an unknown one beside it cannot."""
+        document = {
+            **DOCUMENT,
+            "flows": [
+                {"subflows": [{}, {"extra_rtt_ms": 5, "cca": "reno"}]},
+                {"receiver": {"window_bytes": 100_000}},
+                {"kind": "video", "bitrates_mbps": [1, 2], "segment_s": 2, "buffer_s": 9},
+            ],
+            "bottlenecks": [
+                {
+                    "bandwidth_mbps": 12,
+                    "queue_bdp": 1,
+                    "loss_packets": [3, 7],
+                    "policer": {"rate_mbps": 10, "burst_bytes": 50_000},
+                    "burst_loss": {"to_bad": 0.002, "to_good": 0.2},
+                    "reordering": {"share": 0.01, "delay_ms": 5},
+                }
+            ],
+            "reverse_bottlenecks": [
+                {
+                    "bandwidth_mbps": 1,
+                    "queue_packets": 60,
+                    "qdisc": "cake",
+                    "qdisc_options": {"ack_filter": 2},
+                }
+            ],
+            "changes": [
+                {"at_s": 1, "bandwidth_mbps": 3},
+                {"when": {"flow": 0, "packet": 100}, "loss": 1},
+            ],
+            "rtt_trace": [[0, 40], [5, 60]],
+            "noise": {"reverse_jitter_ms": 0.1},
+        }
+        leaves = _leaves(document, "")
+        assert {"changes.1.when.packet", "flows.0.subflows.1.cca", "rtt_trace.1.1"} <= {*leaves}
+        for path in leaves:
+            check_path(document, path)
+            other = changed(document, {path: "other"})
+            assert [leaf for leaf in leaves if _value(other, leaf) != _value(document, leaf)] == [
+                path
+            ]
+            with pytest.raises(InputError, match="is not a setting"):
+                check_path(document, path.replace("_", "-") + ".x.y")
+
+    def test_nested_sysctls(self) -> None:
+        """A sysctl varies by its dotted name, in whichever form the file has it."""
+        path = "sysctls.net.ipv4.tcp_sack"
+        for table in ({"net": {"ipv4": {"tcp_sack": 1}}}, {"net.ipv4.tcp_sack": 1}, {}):
+            sweep = sweeps.Sweep.of({**DOCUMENT, "sysctls": table}, vary={path: [0]})
+            assert (("net.ipv4.tcp_sack", "0"),) == sweep.cases[0].scenario.sysctls
+
+    def test_whole_parts(self, engine: ArithmeticEngine) -> None:
+        """In Python, whole parts and lists vary, and are words in the table."""
+        bursts = [ccbench.BurstLoss.of(0.01, length) for length in (2, 20)]
+        path = "bottlenecks.0.burst_loss"
+        cases = sweep_of({path: bursts, "bottlenecks.0.loss_packets": [(3,), (3, 4)]}).cases
+        links = [case.scenario.bottlenecks[0] for case in cases]
+        assert bursts == [link.burst_loss for link in links[::2]]
+        assert [(3,), (3, 4)] == [link.loss_packets for link in links[:2]]
+        table = sweep_of({path: bursts}).run(engine=engine)
+        assert [*map(str, bursts)] == list(dict.fromkeys(table[path]))
+        assert json.loads(json.dumps(table.attrs["sweep"]))["vary"][path][0]["to_good"] == 0.5
 
     @pytest.mark.parametrize("path", ["name", "flows.0.label", "queue_log"])
     def test_fixed(self, path: str) -> None:
@@ -89,7 +177,7 @@ class TestSettings:
         vary = {"bottlenecks.0.qdisc": ["codel", "pie"], path: [5, 15]}
         options = [dict(c.scenario.bottlenecks[0].qdisc_options) for c in sweep_of(vary).cases]
         assert [{"target_ms": 5}, {"target_ms": 15}] * 2 == options
-        with pytest.raises(InputError, match="did you mean"):
+        with pytest.raises(InputError, match="the last of bottlenecks is"):
             sweep_of({"bottlenecks.1.qdisc_options.target_ms": [5]})
 
 
@@ -106,7 +194,7 @@ class TestSweep:
         cases = sweep_of({QUEUE: [1, 3], other: [20, 80]}).cases
         for case in cases:
             link, packets = case.scenario.bottlenecks[0], case.scenario.bdp_packets()
-            assert round(float(case.values[QUEUE]) * packets) == link.queue_packets
+            assert round(cast("float", case.values[QUEUE]) * packets) == link.queue_packets
         assert 4 == len({case.scenario.bottlenecks[0].queue_packets for case in cases})
 
     def test_trace_beside_file(self, tmp_path: Path) -> None:
@@ -156,6 +244,38 @@ class TestSweep:
         alone = {**DOCUMENT, "flows": [{"cca": "even"}]}
         with pytest.raises(InputError, match="needs two groups"):
             sweeps.Sweep.of(alone, vary={"rtt_ms": [1]}, metrics=["harm"])
+
+    def test_harm_with_triggers(self) -> None:
+        """A change waits for, and affects, the same flow of the scenario in both runs of harm."""
+        flows = [{"cca": "reno"}, {"cca": "bbr", "count": 2}, {"cca": "vegas", "count": 2}]
+        change = {"when": {"flow": 4, "packet": 100}, "flow": 3, "app_rate_mbps": 1}
+        scenario = ccbench.Scenario.from_dict({**DOCUMENT, "flows": flows, "changes": [change]})
+        for run in sweeps.metrics.harm_scenarios(scenario, beta=(2,)):
+            trigger = run.changes[0].when
+            assert trigger is not None
+            assert (1, 0) == (trigger.flow, run.changes[0].flow)
+            assert "vegas" == run.flow_table()["cca"][1]
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"when": {"flow": 1, "packet": 100}, "loss": 1}, r"when\.flow is 1; .*flow of beta"),
+            ({"at_s": 5, "flow": 2, "app_rate_mbps": 1}, r"flow is 2; .*flow of beta"),
+        ],
+    )
+    def test_harm_without_the_flow_of_a_change(self, change: dict[str, Any], words: str) -> None:
+        """A change of, or after an event of, a flow that one of harm's runs lacks is refused."""
+        document = {**DOCUMENT, "changes": [change]}
+        with pytest.raises(InputError, match=rf"^changes\[0\]\.{words}"):
+            sweeps.Sweep.of(document, vary={"rtt_ms": [1]}, metrics=["harm"])
+
+    def test_harm_in_opposite_directions(self) -> None:
+        """Harm between flows without a common bottleneck is refused, as they share no rate."""
+        flows = [{"cca": "even"}, {"cca": "even", "direction": "reverse"}]
+        links = DOCUMENT["bottlenecks"]
+        document = {**DOCUMENT, "flows": flows, "reverse_bottlenecks": links}
+        with pytest.raises(InputError, match="no bottleneck is on the path"):
+            sweeps.Sweep.of(document, vary={"rtt_ms": [1]}, metrics=["harm"])
 
     def test_engine_refuses(self, engine: ArithmeticEngine) -> None:
         """A combination that the engine cannot run is named, and nothing is run."""

@@ -7,7 +7,7 @@ import re
 import signal
 from typing import TYPE_CHECKING
 
-from ccbench.base.errors import CcbenchError, EngineError
+from ccbench.base.errors import CcbenchError, EngineError, RefusedInput
 from ccbench.emulate.kernel.boot import crash, trapping
 from ccbench.emulate.kernel.boot.crash import Crash
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
@@ -89,8 +89,8 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
     if refused := trapping.refusal(console):
         return refused
     is_out_of_memory = any(sign in line for line in lines for sign in _OUT_OF_MEMORY)
-    if reason := _refusal(lines, is_out_of_memory=is_out_of_memory):
-        return EngineError(reason, lines[-_CONSOLE_LINES:])
+    if refusal := _refusal(lines, is_out_of_memory=is_out_of_memory):
+        return refusal
     crashed = Crash.read(lines)
     log = _store(console)
     if crashed is None and not is_out_of_memory and not hung_s:
@@ -114,18 +114,25 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
     return EngineError(f"{problem}{location}; {log}: {step}", excerpt)
 
 
-def _refusal(lines: Sequence[str], *, is_out_of_memory: bool) -> str:
-    """Return which input the guest has rejected, or that the host lacks memory; else empty."""
+def _refusal(lines: Sequence[str], *, is_out_of_memory: bool) -> EngineError | None:
+    """Return the error if the guest has refused its input, or the host lacks memory."""
     if any(_HOST_OUT_OF_MEMORY in line for line in lines):
-        return (
+        message = (
             f"{MEMORY_FOLDER}, which holds the memory of virtual kernels, is full: make room "
             "there, or run fewer scenarios at once"
         )
-    if refused := next(filter(_BAD_PARAMETER.search, lines), ""):
-        message = refused.rpartition("] ")[2]  # without the kernel's time
-        return f"one of module_parameters is refused: {message}"
-    failed = next((line for line in lines if line.startswith(_FAILED)), "")
-    return "" if is_out_of_memory or not failed else _failed_step(failed.removeprefix(_FAILED))
+        return EngineError(message, lines[-_CONSOLE_LINES:])
+    if refused := _refused_input(lines, is_out_of_memory=is_out_of_memory):
+        return RefusedInput(refused)
+    failed = "" if is_out_of_memory else _failed_step(lines)
+    message = f"the virtual kernel cannot execute its plan: {failed}"
+    return EngineError(message, lines[-_CONSOLE_LINES:]) if failed else None
+
+
+def _failed_step(lines: Sequence[str]) -> str:
+    """Return the guest's message about a failed step of its plan; empty if there is none."""
+    failed = (line.removeprefix(_FAILED) for line in lines if line.startswith(_FAILED))
+    return next(failed, "")
 
 
 def _store(console: str) -> str:
@@ -145,8 +152,12 @@ def _early_exit(status: int) -> str:
     return f"the virtual kernel exited early with status {status}"
 
 
-def _failed_step(message: str) -> str:
-    """Return the field of the scenario that a failed step of the plan belongs to."""
+def _refused_input(lines: Sequence[str], *, is_out_of_memory: bool) -> str:
+    """Return which setting of the scenario the guest has refused; empty if none."""
+    if refused := next(filter(_BAD_PARAMETER.search, lines), ""):
+        message = refused.rpartition("] ")[2]  # without the kernel's time
+        return f"one of module_parameters is refused: {message}"
+    message = "" if is_out_of_memory else _failed_step(lines)
     if sysctl := _BAD_SYSCTL.fullmatch(message):
         path, value, reason = sysctl.groups()
         name = path.replace("/", ".")
@@ -156,4 +167,4 @@ def _failed_step(message: str) -> str:
         number, name, reason = qdisc.groups()
         field = f"bottlenecks[{number}].qdisc_options"
         return f"the qdisc {name} refuses {field} ({reason}): change them"
-    return f"the virtual kernel cannot execute its plan: {message}"
+    return ""

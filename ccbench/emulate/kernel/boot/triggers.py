@@ -89,6 +89,10 @@ def _trigger(when: When, ccas: Sequence[str], kernel: KernelBuild) -> Trigger:
 def _range(when: When, field: Field) -> tuple[int, int]:
     """Return the lowest and the highest value, in units of the kernel, that meet the condition."""
     limits = np.iinfo(np.int64)
+    name = "below" if when.above is None else "above"
+    if field.names and when.equals is None:
+        step = f"write for example equals = {field.names[-1]!r}"
+        raise validation.bad(name, getattr(when, name), "left out for named states", step)
     if when.above is not None:
         return math.floor(_in_units(when.above, field.scale)) + 1, int(limits.max)
     if when.below is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.base.errors import EngineError
+from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate.kernel.boot import crash
 from ccbench.emulate.kernel.boot.crash import Crash, Place, source_line, store_console
 from ccbench.emulate.kernel.boot.ending import failure
@@ -164,7 +164,11 @@ class TestFailure:
     def test_sysctl(self, tmp_path: Path) -> None:
         """A sysctl that the kernel refuses is named as in the scenario."""
         console = "ccbench: failed: write /proc/sys/net/ipv4/tcp_x 7: Invalid argument"
-        assert str(ended(console, tmp_path)) == (
+        error = ended(console, tmp_path)
+        assert isinstance(error, InputError)
+        assert isinstance(error, EngineError)
+        assert error.console == ()
+        assert str(error) == (
             "sysctls.net.ipv4.tcp_x = '7' is refused by the virtual kernel (Invalid argument): "
             "change it"
         )

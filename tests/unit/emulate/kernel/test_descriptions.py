@@ -83,7 +83,7 @@ class TestQdiscs:
             ({"least": 1, "share": 2}, r"\.share is 2; it must be .* at most 1"),
             ({"least": 1, "mode": "quick"}, r"\.mode is 'quick'; .*'slow' or 'fast'"),
             ({"least": 1, "on": 2}, r"\.on is 2; .*at most 1"),
-            ({"lest": 1}, r"\.lest: early takes least, share, mode, on"),
+            ({"lest": 1}, r"\.lest: early takes least, share, mode, on: did you mean 'least'?"),
         ],
     )
     def test_options(self, options: dict[str, float | str], message: str) -> None:

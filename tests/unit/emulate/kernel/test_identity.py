@@ -97,7 +97,8 @@ def with_event(when: When | None = None, **settings: Any) -> Scenario:
 
 def with_value(**comparison: Any) -> Scenario:
     """Make a scenario that changes when a value meets a condition."""
-    return with_event(When(flow=0, info="state", **comparison))
+    event = with_event(When(flow=0, info="pacing_gain", **comparison))
+    return replace(event, flows=(Flow(cca="bbr"),))
 
 
 def with_receiver(**settings: Any) -> Scenario:
