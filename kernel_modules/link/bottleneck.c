@@ -109,7 +109,8 @@ static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
 	if (!(skb->mark & CCBENCH_MARK_CE) && ip_ecn(skb) == INET_ECN_CE)
 		record(link, skb, CCBENCH_MARK);
 	record(link, skb, CCBENCH_DEQUEUE);
-	capture_at(CAPTURE_AFTER(link->index), skb);
+	if (unlikely(link->captures))
+		capture_packet(CAPTURE_AFTER(link->index), skb);
 	skb->mark &= ~(CCBENCH_MARK_CE | CCBENCH_MARK_L4S);
 }
 
@@ -359,6 +360,22 @@ EXPORT_SYMBOL_GPL(ccbench_link_capacity);
 
 /* ---- queue ------------------------------------------------------------ */
 
+/* Returns false if the packet is lost before the queue. */
+static bool enter(struct bottleneck *link, struct sk_buff *skb)
+{
+	capture_at(CAPTURE_BEFORE(link->index), skb);
+	if (clears_ecn & BIT(link->index))
+		ip_set_ecn(skb, INET_ECN_NOT_ECT);
+	if (!link->losses || !loss_takes(link->losses, skb))
+		return true;
+	if (ip_ecn(skb) & link->l4s_mask)
+		skb->mark |= CCBENCH_MARK_L4S;
+	record(link, skb, CCBENCH_LOSS);
+	path_count_loss(link, skb->mark);
+	kfree_skb(skb);
+	return false;
+}
+
 static void arrive(struct bottleneck *link, struct sk_buff *skb)
 {
 	struct sk_buff *to_free = NULL;
@@ -366,18 +383,11 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 	struct Qdisc *q;
 	u8 ecn;
 
-	capture_at(CAPTURE_BEFORE(link->index), skb);
-	if (unlikely(clears_ecn & BIT(link->index)))
-		ip_set_ecn(skb, INET_ECN_NOT_ECT);
+	if (unlikely(link->alters) && !enter(link, skb))
+		return;
 	ecn = ip_ecn(skb);
 	if (ecn & link->l4s_mask)
 		skb->mark |= CCBENCH_MARK_L4S;
-	if (unlikely(link->losses) && loss_takes(link->losses, skb)) {
-		record(link, skb, CCBENCH_LOSS);
-		path_count_loss(link, skb->mark);
-		kfree_skb(skb);
-		return;
-	}
 
 	record(link, skb, CCBENCH_ENQUEUE);
 	if (ecn == INET_ECN_CE)
@@ -403,6 +413,12 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 	if (!link->in_service)
 		link_next(link);
 	rcu_read_unlock_bh();
+}
+
+void bottleneck_observe(struct bottleneck *link)
+{
+	link->captures = capture_log;
+	link->alters = link->captures || link->losses || clears_ecn & BIT(link->index);
 }
 
 /* Returns a copy of a packet that arrives twice, or NULL. */

@@ -27,7 +27,6 @@ static void leave_sender(struct sk_buff *skb)
 
 void departure_from_sender(struct sk_buff *skb)
 {
-	capture_at(CAPTURE_SENDER, skb);
 	if (senders)
 		line_add(&senders[ccbench_flow(skb->mark) + 1], skb,
 			 path_now_ns() + jitter_draw_ns(&of_sender, skb->mark));
@@ -39,7 +38,6 @@ void departure_from_receiver(struct sk_buff *skb)
 {
 	u64 ready_ns = path_now_ns() + jitter_draw_ns(&of_reverse_path, skb->mark);
 
-	capture_at(CAPTURE_RECEIVER, skb);
 	/* In batches, all waiting ACKs leave at multiples of batch_ns. */
 	if (batch_ns)
 		ready_ns = div64_u64(ready_ns + batch_ns - 1, batch_ns) * batch_ns;

@@ -103,6 +103,8 @@ struct bottleneck {
 	u8 index;
 	bool reverse;		/* to the sender */
 	bool last;		/* of its direction */
+	bool captures;		/* packets before and after it */
+	bool alters;		/* arriving packets: captured, lost, or without ECN */
 
 	/* The link: a constant rate, a trace, or Wi-Fi. */
 	u64 rate_bps;
@@ -139,6 +141,8 @@ struct bottleneck {
 int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header *header,
 		      const struct ccbench_bottleneck *spec, const u32 *trace_ms,
 		      const u32 *lost_packets);
+/* Notes what is to be done with its packets, when everything has been created. */
+void bottleneck_observe(struct bottleneck *link);
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 /* Takes the next packet from the queue; returns NULL without packets. */
 struct sk_buff *bottleneck_take(struct bottleneck *link);
@@ -228,8 +232,6 @@ u32 receiver_payload_bytes(const struct sk_buff *skb);
 bool receiver_is_ack(const struct sk_buff *skb);
 /* Changes a number in the TCP header. */
 void receiver_renumber(struct sk_buff *skb, __be32 *field, u32 number);
-/* Sends a packet from a host in a direction. */
-void receiver_send(struct sk_buff *skb, bool reverse);
 
 /* ---- optimist.c: receivers that acknowledge data before they arrive ---- */
 
@@ -324,6 +326,8 @@ void path_count_drop(const struct bottleneck *link, u32 mark);
 void path_count_loss(const struct bottleneck *link, u32 mark);
 /* Counts a packet that is duplicated before a queue. */
 void path_count_duplicate(const struct bottleneck *link, u32 mark);
+/* Sends a packet from a host in a direction, where hosts are observed. */
+void path_depart_observed(struct sk_buff *skb, bool reverse);
 /* Deliver a packet to the stack of a host. */
 void path_reach_receiver(struct sk_buff *skb);
 void path_reach_sender(struct sk_buff *skb);

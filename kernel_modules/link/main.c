@@ -47,12 +47,15 @@ static struct ccbench_path_counters *counters;
 static struct route *routes;
 static u32 flow_count;
 static u64 epoch_ns;
+/* Packets are captured or watched at the hosts, or receivers differ from Linux. */
+static bool hosts_are_observed;
 
 /* ---- clock ------------------------------------------------------------ */
 
 void ccbench_clock_start(ktime_t epoch)
 {
 	epoch_ns = ktime_to_ns(epoch);
+	hosts_are_observed = capture_log || receivers || watched_flows;
 	background_start(epoch_ns);
 	delay_start(epoch_ns);
 	change_start(epoch_ns);
@@ -91,31 +94,41 @@ static bool has_data(u32 flow, bool reverse)
 	return routes[flow].reverse == reverse;
 }
 
-static void deliver(struct sk_buff *skb, struct net_device *host, bool reverse)
+static void deliver(struct sk_buff *skb, bool reverse)
 {
-	const u32 mark = skb->mark;
-
-	skb->dev = host;
+	skb->dev = reverse ? sender : receiver;
 	skb->pkt_type = PACKET_HOST;
 	skb_reset_mac_header(skb);
 	memset(skb->cb, 0, sizeof(skb->cb));
 	netif_receive_skb(skb);
-	if (unlikely(watched_flows) && mark && !has_data(ccbench_flow(mark), reverse))
+}
+
+static void deliver_observed(struct sk_buff *skb, bool reverse)
+{
+	const u32 mark = skb->mark;
+
+	capture_at(reverse ? CAPTURE_SENDER : CAPTURE_RECEIVER, skb);
+	if (receivers && !receiver_arrival(skb, reverse))
+		return;
+	deliver(skb, reverse);
+	if (watched_flows && mark && !has_data(ccbench_flow(mark), reverse))
 		trigger_packet_arrived(ccbench_flow(mark));
 }
 
 void path_reach_receiver(struct sk_buff *skb)
 {
-	capture_at(CAPTURE_RECEIVER, skb);
-	if (likely(!receivers) || receiver_arrival(skb, false))
-		deliver(skb, receiver, false);
+	if (unlikely(hosts_are_observed))
+		deliver_observed(skb, false);
+	else
+		deliver(skb, false);
 }
 
 void path_reach_sender(struct sk_buff *skb)
 {
-	capture_at(CAPTURE_SENDER, skb);
-	if (likely(!receivers) || receiver_arrival(skb, true))
-		deliver(skb, sender, true);
+	if (unlikely(hosts_are_observed))
+		deliver_observed(skb, true);
+	else
+		deliver(skb, true);
 }
 
 void path_to_receiver(struct sk_buff *skb)
@@ -183,37 +196,60 @@ static void leave_host(struct sk_buff *skb)
 	skb->priority = 0;
 }
 
-static void leave(struct sk_buff *skb, bool reverse)
+static void count(struct sk_buff *skb, bool reverse)
 {
 	/* Other marks have no counters. */
 	if (unlikely(skb->mark > flow_count))
 		skb->mark = 0;
-	if (skb->mark && has_data(ccbench_flow(skb->mark), reverse)) {
+	if (skb->mark && has_data(ccbench_flow(skb->mark), reverse))
 		counters[ccbench_flow(skb->mark)].packets++;
-		if (unlikely(watched_flows))
-			trigger_packet_leaves(skb);
+}
+
+static void depart(struct sk_buff *skb, bool reverse)
+{
+	if (reverse)
+		departure_from_receiver(skb);
+	else
+		departure_from_sender(skb);
+}
+
+void path_depart_observed(struct sk_buff *skb, bool reverse)
+{
+	capture_at(reverse ? CAPTURE_RECEIVER : CAPTURE_SENDER, skb);
+	depart(skb, reverse);
+}
+
+static void leave_observed(struct sk_buff *skb, bool reverse)
+{
+	if (watched_flows && skb->mark && has_data(ccbench_flow(skb->mark), reverse))
+		trigger_packet_leaves(skb);
+	leave_host(skb);
+	if (receivers)
+		receiver_departure(skb, reverse);
+	else
+		path_depart_observed(skb, reverse);
+}
+
+static netdev_tx_t leave(struct sk_buff *skb, bool reverse)
+{
+	count(skb, reverse);
+	if (unlikely(hosts_are_observed)) {
+		leave_observed(skb, reverse);
+		return NETDEV_TX_OK;
 	}
 	leave_host(skb);
+	depart(skb, reverse);
+	return NETDEV_TX_OK;
 }
 
 static netdev_tx_t sender_xmit(struct sk_buff *skb, struct net_device *dev)
 {
-	leave(skb, false);
-	if (unlikely(receivers))
-		receiver_departure(skb, false);
-	else
-		departure_from_sender(skb);
-	return NETDEV_TX_OK;
+	return leave(skb, false);
 }
 
 static netdev_tx_t receiver_xmit(struct sk_buff *skb, struct net_device *dev)
 {
-	leave(skb, true);
-	if (unlikely(receivers))
-		receiver_departure(skb, true);
-	else
-		departure_from_receiver(skb);
-	return NETDEV_TX_OK;
+	return leave(skb, true);
 }
 
 const struct ccbench_path_counters *ccbench_path_counters(u32 flow)
@@ -392,6 +428,7 @@ static int create_path(const void *cursor, const void *end)
 	const struct ccbench_change *changes;
 	const struct ccbench_rtt_point *points;
 	const u32 *extra_us, *first, *last;
+	u32 i;
 	int err;
 
 	if (!header || header->protocol != CCBENCH_PROTOCOL ||
@@ -428,6 +465,8 @@ static int create_path(const void *cursor, const void *end)
 	      change_create(header, changes, cursor, end, bottlenecks);
 	if (err)
 		return err;
+	for (i = 0; i < bottleneck_count; i++)
+		bottleneck_observe(&bottlenecks[i]);
 
 	switch (header->queue_log) {
 	case CCBENCH_QUEUE_NOTHING:

@@ -49,7 +49,7 @@ static void send_ack(const struct optimist *optimist)
 	if (!skb)
 		return;
 	receiver_renumber(skb, &tcp_hdr(skb)->ack_seq, optimist->acked);
-	receiver_send(skb, !optimist->reverse);
+	path_depart_observed(skb, !optimist->reverse);
 }
 
 static void acknowledge_segment(struct path_event *event)
@@ -124,7 +124,7 @@ void optimist_acknowledge(struct optimist *optimist, struct sk_buff *skb)
 	if (tcp_hdr(skb)->ack)
 		receiver_renumber(skb, &tcp_hdr(skb)->ack_seq,
 				  after(ack, optimist->acked) ? ack : optimist->acked);
-	receiver_send(skb, !optimist->reverse);
+	path_depart_observed(skb, !optimist->reverse);
 }
 
 struct optimist *optimist_create(u64 rate_bps, bool reverse)

@@ -98,14 +98,6 @@ void receiver_renumber(struct sk_buff *skb, __be32 *field, u32 number)
 	inet_proto_csum_replace4(&tcp_hdr(skb)->check, skb, old, *field, false);
 }
 
-void receiver_send(struct sk_buff *skb, bool reverse)
-{
-	if (reverse)
-		departure_from_receiver(skb);
-	else
-		departure_from_sender(skb);
-}
-
 /* ---- ACKs ------------------------------------------------------------- */
 
 static void send_copy(const struct receiver *receiver, const struct sk_buff *skb, u32 ack)
@@ -116,7 +108,7 @@ static void send_copy(const struct receiver *receiver, const struct sk_buff *skb
 	if (!copy)
 		return;
 	receiver_renumber(copy, &tcp_hdr(copy)->ack_seq, ack);
-	receiver_send(copy, !receiver->reverse);
+	path_depart_observed(copy, !receiver->reverse);
 }
 
 /* Sends an ACK, in parts, and its duplicates. */
@@ -135,7 +127,7 @@ static void send_ack(struct receiver *receiver, struct sk_buff *skb)
 	}
 	for (i = 0; i < spec->duplicate_acks; i++)
 		send_copy(receiver, skb, ack);
-	receiver_send(skb, !receiver->reverse);
+	path_depart_observed(skb, !receiver->reverse);
 }
 
 /* Removes and returns the held ACK. */
@@ -216,7 +208,7 @@ static void acknowledge(struct receiver *receiver, struct sk_buff *skb)
 	} else if (!receiver_is_ack(skb)) {
 		receiver->acked = ack_of(skb);
 		kfree_skb(take_held(receiver));
-		receiver_send(skb, !receiver->reverse);
+		path_depart_observed(skb, !receiver->reverse);
 	} else if (receiver->spec->packets_per_ack) {
 		hold(receiver, skb);
 	} else {
@@ -263,7 +255,7 @@ void receiver_departure(struct sk_buff *skb, bool reverse)
 		if (receiver->optimist)
 			optimist_departure(receiver->optimist, skb);
 	}
-	receiver_send(skb, reverse);
+	path_depart_observed(skb, reverse);
 }
 
 bool receiver_arrival(struct sk_buff *skb, bool reverse)
