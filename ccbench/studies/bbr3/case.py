@@ -36,6 +36,7 @@ __all__ = [
     "inflight_target",
     "near",
     "reaches",
+    "round_starts",
     "settle_s",
 ]
 
@@ -258,6 +259,32 @@ def near(what: str, value: float, target: float, tolerance: float = 0.02) -> Ste
     """Return the condition that a value is within a relative tolerance of a target."""
     share = value / target if target else float("nan")
     return Step(f"{what} is {100 * share:.4g} % of {target:.4g}", abs(share - 1) <= tolerance)
+
+
+def round_starts(samples: pd.DataFrame) -> list[int]:
+    """Return the positions of the samples with which rounds begin; the last is the last sample.
+
+    A round ends when everything that was in flight at its beginning has been delivered.
+
+    Parameters
+    ----------
+    samples : DataFrame
+        Samples of a :class:`~ccbench.studies.bbr3.state.State`, at least one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> delivered = [1448 * i for i in range(6)]
+    >>> round_starts(pd.DataFrame({"delivered_bytes": delivered, "inflight": 2}))
+    [0, 2, 4, 5]
+    """
+    starts = [0]
+    while starts[-1] < len(samples) - 1:
+        sample = samples.iloc[starts[-1]]
+        end_bytes = sample["delivered_bytes"] + sample["inflight"] * PAYLOAD_BYTES
+        following = int(np.searchsorted(samples["delivered_bytes"], end_bytes))
+        starts.append(min(max(following, starts[-1] + 1), len(samples) - 1))
+    return starts
 
 
 def inflight_target(sample: pd.Series, gain: float = 1.0) -> float:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.change import Change
@@ -42,7 +43,8 @@ _LOSS = 0.15
 _APP_SHARE = 0.7
 _FULL_BW_ROUNDS = 3
 _MAX_WAIT_S, _MAX_WAIT_ROUNDS = 3.0, 63
-_BETA = 0.7
+#: The pause in REFILL, and the time until the first samples after it have arrived.
+_PAUSE_RTTS, _FEEDBACK_RTTS = 1.2, 1.5
 
 
 def little_unsent(point: Point) -> dict[str, int]:
@@ -95,12 +97,15 @@ def _up_ends_at_plateau(state: State, _point: Point) -> Iterator[Step]:
     lost = state.at(up.end_s)["retransmits"] - state.at(up.start_s)["retransmits"]
     yield Step(f"{lost:g} lost packets in up", lost == 0, is_premise=True)
     yield _pacing_gain(state, up, _UP_GAIN)
+    late = int(state.during(up)["full_bw_now"].astype(bool).sum())
+    yield Step(f"{late} samples in up after the plateau", late == 0)
     after = state.at(up.end_s)
     count = after["full_bw_count"]
     yield Step(
         f"full_bw_count is {count:g}", bool(count == _FULL_BW_ROUNDS and after["full_bw_now"])
     )
-    yield follows(state, up, "down", "cruise")
+    if not late:  # ProbeRTT does not excuse a longer stay
+        yield follows(state, up, "down", "cruise")
 
 
 def _up_loss_app(sender: Sender, point: Point) -> Scenario:
@@ -220,14 +225,17 @@ def _slower_in_down(share: float) -> DraftCase:
         yield begins
         if down is None:
             return
-        yield follows(state, down, *PROBE_BW)
-        last, following = state.during(down).iloc[-1], state.at(down.end_s)["phase"]
-        end = drained(state, down, min(_headroom(last), inflight_target(last)))
+        srtt_s = state.during(down)["srtt_ms"].iloc[-1] / 1e3
+        wait_s = min(_MAX_WAIT_S, _MAX_WAIT_ROUNDS * srtt_s)
+        most_s = 1.1 * wait_s + 2 * point.rtt_s
+        if down.length_s <= most_s:  # ProbeRTT does not excuse a longer stay
+            yield follows(state, down, *PROBE_BW)
+        waited = replace(down, end_s=min(down.end_s, down.start_s + most_s))
+        last, following = state.during(waited).iloc[-1], state.at(down.end_s)["phase"]
+        end = drained(state, waited, min(_headroom(last), inflight_target(last)))
         yield Step(end.text, not end.holds, is_premise=True)
-        wait_s = min(_MAX_WAIT_S, _MAX_WAIT_ROUNDS * last["srtt_ms"] / 1e3)
         yield Step(
-            f"down takes {down.length_s:.3g} s of at most {wait_s:.3g} s",
-            down.length_s <= 1.1 * wait_s + 2 * point.rtt_s,
+            f"down takes {down.length_s:.3g} s of at most {wait_s:.3g} s", down.length_s <= most_s
         )
         yield Step(f"down is followed by {following}", following == "refill")
 
@@ -250,7 +258,7 @@ def _refill_app(sender: Sender, point: Point) -> Scenario:
     pause = Change(when=sender.enters("refill"), flow=0, app_rate_mbps=0)
     goes_on = Change(
         when=sender.enters("refill"),
-        after_s=1.2 * point.rtt_s,
+        after_s=_PAUSE_RTTS * point.rtt_s,
         flow=0,
         app_rate_mbps=UNLIMITED_MBPS,
     )
@@ -269,6 +277,10 @@ def _refill_forgets_nothing(state: State, point: Point) -> Iterator[Step]:
     )
     after = state.at(refill.end_s)
     yield near("max_bw after refill", after["max_bw_mbps"], before["max_bw_mbps"], 0.001)
+    # Samples of what is sent after the pause arrive in UP.
+    paused = replace(refill, end_s=refill.start_s + (_PAUSE_RTTS + _FEEDBACK_RTTS) * point.rtt_s)
+    least_mbps = state.during(paused)["max_bw_mbps"].min()
+    yield near("least max_bw until then", least_mbps, before["max_bw_mbps"], 0.001)
     yield follows(state, refill, "up")
     later = state.at(refill.end_s + 20 * point.rtt_s)
     yield near("max_bw later", later["max_bw_mbps"], point.payload_mbps)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ccbench.experiment.scenario import Scenario
-    from ccbench.studies.bbr3.state import Sender, State
+    from ccbench.studies.bbr3.state import Sender, Span, State
 
 __all__ = ["CASES"]
 
@@ -48,7 +48,12 @@ def _probes(state: State, point: Point) -> Iterator[Step]:
     yield Step(begins.text, probe is not None)
     if probe is None:
         return
-    yield Step(f"ProbeRTT begins at {probe.start_s:.3g} s", probe.start_s >= _INTERVAL_S)
+    waited_s = probe.start_s - _last_minimum_s(state, probe)
+    most_s = 1.02 * _INTERVAL_S + point.rtt_s + 4 * point.packet_s  # until the next ACK
+    yield Step(
+        f"ProbeRTT begins at {probe.start_s:.3g} s, {waited_s:.3g} s after the last minimum",
+        0.98 * _INTERVAL_S <= waited_s <= most_s,
+    )
     within = state.during(probe)
     sample = within.iloc[-1]
     bdp = sample["max_bw_mbps"] * 1e6 / 8 * sample["min_rtt_ms"] / 1e3 / PAYLOAD_BYTES
@@ -59,6 +64,14 @@ def _probes(state: State, point: Point) -> Iterator[Step]:
     yield follows(state, probe, *PROBE_BW)
     cwnd = state.at(probe.end_s)["cwnd"]
     yield Step(f"cwnd afterwards: {cwnd:g}", cwnd > sample["cwnd"])
+
+
+def _last_minimum_s(state: State, probe: Span) -> float:
+    """Return the time of the last new minimum of the RTT, or end of ProbeRTT, before a ProbeRTT."""
+    before = state.samples[state.samples.index < probe.start_s]
+    falls = before.index[before["min_rtt_ms"].diff() < 0]
+    ends = [s.end_s for s in state.spans if s.phase == "probe_rtt" and s.end_s < probe.start_s]
+    return float(max([0.0, *falls[-1:], *ends[-1:]]))
 
 
 def _idle(sender: Sender, point: Point) -> Scenario:

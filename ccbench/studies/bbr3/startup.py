@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.change import Change
@@ -19,6 +20,7 @@ from ccbench.studies.bbr3.case import (
     inflight_target,
     near,
     reaches,
+    round_starts,
     settle_s,
 )
 from ccbench.studies.bbr3.state import PROBE_BW
@@ -35,8 +37,10 @@ _DRAIN_GAIN, _MARGIN = 0.5, 0.99
 _APP_SHARE = 0.6
 _LOSS = 0.15
 _LEAST_LOST_RANGES = 6
-#: Rounds in Drain after which it ends, and the one that begins with the exit.
-_DRAIN_ROUNDS = 3
+_FULL_BW_ROUNDS = 3
+#: Rounds in Drain after which it ends: the draft's number, the one that begins with the exit
+#: (round_count > drain_start_round + 3), and one by which those that samples show may be off.
+_DRAIN_ROUNDS, _MOST_DRAIN_ROUNDS = 3, 5
 #: Time for which Startup without a full pipe is observed.
 _INDEFINITELY_S = 12.0
 #: Least length of ProbeRTT, less the distance of samples.
@@ -71,10 +75,11 @@ def _plateau(state: State, point: Point) -> Iterator[Step]:
     after = state.at(startup.end_s)
     yield near("max_bw at the end of startup", after["max_bw_mbps"], point.payload_mbps)
     count = after["full_bw_count"]
-    yield Step(f"full_bw_count is {count:g}", count == 3)  # noqa: PLR2004 - the draft's number
+    yield Step(f"full_bw_count is {count:g}", count == _FULL_BW_ROUNDS)
     yield Step("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
-    # Where the queue is short, Drain may take less time than a sample.
-    yield follows(state, startup, "drain", *PROBE_BW)
+    # Where the queue is short, Drain may take less time than a sample: then it has drained.
+    is_drained = drained(state, startup, inflight_target(after)).holds
+    yield follows(state, startup, "drain", *(PROBE_BW if is_drained else ()))
 
 
 def _loss_begins_s(point: Point) -> float:
@@ -112,6 +117,8 @@ def _leaves_startup_by_loss(state: State, point: Point) -> Iterator[Step]:
     assert startup is not None
     after = state.at(startup.end_s)
     yield Step("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
+    count = after["full_bw_count"]
+    yield Step(f"full_bw_count is {count:g}: not by a plateau", count < _FULL_BW_ROUNDS)
     yield follows(state, startup, "drain", *PROBE_BW)
 
 
@@ -170,12 +177,17 @@ def _slower_in_drain(share: float) -> DraftCase:
         yield begins
         if drain is None:
             return
-        yield follows(state, drain, *PROBE_BW)
-        last = state.during(drain).iloc[-1]
-        end = drained(state, drain, inflight_target(last))
+        within = state.during(drain)
+        starts = round_starts(within)
+        rounds = len(starts) - 1
+        if rounds <= _MOST_DRAIN_ROUNDS:  # ProbeRTT does not excuse a longer stay
+            yield follows(state, drain, *PROBE_BW)
+            waited = drain
+        else:
+            waited = replace(drain, end_s=float(within.index[starts[_MOST_DRAIN_ROUNDS]]))
+        end = drained(state, waited, inflight_target(state.during(waited).iloc[-1]))
         yield Step(end.text, not end.holds, is_premise=True)
-        rounds = drain.length_s / (last["srtt_ms"] / 1e3)
-        yield Step(f"drain takes {rounds:.1f} RTTs", rounds >= _DRAIN_ROUNDS)
+        yield Step(f"drain takes {rounds} rounds", _DRAIN_ROUNDS <= rounds <= _MOST_DRAIN_ROUNDS)
 
     literal = share == 0.1  # noqa: PLR2004 - the draft's number
     return DraftCase(
@@ -201,7 +213,7 @@ CASES = (
     DraftCase(
         name="startup-loss",
         title="Exiting STARTUP on Loss When Application-Limited",
-        needs=("phase", "full_bw_reached"),
+        needs=("phase", "full_bw_reached", "full_bw_count"),
         scenario=_startup_loss,
         verify=_leaves_startup_by_loss,
         unsuitable=_too_few_to_lose,
