@@ -287,7 +287,7 @@ def round_starts(samples: pd.DataFrame) -> list[int]:
     return starts
 
 
-def inflight_target(sample: pd.Series, gain: float = 1.0) -> float:
+def inflight_target(sample: pd.Series, gain: float = 1.0, extra: float = 0.0) -> float:
     """Return the draft's Inflight(gain) in packets: BDP, offload budget, or four packets.
 
     Parameters
@@ -296,8 +296,10 @@ def inflight_target(sample: pd.Series, gain: float = 1.0) -> float:
         A sample of a :class:`~ccbench.studies.bbr3.state.State`.
     gain : float
         Factor of the bandwidth-delay product.
+    extra : float
+        Packets in addition to it.
     """
     bw_mbps = np.nanmin([sample["max_bw_mbps"], sample.get("bw_shortterm_mbps", np.nan)])
     bytes_in_flight = gain * bw_mbps * 1e6 / 8 * sample["min_rtt_ms"] / 1e3
     quantum = min(sample["pacing_mbps"] * 1e6 / 8 / 1e3, 64 * 1024) // PAYLOAD_BYTES
-    return float(max(math.ceil(bytes_in_flight / PAYLOAD_BYTES), 3 * max(quantum, 2), 4))
+    return float(max(math.ceil(bytes_in_flight / PAYLOAD_BYTES) + extra, 3 * max(quantum, 2), 4))

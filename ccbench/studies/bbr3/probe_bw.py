@@ -21,6 +21,7 @@ from ccbench.studies.bbr3.case import (
     inflight_target,
     near,
     reaches,
+    round_starts,
     settle_s,
 )
 from ccbench.studies.bbr3.state import PROBE_BW
@@ -225,18 +226,19 @@ def _slower_in_down(share: float) -> DraftCase:
         yield begins
         if down is None:
             return
-        srtt_s = state.during(down)["srtt_ms"].iloc[-1] / 1e3
-        wait_s = min(_MAX_WAIT_S, _MAX_WAIT_ROUNDS * srtt_s)
-        most_s = 1.1 * wait_s + 2 * point.rtt_s
-        if down.length_s <= most_s:  # ProbeRTT does not excuse a longer stay
+        within = state.during(down)
+        starts = round_starts(within)
+        most = min(_MAX_WAIT_ROUNDS + 2, len(starts) - 1)
+        rounds_s = float(within.index[starts[most]]) - down.start_s
+        wait_s = _MAX_WAIT_S + 2 * point.rtt_s
+        is_late = down.length_s > wait_s or len(starts) - 1 > most
+        if not is_late:  # ProbeRTT does not excuse a longer stay
             yield follows(state, down, *PROBE_BW)
-        waited = replace(down, end_s=min(down.end_s, down.start_s + most_s))
+        waited = replace(down, end_s=down.start_s + min(wait_s, rounds_s)) if is_late else down
         last, following = state.during(waited).iloc[-1], state.at(down.end_s)["phase"]
         end = drained(state, waited, min(_headroom(last), inflight_target(last)))
         yield Step(end.text, not end.holds, is_premise=True)
-        yield Step(
-            f"down takes {down.length_s:.3g} s of at most {wait_s:.3g} s", down.length_s <= most_s
-        )
+        yield Step(f"down takes {down.length_s:.3g} s, {len(starts) - 1} rounds", not is_late)
         yield Step(f"down is followed by {following}", following == "refill")
 
     literal = share == 0.1  # noqa: PLR2004 - the draft's number

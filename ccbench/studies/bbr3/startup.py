@@ -77,8 +77,9 @@ def _plateau(state: State, point: Point) -> Iterator[Step]:
     count = after["full_bw_count"]
     yield Step(f"full_bw_count is {count:g}", count == _FULL_BW_ROUNDS)
     yield Step("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
-    # Where the queue is short, Drain may take less time than a sample: then it has drained.
-    is_drained = drained(state, startup, inflight_target(after)).holds
+    # Where what is in flight is below the target already, Drain takes less time than a sample. The
+    # target includes three bursts at the pacing rate of Startup.
+    is_drained = drained(state, startup, inflight_target(state.before(startup.end_s))).holds
     yield follows(state, startup, "drain", *(PROBE_BW if is_drained else ()))
 
 
