@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 _RUNS = int(os.environ.get("CCBENCH_RUNS", "60"))
-_CCAS = ("cubic", "bbr", "reno", "vegas", "copa", "nimbus", "rapid", "dctcp")
+_CCAS = ("cubic", "bbr", "reno", "vegas", "copa", "nimbus", "rapid", "dctcp", "bbr3")
 
 
 def resident_mb() -> float:
