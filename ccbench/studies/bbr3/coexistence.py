@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of BBRv1 and BBRv3 against loss-based flows, and their harm.
+
+All paths have typical noise and a link of 50 Mbit/s unless another rate is stated. Runs last 120 s,
+of which the first 40 s do not count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ccbench.base.estimate import Estimate
+from ccbench.experiment.flow import MTU_BYTES
+from ccbench.harm import expected_harm, harm, long_flows
+from ccbench.studies.published import Published, unbounded
+from ccbench.studies.study import Comparison
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ccbench.experiment.bottleneck import Bottleneck
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.harm import Experiment
+    from ccbench.run.run import Run
+    from ccbench.studies.study import Rows
+
+__all__ = [
+    "COLOURS",
+    "MBPS",
+    "NOT_STATED",
+    "RTT_MS",
+    "SEEDS",
+    "VERSIONS",
+    "against",
+    "each",
+    "estimates",
+    "harms",
+    "mean_harm",
+    "measure",
+    "with_link",
+]
+
+#: The versions of BBR by their Linux names.
+VERSIONS: Mapping[str, str] = MappingProxyType({"bbr": "BBRv1", "bbr3": "BBRv3"})
+COLOURS: Mapping[str, str] = MappingProxyType({"bbr": "tab:red", "bbr3": "tab:orange"})
+
+#: The centre of the grid.
+MBPS, RTT_MS = 50.0, 40.0
+SEEDS = (1, 2, 3, 4, 5)
+NOT_STATED = unbounded("not stated", "nowhere")
+
+_DURATION_S, _QUICK_S = 120.0, 6.0
+#: Part of a run that does not count.
+_SETTLING = 1 / 3
+
+#: Columns that identify a run of the beta flows alone, and an experiment.
+_SOLO = ["beta", "beta_flows", "mbps", "rtt_ms", "qdisc", "queue_bdp", "ecn", "seed"]
+_EXPERIMENT = [*_SOLO, "alpha", "alpha_flows"]
+
+
+def against(  # noqa: PLR0913 - settings of a network, all by keyword
+    alpha: str,
+    *,
+    seed: int,
+    quick: bool,
+    beta: str = "cubic",
+    mbps: float = MBPS,
+    rtt_ms: float = RTT_MS,
+    queue_bdp: float = 1.0,
+    flows: tuple[int, int] = (1, 1),
+) -> Experiment:
+    """Return an experiment with a drop-tail queue.
+
+    Parameters
+    ----------
+    alpha, beta : str
+        Linux names of BBR and of the loss-based CCA.
+    seed : int
+        Seed of the noise.
+    quick : bool
+        Whether the run is too short to settle.
+    mbps, rtt_ms, queue_bdp : float
+        The network.
+    flows : (int, int)
+        Number of flows of alpha and of beta.
+
+    Examples
+    --------
+    >>> against("bbr3", seed=1, quick=False, flows=(1, 4)).describe()
+    '1 bbr3 against 4 cubic, 40 ms, 50 Mbit/s, 167 packets (1 BDP)'
+    """
+    return long_flows(
+        alpha=alpha,
+        beta=beta,
+        bandwidth_mbps=mbps,
+        rtt_ms=rtt_ms,
+        queue_bdp=queue_bdp,
+        alpha_flows=flows[0],
+        beta_flows=flows[1],
+        duration_s=_QUICK_S if quick else _DURATION_S,
+        seed=seed,
+    )
+
+
+def with_link(experiment: Experiment, link: Bottleneck, *, ecn: bool | str) -> Experiment:
+    """Return an experiment with another link, and with or without ECN."""
+    return replace(experiment, bottlenecks=(link,), ecn=ecn)
+
+
+def measure(run: Run) -> Rows:
+    """Return a row with the rates and the lost packets of both groups of flows."""
+    scenario = run.scenario
+    (link,) = scenario.bottlenecks
+    from_s = scenario.duration_s * _SETTLING
+    is_beta = (scenario.flow_table()["group"] == 0).to_numpy()
+    throughput = run.throughput(1.0)
+    mbps = throughput[throughput.index > from_s].mean().to_numpy()
+    counted = run.samples("drops").fillna(0)
+    drops = (counted.iloc[-1] - counted[counted.index <= from_s].iloc[-1]).to_numpy()
+    rtt_ms = run.samples("srtt_us").loc[from_s:].mean().to_numpy() / 1e3
+    is_droptail = link.qdisc == "droptail"
+    is_solo = len(scenario.flows) == 1
+    packets = mbps * (throughput.index[-1] - from_s) * 1e6 / 8 / MTU_BYTES
+    return [
+        {
+            "alpha": "" if is_solo else scenario.flows[1].cca,
+            "alpha_flows": int((~is_beta).sum()),
+            "beta": scenario.flows[0].cca,
+            "beta_flows": int(is_beta.sum()),
+            "mbps": link.mean_mbps,
+            "rtt_ms": scenario.rtt_ms,
+            "qdisc": link.qdisc,
+            "queue_bdp": _bdp(scenario) if is_droptail else 0.0,
+            "ecn": str(scenario.ecn),
+            "seed": scenario.seed,
+            "beta_mbps": float(mbps[is_beta].sum()),
+            "alpha_mbps": float(mbps[~is_beta].sum()),
+            "beta_lost_percent": 100 * float(drops[is_beta].sum() / packets[is_beta].sum()),
+            "lost_percent": 100 * float(drops.sum() / packets.sum()),
+            "beta_rtt_ms": float(rtt_ms[is_beta].mean()),
+        }
+    ]
+
+
+def _bdp(scenario: Scenario) -> float:
+    """Return the length of the queue in bandwidth-delay products, to two digits."""
+    packets = scenario.bottlenecks[0].queue_packets or 0
+    return float(f"{packets / scenario.bdp_packets():.2g}")
+
+
+def harms(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of experiments with a solo run, with harm and beta's share of the link.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The rows of :func:`measure`.
+    """
+    solo = table[table["alpha"] == ""].set_index(_SOLO)["beta_mbps"].to_dict()
+    rows = []
+    for row in table[table["alpha"] != ""].to_dict("records"):
+        alone = solo.get(tuple(row[name] for name in _SOLO))
+        if alone is not None:
+            expected = expected_harm(n_alpha=row["alpha_flows"], n_beta=row["beta_flows"])
+            absolute = harm(alone, row["beta_mbps"])
+            share = 100 * row["beta_mbps"] / (row["beta_mbps"] + row["alpha_mbps"])
+            rows.append(
+                {
+                    **{str(name): value for name, value in row.items()},
+                    "solo_mbps": alone,
+                    "absolute_harm": absolute,
+                    "relative_harm": absolute - expected,
+                    "beta_share_percent": share,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def estimates(rows: pd.DataFrame, by: str, column: str = "relative_harm") -> dict[float, Estimate]:
+    """Return the mean of a column over seeds, by the values of another column."""
+    return {value: Estimate(rows.loc[rows[by] == value, column]) for value in np.unique(rows[by])}
+
+
+def mean_harm(rows: pd.DataFrame) -> Estimate:
+    """Return the mean relative harm over networks, with the interval over seeds."""
+    return Estimate(rows.groupby("seed")["relative_harm"].mean())
+
+
+def each(
+    pairs: pd.DataFrame,
+    words: str,
+    by: str,
+    unit: str = "",
+    published: Published = NOT_STATED,
+) -> Iterable[Comparison]:
+    """Return the relative harm of both versions, mean over networks and by the values of a column.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        Rows of :func:`harms`.
+    words : str
+        Where, in a few words.
+    by, unit : str
+        Column whose values the note lists, and their unit.
+    published : Published
+        Statement about it.
+    """
+    for alpha, name in VERSIONS.items():
+        rows = pairs[pairs["alpha"] == alpha]
+        if rows.empty:  # of a network that only the usual version has
+            continue
+        values = estimates(rows, by)
+        listed = "; ".join(f"{value:g}{unit}: {of:+.2f}" for value, of in values.items())
+        means = rows[["absolute_harm", "beta_share_percent"]].mean()
+        more = "Absolute harm {:.2f}, CUBIC's share {:.0f} %.".format(*means)
+        yield Comparison(
+            quantity=f"relative harm of {name}, {words}",
+            measured=mean_harm(rows),
+            published=published,
+            note=f"{listed}. {more}" if len(values) > 1 else more,
+        )
