@@ -42,7 +42,8 @@ class TestNoise:
         "name",
         [
             *("ware-3.2", "ware-3.4", "ware-3.5", "ware-3.8", "ware-3.9", "ware-3.10", "ware-5.2"),
-            *("ware-5.3", "ware-5.5", "ware-5.8", "ware-5.9", "ware-5.10"),
+            *("ware-2.19", "ware-5.3", "ware-5.5", "ware-5.8", "ware-5.9", "ware-5.10"),
+            *("ware-5.10-bbr3", "bbr3-cubic", "bbr3-dualpi2"),
         ],
     )
     def test_competition(self, name: str) -> None:
@@ -210,16 +211,25 @@ class TestWare53:
         def rates(scenario: Scenario) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
             if scenario.flow_count == 1:
                 return np.full((40, 1), 100.0)
-            cubic = np.where(np.arange(40) < 20, 62.0, 50.0)
+            early_mbps = {"bbr": 62.0, "bbr3": 88.8}[scenario.flows[1].cca]
+            cubic = np.where(np.arange(40) < 20, early_mbps, 50.0)
             return np.column_stack([cubic, 100 - cubic])
 
         findings = _conclude(
             study, [run_with_rates(s, rates(s)) for s in study.scenarios(quick=True)]
         )
-        jain, whole, late = _ours(findings)
-        assert [jain, whole] == pytest.approx([1 / (1 + 0.12**2), -0.06], abs=1e-3)
-        assert late == pytest.approx(0)
-        assert _verdicts(findings) == ["agrees", "agrees", "not compared"]
+        first, third = _ours(findings)[:3], _ours(findings)[3:6]
+        assert first == pytest.approx([1 / (1 + 0.12**2), -0.06, 0], abs=1e-3)
+        assert third == pytest.approx([1 / (1 + 0.388**2), -0.194, 0], abs=1e-3)
+        of = {comparison.quantity: comparison for comparison in findings.comparisons}
+        assert of["relative harm, BBRv3 less BBRv1, 4096 packets"].value == pytest.approx(-0.134)
+        assert of["the same, 256 packets"].verdict == "not compared"
+        early = of["CUBIC's share beside BBRv3, first 150 s, 4096 packets"]
+        assert early.value == pytest.approx(69.4)
+        fair = of["time of equal shares of CUBIC and BBRv3, 4096 packets"]
+        assert fair.value == pytest.approx(20, abs=1)
+        assert [c.verdict for c in findings.comparisons if c is not fair].count("differs") == 0
+        assert fair.verdict == "differs"
 
 
 class TestWare510:

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The studies of BBRv1 and BBRv3 against CUBIC on runs of known outcome, without a kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from ccbench.studies import Study, get
+from ccbench.studies.bbr3.coexistence import harms
+from tests.unit.conftest import run_with_rates
+
+if TYPE_CHECKING:
+    from ccbench import Scenario
+    from ccbench.studies import Findings
+
+#: CUBIC's share of the link beside each version.
+_SHARES = {"bbr": 0.2, "bbr3": 0.6}
+
+
+def _rates(scenario: Scenario) -> list[float]:
+    """Give CUBIC the link alone, and its share of it beside BBR."""
+    mbps = scenario.bottlenecks[0].mean_mbps
+    betas = scenario.flows[0].count
+    if len(scenario.flows) == 1:
+        return [mbps / betas] * betas
+    share, alphas = _SHARES[scenario.flows[1].cca], scenario.flows[1].count
+    return [share * mbps / betas] * betas + [(1 - share) * mbps / alphas] * alphas
+
+
+def _rows(study: Study) -> pd.DataFrame:
+    runs = (run_with_rates(s, _rates(s)) for s in study.scenarios(quick=True))
+    return pd.DataFrame([row for run in runs for row in study.measure(run)])
+
+
+def _findings(name: str) -> Findings:
+    study = get(name)
+    assert isinstance(study, Study)
+    return study.conclude(_rows(study))
+
+
+@pytest.mark.parametrize("name", ["bbr3-cubic", "bbr3-dualpi2"])
+class TestHarm:
+    def test_known_shares(self, name: str) -> None:
+        """Harm is that of the shares, relative to equal shares of all flows."""
+        study = get(name)
+        assert isinstance(study, Study)
+        pairs = harms(_rows(study))
+        assert {*pairs["alpha"]} == {*_SHARES}
+        for row in pairs.to_dict("records"):
+            share = _SHARES[row["alpha"]]
+            fair = row["beta_flows"] / (row["alpha_flows"] + row["beta_flows"])
+            assert row["absolute_harm"] == pytest.approx(1 - share)
+            assert row["relative_harm"] == pytest.approx(fair - share)
+            assert row["beta_share_percent"] == pytest.approx(100 * share)
+
+    def test_findings(self, name: str) -> None:
+        """The comparisons have both versions, and the figures can be drawn."""
+        findings = _findings(name)
+        words = [comparison.quantity for comparison in findings.comparisons]
+        assert any("BBRv1" in quantity for quantity in words)
+        assert any("BBRv3" in quantity for quantity in words)
+        assert len(findings.figure.axes) >= 1
+
+
+class TestClaims:
+    def test_repair(self) -> None:
+        """With less harm by version 3 everywhere, what it repaired agrees, and the rest differs."""
+        of = {item.quantity: item for item in _findings("bbr3-cubic").comparisons}
+        rates = {
+            beta: f"{beta}'s rate beside 1 BBRv3, 50 Mbit/s, 30 ms, 1 BDP"
+            for beta in ("Reno", "CUBIC")
+        }
+        assert [of[quantity].value for quantity in rates.values()] == pytest.approx([30, 30])
+        assert {of[quantity].verdict for quantity in rates.values()} == {"agrees"}
+        less = of["relative harm, BBRv3 less BBRv1, 0.25 BDP, mean over RTTs"]
+        assert (less.value, less.verdict) == (pytest.approx(-0.4), "agrees")
+        worse = of["largest difference in relative harm, BBRv3 less BBRv1, of all networks"]
+        assert (worse.value, worse.verdict) == (pytest.approx(-0.4), "differs")
