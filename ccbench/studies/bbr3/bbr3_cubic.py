@@ -52,7 +52,7 @@ _SHALLOW, _DEEP = 0.25, 4.0
 _QUEUES, _RTTS_MS = (_SHALLOW, 1.0, _DEEP, 16.0), (10.0, 40.0, 100.0, 200.0)
 _OTHER_MBPS = (10.0, 100.0, 200.0)
 _FLOWS = ((1, 4), (4, 1), (4, 4))
-#: Queue management: its name, the discipline, and ECN.
+#: Queue management: its name, the discipline, and ECN of hosts and discipline.
 _MANAGED = {
     "CoDel": ("codel", False),
     "CoDel with ECN": ("codel", True),
@@ -85,7 +85,12 @@ def _experiments(*, quick: bool) -> Iterator[Experiment]:
             for flows in _FLOWS[:1] if quick else _FLOWS:
                 yield against(alpha, seed=seed, quick=quick, flows=flows, queue_bdp=queue_bdp)
         for qdisc, ecn in _MANAGED.values():
-            link = Bottleneck(bandwidth_mbps=MBPS, queue_packets=_MANAGED_PACKETS, qdisc=qdisc)
+            link = Bottleneck(
+                bandwidth_mbps=MBPS,
+                queue_packets=_MANAGED_PACKETS,
+                qdisc=qdisc,
+                qdisc_options=(("ecn", ecn),),
+            )
             for rtt_ms in (RTT_MS,) if quick else _MANAGED_RTTS_MS:
                 drop_tail = against(alpha, seed=seed, quick=quick, rtt_ms=rtt_ms)
                 yield with_link(drop_tail, link, ecn=ecn)
