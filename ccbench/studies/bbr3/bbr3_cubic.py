@@ -33,12 +33,12 @@ from ccbench.studies.bbr3.coexistence import (
     estimates,
     harms,
     measure,
+    scenarios_of,
     with_link,
 )
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.harm import scenarios_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

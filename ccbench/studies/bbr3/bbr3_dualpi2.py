@@ -24,12 +24,12 @@ from ccbench.studies.bbr3.coexistence import (
     estimates,
     harms,
     measure,
+    scenarios_of,
     with_link,
 )
 from ccbench.studies.catalogue import info
 from ccbench.studies.l4s.paths import KERNELS, dualpi2
 from ccbench.studies.study import Findings, Study
-from ccbench.studies.ware.harm import scenarios_of
 
 if TYPE_CHECKING:
     import pandas as pd

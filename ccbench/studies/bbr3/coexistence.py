@@ -42,6 +42,7 @@ __all__ = [
     "harms",
     "mean_harm",
     "measure",
+    "scenarios_of",
     "with_link",
 ]
 
@@ -110,6 +111,12 @@ def against(  # noqa: PLR0913 - settings of a network, all by keyword
 def with_link(experiment: Experiment, link: Bottleneck, *, ecn: bool | str) -> Experiment:
     """Return an experiment with another link, and with or without ECN."""
     return replace(experiment, bottlenecks=(link,), ecn=ecn)
+
+
+def scenarios_of(experiments: Iterable[Experiment]) -> tuple[Scenario, ...]:
+    """Return the distinct runs of experiments; experiments can share a solo run."""
+    pairs = (scenario for e in experiments for scenario in (e.solo, e.competing))
+    return tuple(dict.fromkeys(pairs))
 
 
 def measure(run: Run) -> Rows:
