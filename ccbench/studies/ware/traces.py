@@ -22,12 +22,12 @@ from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.trace import QueueTrace
 from ccbench.classify.training import VARIATIONS, Variation, measured, scenario, trace
+from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ccbench.classify.training_set import TrainingSet
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
     from ccbench.studies.study import Rows
@@ -46,6 +46,7 @@ __all__ = [
     "servers",
     "test_scenarios",
     "training_scenarios",
+    "training_set",
 ]
 
 #: Paths without loss or cross traffic.
@@ -110,6 +111,20 @@ class _Trace:
         return scenario(
             self.setting, self.cca, self.variation, seed=self.seed, duration_s=self.duration_s
         )
+
+
+def training_set() -> TrainingSet:
+    """Return the packaged training set with the thesis's CCAs only, and with its limits.
+
+    The thesis had no BBRv3.
+
+    Examples
+    --------
+    >>> training_set().ccas == CCAS
+    True
+    """
+    packaged = TrainingSet.load(PACKAGED)
+    return packaged.without(*(cca for cca in packaged.ccas if cca not in CCAS))
 
 
 def training_scenarios(*, quick: bool) -> tuple[Scenario, ...]:
