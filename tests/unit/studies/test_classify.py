@@ -131,7 +131,12 @@ def test_ccas(name: str) -> None:
     study = get(name)
     assert isinstance(study, Study)
     assert {*CCAS} == {scenario.flows[0].cca for scenario in study.scenarios(quick=False)}
+
+
+def test_training_set() -> None:
+    """The training set is the one with which the documented results were made."""
     assert CCAS == training_set().ccas
+    assert "7a1d5cffda095a12" == training_set().digest
 
 
 class TestLeftOut:
