@@ -62,7 +62,7 @@ class Implementation:
         return cls(module=module, cca=cca or module, variant=variant)
 
 
-#: The CCAs of Linux for wide-area networks.
+#: The CCAs of Linux for wide-area networks, which are those of the thesis.
 CCAS = (
     *("bbr", "bic", "cdg", "cubic", "highspeed", "htcp", "hybla", "illinois"),
     *("nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah"),
@@ -78,4 +78,5 @@ IMPLEMENTATIONS = (
     "bbr_4_15=bbr, older than Linux 4.16",
     *(f"{name}={name}, Linux 5.7 or newer" for name in _CHANGED_IN_5_7),
     *(f"{name}_5_6={name}, older than Linux 5.7" for name in _CHANGED_IN_5_7),
+    "bbr3",
 )

@@ -136,7 +136,7 @@ def test_wifi_jitter(tmp_path: Path, jitter_ms: float, is_known: object) -> None
         assert judge_files(folders).label == (cca if is_known else "unknown")
 
 
-@pytest.mark.parametrize("cca", ["bbr", "vegas"])
+@pytest.mark.parametrize("cca", ["bbr", "bbr3", "vegas"])
 def test_command(tmp_path: Path, program: Callable[..., str], cca: str) -> None:
     """`ccbench classify` identifies the CCA of a run by the packaged set."""
     variation = Variation(name="elsewhere", extra_rtt_ms=3.0)

@@ -22,18 +22,25 @@ from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
 from ccbench.classify.reactions import opinion
-from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import TraceVerdict, decided, judge
 from ccbench.classify.vote import UNKNOWN, vote
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import Published, at_least, at_most
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import CLEAN, confusions, measure, noisy_test_scenarios, servers
+from ccbench.studies.ware.traces import (
+    CLEAN,
+    confusions,
+    measure,
+    noisy_test_scenarios,
+    servers,
+    training_set,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ccbench.classify.trace import QueueTrace
+    from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.verdict import Verdict
 
 #: Least percentage of right votes, by condition.
@@ -57,7 +64,7 @@ _METHODS = (_NEAREST, _WITHIN, _CLEAN_TREES, _TREES, _CONFIDENT, _FINAL)
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    training = TrainingSet.load(PACKAGED)
+    training = training_set()
     clean = replace(training, noisy=())
     without = {cca: training.without(cca) for cca in training.ccas}
     rows = []

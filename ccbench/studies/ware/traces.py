@@ -9,9 +9,11 @@ in the thesis.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,15 +21,17 @@ import pandas as pd
 
 from ccbench.classify.implementation import CCAS
 from ccbench.classify.occupancy import DURATION_S, STEP_S
+from ccbench.classify.reactions import Limits
 from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.classify.threshold import Threshold
 from ccbench.classify.trace import QueueTrace
 from ccbench.classify.training import VARIATIONS, Variation, measured, scenario, trace
+from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ccbench.classify.training_set import TrainingSet
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
     from ccbench.studies.study import Rows
@@ -46,6 +50,7 @@ __all__ = [
     "servers",
     "test_scenarios",
     "training_scenarios",
+    "training_set",
 ]
 
 #: Paths without loss or cross traffic.
@@ -81,6 +86,8 @@ SERVER = ["condition", "variation", "seed", "cca"]
 #: The setting of rows that contain a server's label.
 VOTED = "voted"
 
+#: The limits of the thesis's CCAs.
+_LIMITS = Path(__file__).with_name("limits.json")
 #: Maximum length of a trace in seconds.
 _LONGEST_S = 50.0
 _KNOWN_SEEDS = (1, 2)
@@ -110,6 +117,33 @@ class _Trace:
         return scenario(
             self.setting, self.cca, self.variation, seed=self.seed, duration_s=self.duration_s
         )
+
+
+def training_set() -> TrainingSet:
+    """Return the packaged training set with the thesis's CCAs only, which had no BBRv3.
+
+    The limits are those chosen for these CCAs (``limits.json``), with which the published results
+    of these studies were made.
+
+    Examples
+    --------
+    >>> training_set().ccas == CCAS
+    True
+    """
+    packaged = TrainingSet.load(PACKAGED)
+    own = packaged.without(*(cca for cca in packaged.ccas if cca not in CCAS))
+    stored = json.loads(_LIMITS.read_text(encoding="utf-8"))
+    thresholds = {
+        Setting(**entry["setting"]): Threshold(**entry["threshold"])
+        for entry in stored["thresholds"]
+    }
+    limits = Limits(**{name: _tuples(value) for name, value in stored["limits"].items()})
+    return replace(own, thresholds=thresholds, limits=limits)
+
+
+def _tuples(value: Any) -> Any:
+    """Return a value of JSON with tuples instead of lists."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def training_scenarios(*, quick: bool) -> tuple[Scenario, ...]:

@@ -14,12 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, fraction, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import VOTED, clean_test_scenarios, confusions, judged, measure
+from ccbench.studies.ware.traces import (
+    VOTED,
+    clean_test_scenarios,
+    confusions,
+    judged,
+    measure,
+    training_set,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +45,7 @@ _WHERE = "caption of Figure 2.11"
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    training = TrainingSet.load(PACKAGED)
+    training = training_set()
     limits = {setting.name: limit for setting, limit in training.thresholds.items()}
     without = {cca: training.without(cca) for cca in training.ccas}
     labelled = judged(table, without.__getitem__)

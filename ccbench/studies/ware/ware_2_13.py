@@ -13,12 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, unbounded
 from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.traces import VOTED, clean_test_scenarios, confusions, judged, measure
+from ccbench.studies.ware.traces import (
+    VOTED,
+    clean_test_scenarios,
+    confusions,
+    judged,
+    measure,
+    training_set,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +35,7 @@ _WHERE = "section 2.4.1"
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    training = TrainingSet.load(PACKAGED)
+    training = training_set()
     every = judged(table, lambda _cca: training)
     every["outcome"] = np.select(
         [every["label"] == every["cca"], every["label"] == UNKNOWN],

@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.occupancy import DURATION_S, STEP_S
-from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import vote
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, percentage, similar, unbounded
@@ -37,6 +36,7 @@ from ccbench.studies.ware.traces import (
     measure,
     test_scenarios,
     training_scenarios,
+    training_set,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         [_with_votes(_nearest(trained, others, length_s)) for length_s in lengths_s],
         ignore_index=True,
     )
-    training = TrainingSet.load(PACKAGED)
+    training = training_set()
     labels = judged(others, lambda _cca: training).assign(length_s=DURATION_S)
     keys = [*SERVER, "setting", "length_s"]
     labelled = nearest.merge(labels[[*keys, "label"]], on=keys, how="left")

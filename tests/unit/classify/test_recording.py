@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from ccbench import Bottleneck, Change, Flow, RttTrace, Scenario
 from ccbench.base.errors import InputError
 from ccbench.classify.files import judge_files
+from ccbench.classify.implementation import CCAS
 from ccbench.classify.recording import read, read_all
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.trace import QueueTrace
@@ -358,8 +359,9 @@ class TestCommand:
         assert "trace is '4.99 s'; it must be at least 20 s" in done.stderr
 
     def test_packaged(self) -> None:
-        """The packaged training set contains 15 CCAs in the thesis's settings."""
+        """The packaged training set contains Linux's CCAs and BBRv3 in the thesis's settings."""
         reference_set = TrainingSet.load(PACKAGED)
-        assert 15 == len(reference_set.ccas)
+        assert {*CCAS, "bbr3"} == {*reference_set.ccas}
+        assert 16 == len(reference_set.ccas)
         assert set(SETTINGS) <= set(reference_set.settings) == set(reference_set.thresholds)
         assert "kernel" == reference_set.provenance["engine"]

@@ -15,7 +15,7 @@ from ccbench.classify.training import VARIATIONS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
 from ccbench.studies import Comparison, Findings, Study, get
-from ccbench.studies.ware.traces import CLEAN, CONDITIONS, KNOWN
+from ccbench.studies.ware.traces import CLEAN, CONDITIONS, KNOWN, training_set
 
 pytestmark = pytest.mark.slow
 
@@ -125,6 +125,20 @@ class TestNearest:
         assert "1 of 12 are wrong: reno as cubic 1." == note
 
 
+@pytest.mark.parametrize("name", ["ware-2.7", "ware-2.11", "ware-2.13", "ware-2.15"])
+def test_ccas(name: str) -> None:
+    """The thesis's CCAs do not include BBRv3."""
+    study = get(name)
+    assert isinstance(study, Study)
+    assert {*CCAS} == {scenario.flows[0].cca for scenario in study.scenarios(quick=False)}
+
+
+def test_training_set() -> None:
+    """The training set is the one with which the documented results were made."""
+    assert CCAS == training_set().ccas
+    assert "7a1d5cffda095a12" == training_set().digest
+
+
 class TestLeftOut:
     def test_own_traces(self) -> None:
         """With its CCA left out, no trace of the training set gets its own label."""
@@ -134,6 +148,7 @@ class TestLeftOut:
             if sample.variation.name == VARIATIONS[0].name
             and not sample.variant.startswith("older")
             and sample.setting in SETTINGS
+            and sample.cca in CCAS
         ]
         rows = [row(CLEAN, item.cca, item.points, SETTINGS.index(item.setting)) for item in samples]
         table = conclude("ware-2.11", rows).table
