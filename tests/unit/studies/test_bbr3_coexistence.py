@@ -81,3 +81,21 @@ class TestClaims:
         worse = of["largest difference in relative harm, BBRv3 less BBRv1, of all networks"]
         assert worse.value == pytest.approx(-0.4)
         assert worse.verdict == "differs"
+
+
+class TestProbes:
+    def test_time_between_probes(self) -> None:
+        """The time between probes of version 3 is compared with that of version 1, per path."""
+        study = get("ware-2.19")
+        assert isinstance(study, Study)
+        apart_s = {("bandwidth", "bbr"): 1.0, ("bandwidth", "bbr3"): 4.0}
+        apart_s |= {("RTT", "bbr"): 10.0, ("RTT", "bbr3"): 5.0}
+        rows = [
+            {"cca": cca, "rtt_ms": rtt_ms, "seed": seed, "probe": probe, "apart_s": value}
+            for (probe, cca), value in apart_s.items()
+            for rtt_ms in (130.0, 85.0)
+            for seed in (1, 2)
+        ]
+        bandwidth, rtt = study.conclude(pd.DataFrame(rows)).comparisons
+        assert (bandwidth.value, rtt.value) == (4.0, 0.5)
+        assert [bandwidth.verdict, rtt.verdict] == ["agrees", "differs"]
