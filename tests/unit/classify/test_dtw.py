@@ -430,13 +430,13 @@ class TestInput:
                 call()
         assert distances(short, long, window=3).shape == (2, 2)
 
-    @pytest.mark.parametrize("k", [0, 3, 1.0])
+    @pytest.mark.parametrize("k", [0, 3, 1.5])
     def test_bad_k(self, k: Any) -> None:
         """There are at most as many neighbours as references."""
         with pytest.raises(InputError, match=r"^k is .* at least 1 and at most 2"):
             nearest([[1]], [[1], [2]], k)
 
-    @pytest.mark.parametrize("threads", [0, -1, 2.0])
+    @pytest.mark.parametrize("threads", [0, -1, 2.5])
     def test_bad_threads(self, threads: Any) -> None:
         """There is at least one thread."""
         for call in (distances, nearest):
