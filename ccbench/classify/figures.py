@@ -106,7 +106,7 @@ def traces_over_each(
     >>> training_set = TrainingSet.load(PACKAGED)
     >>> traces = training_set.samples[:1]
     >>> sum(len(part.axes) for part in traces_over_each(["a"], traces, training_set).subfigs)
-    15
+    16
     """
     rows = math.ceil(len(training_set.ccas) / _COLUMNS)
     figure = Figure(figsize=(11, 1.9 * rows * len(traces)), layout="constrained")

@@ -29,7 +29,7 @@ _GUEST_FLOW_BYTES = 8192
 _UNREAD_PACKET_BYTES = 200
 
 #: Memory for reading the records: constant, per event, sample, other record and flow, in bytes.
-_READER_BYTES = 24e6
+_READER_BYTES = 25e6
 _EVENT_BYTES = 115
 _SAMPLE_BYTES = 400
 _OTHER_BYTES = 200

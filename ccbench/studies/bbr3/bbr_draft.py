@@ -22,6 +22,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -83,8 +84,13 @@ CASES = tuple(
 
 _HOLDS, _FAILS, _ABSENT, _UNSUITABLE = "holds", "fails", "does not come about", "unsuitable"
 _NOT_APPLICABLE = "not applicable"
-_LETTERS = {_HOLDS: "✓", _FAILS: "✗", _ABSENT: "–", _UNSUITABLE: "", _NOT_APPLICABLE: "?"}
-_COLOURS = {_HOLDS: "tab:green", _FAILS: "tab:red", _ABSENT: "0.5"}
+#: Marker and colour of each verdict that came about, or did not.
+_MARKERS = {
+    _HOLDS: ("o", "tab:green"),
+    _FAILS: ("x", "tab:red"),
+    _ABSENT: ("_", "0.6"),
+    _NOT_APPLICABLE: (".", "0.8"),
+}
 
 _QUICK = (Point(10, 100), Point(100, 10))
 
@@ -240,20 +246,21 @@ def _figure(table: pd.DataFrame, sender: Sender) -> Figure:
     figure = Figure(figsize=(9, 8), layout="constrained")
     axes = figure.subplots()
     names = [f"{case.title}{f' ({case.variant})' if case.variant else ''}" for case in CASES]
-    for y, case in enumerate(CASES):
-        rows = table[table["case"] == case.name]
-        for x, (mbps, rtt_ms) in enumerate(points):
-            at = rows[(rows["mbps"] == mbps) & (rows["rtt_ms"] == rtt_ms)]
-            if len(at):
-                result = at["verdict"].iloc[0]
-                colour = _COLOURS.get(result, "0.5")
-                axes.text(x, y, _LETTERS[result], ha="center", va="center", color=colour)
+    places = {
+        (point, case.name): (x, y) for x, point in enumerate(points) for y, case in enumerate(CASES)
+    }
+    for result, (marker, colour) in _MARKERS.items():
+        rows = table[table["verdict"] == result]
+        keys = zip(zip(rows["mbps"], rows["rtt_ms"], strict=True), rows["case"], strict=True)
+        at = np.array([places[key] for key in keys]).reshape(-1, 2)
+        axes.plot(at[:, 0], at[:, 1], marker, color=colour, label=result)
     axes.set_xlim(-0.5, len(points) - 0.5)
     axes.set_ylim(len(CASES) - 0.5, -0.5)
     axes.set_xticks(range(len(points)), [str(Point(*point)) for point in points], rotation=90)
     axes.set_yticks(range(len(CASES)), names)
     axes.tick_params(labelsize="x-small", length=0)
-    axes.set_title(f"{sender.cca}: ✓ holds, ✗ fails, – does not come about", fontsize="small")
+    axes.set_title(sender.cca, fontsize="small")
+    figure.legend(loc="outside upper center", ncols=len(_MARKERS), fontsize="small")
     return figure
 
 

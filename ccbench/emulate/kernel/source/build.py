@@ -158,8 +158,8 @@ class KernelBuild:
 
         Examples
         --------
-        >>> installed().title  # doctest: +SKIP
-        'Linux 6.12.117 (6.12-bbrv3)'
+        >>> installed().title.startswith("Linux ")  # doctest: +SKIP
+        True
         """
         own = f" ({self.variant.name})" if self.variant.name else ""
         return f"Linux {self.release}{own}"
