@@ -179,7 +179,11 @@ def _for_cca(cca: str, engine: Engine) -> Study:
         raise validation.bad("cca", cca, allowed, "use the engine kernel")
     if cca not in kernel.ccas:
         raise validation.bad("cca", cca, f"one of {', '.join(kernel.ccas)}", "correct the name")
-    return _study(Sender(cca, tuple(field.name for field in kernel.cca(cca).info)))
+    sender = Sender(cca, tuple(field.name for field in kernel.cca(cca).info))
+    if not sender.reported:
+        allowed = "a congestion control that reports its phase, as bbr3 does"
+        raise validation.bad("cca", cca, allowed, "report it by get_info: see docs/bbr3.md")
+    return _study(sender)
 
 
 def _row(case: DraftCase, point: Point, result: str, found: str) -> dict[str, object]:

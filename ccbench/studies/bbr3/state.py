@@ -41,6 +41,12 @@ _FLAGS = {
     "can_undo": 0x80,
 }
 
+#: The values that ``bbr3`` reports.
+_VERSION_3 = (
+    *("phase", "flags", "extra_acked", "max_bw_mbps"),
+    *("bw_shortterm_mbps", "inflight_longterm", "inflight_shortterm"),
+)
+
 #: Pacing gains of BBR version 1 in units of 1/256, and the gain of the window in ProbeRTT.
 _V1_GAINS = {"startup": 739, "drain": 88, "up": 320, "down": 192, "cruise": 256}
 _V1_PHASES = {gain: phase for phase, gain in _V1_GAINS.items()}
@@ -74,8 +80,7 @@ class Sender:
         if reader is None:
             return frozenset()
         phases = PHASES if reader is _version_3 else (*_V1_GAINS, "probe_rtt")
-        empty = pd.DataFrame(columns=pd.Index(self.info), dtype="float64")
-        return frozenset({*reader(empty), *phases})
+        return frozenset({*reader(_empty(self.info)), *phases})
 
     def enters(self, phase: str, visit: int | None = None) -> When:
         """Return the event that it enters a phase, for the first time or that of a number."""
@@ -178,11 +183,14 @@ def state_of(run: Run, flow: int = 0) -> State:
     own = pd.DataFrame() if read is None else read(info)
     samples = pd.DataFrame({name: values.to_numpy() for name, values in columns.items()})
     samples.index = pd.Index(rows["time_ns"].to_numpy() / NS, name="time_s")
-    for name in own:
-        samples[name] = own[name].to_numpy()
-    if "phase" not in own:
-        samples["phase"] = np.nan
+    for name in (*_version_3(_empty(_VERSION_3)), *own):
+        samples[name] = own[name].to_numpy() if name in own else np.nan
     return State(samples)
+
+
+def _empty(info: Iterable[str]) -> pd.DataFrame:
+    """Return a table of reported values without rows."""
+    return pd.DataFrame(columns=pd.Index(info), dtype="float64")
 
 
 def _reader(info: Iterable[str]) -> Callable[[pd.DataFrame], pd.DataFrame] | None:

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import pytest
+
+from ccbench import studies
+from ccbench.base.errors import InputError
+from ccbench.studies.bbr3.bbr_draft import CASES, verdict
+from ccbench.studies.bbr3.case import GRID, Step
+from ccbench.studies.bbr3.state import Sender
+
+_BBR = Sender("bbr", ("rate_low", "rate_high", "min_us", "pacing_gain", "cwnd_gain"))
+
+
+class TestVerdict:
+    def test_fails(self) -> None:
+        """A case fails if a condition does not hold, whatever the others."""
+        steps = [Step("a", holds=True), Step("b", holds=False), Step("c", holds=True)]
+        assert verdict(iter(steps)) == ("fails", "a; b (not so); c")
+
+    def test_premise(self) -> None:
+        """Without its premise a case does not come about, and later conditions say nothing."""
+        steps = [Step("a", holds=False, is_premise=True), Step("b", holds=False)]
+        assert verdict(iter(steps)) == ("does not come about", "a (not so)")
+
+
+class TestCases:
+    def test_draft(self) -> None:
+        """There are the 22 cases of the draft, and three variants beside them."""
+        assert len({case.title for case in CASES}) == 22
+        assert sorted(case.name for case in CASES if case.variant) == [
+            "down-time-30",
+            "drain-time-70",
+            "startup-app",
+        ]
+
+    def test_paths(self) -> None:
+        """Each case has a path that can show it."""
+        assert [] == [case.name for case in CASES if all(map(case.unsuitable, GRID))]
+
+
+class TestSender:
+    def test_version_1(self) -> None:
+        """BBR version 1 has phases by its gains, but neither REFILL nor bounds."""
+        assert {"phase", "up", "probe_rtt", "max_bw_mbps"} <= _BBR.reported
+        assert not {"refill", "inflight_longterm", "idle_restart"} & _BBR.reported
+        assert (_BBR.enters("up", 2).equals, _BBR.enters("up", 2).occurrence) == (320, 2)
+
+    def test_unknown(self) -> None:
+        """Other reported values say nothing about BBR's state."""
+        assert Sender("vegas", ("enabled", "base_us")).reported == frozenset()
+
+
+def test_other_study() -> None:
+    """A study that is not about one congestion control refuses another one."""
+    with pytest.raises(InputError, match=r"^cca is 'bbr'; it must be left out for ware-3\.2"):
+        studies.run_study("ware-3.2", cca="bbr")
