@@ -31,10 +31,13 @@ __all__ = [
     "alone",
     "drained",
     "everywhere",
+    "few_packets",
     "first",
     "follows",
     "inflight_target",
     "near",
+    "paces",
+    "probing_s",
     "reaches",
     "round_starts",
     "settle_s",
@@ -47,6 +50,9 @@ PAYLOAD = PAYLOAD_BYTES / MTU_BYTES
 #: The visit of UP in which something happens: ProbeRTT, five seconds after the start, would
 #: interrupt the first one on long paths.
 UP_VISIT = 2
+
+#: Pacing below bw: PacingMarginPercent.
+_MARGIN = 0.99
 
 #: Samples per round trip, which show each of its phases.
 _SAMPLES_PER_RTT = 25
@@ -148,10 +154,20 @@ class DraftCase:
     unsuitable: Callable[[Point], str]
     variant: str = ""
 
+    @property
+    def label(self) -> str:
+        """Title, with the variant if it is one."""
+        return f"{self.title} ({self.variant})" if self.variant else self.title
+
 
 def everywhere(_point: Point) -> str:
     """Return that each path is suitable."""
     return ""
+
+
+def few_packets(point: Point) -> str:
+    """Return that too few packets fill a path to see what happens to some, if so."""
+    return "fewer than ten packets fill the path" if point.bdp_packets < 10 else ""  # noqa: PLR2004
 
 
 def alone(
@@ -213,6 +229,11 @@ def settle_s(point: Point) -> float:
     True
     """
     return 10 + 60 * point.rtt_s + 250 * point.packet_s
+
+
+def probing_s(point: Point) -> float:
+    """Return a time by which the second probe for bandwidth has ended, and more."""
+    return settle_s(point) + 12 + 40 * point.rtt_s
 
 
 def first(
@@ -287,6 +308,18 @@ def round_starts(samples: pd.DataFrame) -> list[int]:
     return starts
 
 
+def bw_mbps(sample: pd.Series) -> float:
+    """Return the draft's bw: the maximum bandwidth, or the short-term bound below it."""
+    return float(np.nanmin([sample["max_bw_mbps"], sample["bw_shortterm_mbps"]]))
+
+
+def paces(phase: str, sample: pd.Series, gain: float) -> Step:
+    """Return the condition that a flow paces at bw, less the margin, with a phase's gain."""
+    return near(
+        f"pacing rate in {phase} / bw", sample["pacing_mbps"] / bw_mbps(sample) / _MARGIN, gain
+    )
+
+
 def inflight_target(sample: pd.Series, gain: float = 1.0, extra: float = 0.0) -> float:
     """Return the draft's Inflight(gain) in packets: BDP, offload budget, or four packets.
 
@@ -299,7 +332,6 @@ def inflight_target(sample: pd.Series, gain: float = 1.0, extra: float = 0.0) ->
     extra : float
         Packets in addition to it.
     """
-    bw_mbps = np.nanmin([sample["max_bw_mbps"], sample.get("bw_shortterm_mbps", np.nan)])
-    bytes_in_flight = gain * bw_mbps * 1e6 / 8 * sample["min_rtt_ms"] / 1e3
+    bytes_in_flight = gain * bw_mbps(sample) * 1e6 / 8 * sample["min_rtt_ms"] / 1e3
     quantum = min(sample["pacing_mbps"] * 1e6 / 8 / 1e3, 64 * 1024) // PAYLOAD_BYTES
     return float(max(math.ceil(bytes_in_flight / PAYLOAD_BYTES) + extra, 3 * max(quantum, 2), 4))

@@ -45,7 +45,6 @@ _CWND_GAIN = 2.0
 _FACTOR = 10
 _BETA = 0.7
 _CYCLES = 2
-_MAX_WAIT_S, _MAX_WAIT_ROUNDS = 3.0, 63
 #: The draft's tolerated loss.
 _LOSS_THRESH = 0.02
 _TOKENS = 0.1

@@ -17,17 +17,21 @@ from ccbench.studies.bbr3.case import (
     alone,
     drained,
     everywhere,
+    few_packets,
     follows,
     inflight_target,
     near,
+    paces,
+    probing_s,
     reaches,
     round_starts,
-    settle_s,
 )
 from ccbench.studies.bbr3.state import PROBE_BW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pandas as pd
 
     from ccbench.experiment.scenario import Scenario
     from ccbench.studies.bbr3.state import Sender, Span, State
@@ -36,7 +40,6 @@ __all__ = ["CASES", "UNLIMITED_MBPS", "little_unsent"]
 
 #: An application that offers more than any path carries.
 UNLIMITED_MBPS = 100_000.0
-_MARGIN = 0.99
 _UP_GAIN, _DOWN_GAIN = 1.25, 0.9
 _HEADROOM = 0.15
 _LEAST_CWND = 4
@@ -63,13 +66,8 @@ def little_unsent(point: Point) -> dict[str, int]:
     return {"net.ipv4.tcp_notsent_lowat": round(min(max(4 * burst_bytes, least), most))}
 
 
-def _probing_s(point: Point) -> float:
-    """Return a time by which the first probe for bandwidth has ended, and more."""
-    return settle_s(point) + 12 + 40 * point.rtt_s
-
-
 def _plain(sender: Sender, point: Point) -> Scenario:
-    return alone(sender, point, _probing_s(point))
+    return alone(sender, point, probing_s(point))
 
 
 def _up(state: State) -> tuple[Span | None, Step]:
@@ -78,13 +76,7 @@ def _up(state: State) -> tuple[Span | None, Step]:
 
 def _pacing_gain(state: State, span: Span, gain: float) -> Step:
     within = state.during(span)
-    sample = within.iloc[len(within) // 2]
-    bw_mbps = min(sample["max_bw_mbps"], sample.get("bw_shortterm_mbps") or math.inf)
-    if math.isnan(sample["bw_shortterm_mbps"]):
-        bw_mbps = sample["max_bw_mbps"]
-    return near(
-        f"pacing rate in {span.phase} / bw", sample["pacing_mbps"] / bw_mbps / _MARGIN, gain
-    )
+    return paces(span.phase, within.iloc[len(within) // 2], gain)
 
 
 # ---- UP --------------------------------------------------------------------
@@ -116,7 +108,7 @@ def _up_loss_app(sender: Sender, point: Point) -> Scenario:
     lossy = Change(when=sender.enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=_LOSS)
     clean = Change(when=sender.enters("up", UP_VISIT), after_s=4 * point.rtt_s, loss=0)
     return alone(
-        sender, point, _probing_s(point), slower, lossy, clean, sysctls=little_unsent(point)
+        sender, point, probing_s(point), slower, lossy, clean, sysctls=little_unsent(point)
     )
 
 
@@ -134,15 +126,11 @@ def _up_ends_by_loss_app(state: State, _point: Point) -> Iterator[Step]:
     )
 
 
-def _few_packets(point: Point) -> str:
-    return "fewer than ten packets fill the path" if point.bdp_packets < 10 else ""  # noqa: PLR2004
-
-
 def _up_app(sender: Sender, point: Point) -> Scenario:
     slower = Change(
         when=sender.enters("up", UP_VISIT), flow=0, app_rate_mbps=point.payload_mbps / 2
     )
-    return alone(sender, point, _probing_s(point), slower, sysctls=little_unsent(point))
+    return alone(sender, point, probing_s(point), slower, sysctls=little_unsent(point))
 
 
 def _stays_in_up(state: State, point: Point) -> Iterator[Step]:
@@ -157,23 +145,20 @@ def _stays_in_up(state: State, point: Point) -> Iterator[Step]:
     )
 
 
-def _shallow(sender: Sender, point: Point, *changes: Change) -> Scenario:
-    """Return a flow with a queue that overflows at the end of Startup: a long-term bound."""
+def _up_loss(sender: Sender, point: Point) -> Scenario:
+    lossy = Change(when=sender.enters("up", UP_VISIT), after_s=point.rtt_s / 2, loss=_LOSS)
+    clean = Change(when=sender.enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=0)
+    # The queue overflows at the end of Startup: a long-term bound.
     return alone(
         sender,
         point,
-        _probing_s(point),
-        *changes,
+        probing_s(point),
+        lossy,
+        clean,
         queue_bdp=0.5,
         least_queue=8,
         sysctls=little_unsent(point),
     )
-
-
-def _up_loss(sender: Sender, point: Point) -> Scenario:
-    lossy = Change(when=sender.enters("up", UP_VISIT), after_s=point.rtt_s / 2, loss=_LOSS)
-    clean = Change(when=sender.enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=0)
-    return _shallow(sender, point, lossy, clean)
 
 
 def _up_aborts(state: State, _point: Point) -> Iterator[Step]:
@@ -198,8 +183,8 @@ def _up_aborts(state: State, _point: Point) -> Iterator[Step]:
 # ---- DOWN ------------------------------------------------------------------
 
 
-def _headroom(sample: object) -> float:
-    bound = float(sample["inflight_longterm"])  # type: ignore[index]
+def _headroom(sample: pd.Series) -> float:
+    bound = float(sample["inflight_longterm"])
     return math.inf if math.isnan(bound) else max(bound - max(_HEADROOM * bound, 1), _LEAST_CWND)
 
 
@@ -219,7 +204,7 @@ def _slower_in_down(share: float) -> DraftCase:
 
     def scenario(sender: Sender, point: Point) -> Scenario:
         slower = Change(when=sender.enters("down"), bandwidth_mbps=(1 - share) * point.mbps)
-        return alone(sender, point, _probing_s(point), slower)
+        return alone(sender, point, probing_s(point), slower)
 
     def verify(state: State, point: Point) -> Iterator[Step]:
         down, begins = reaches(state.spans, "down")
@@ -264,7 +249,7 @@ def _refill_app(sender: Sender, point: Point) -> Scenario:
         flow=0,
         app_rate_mbps=UNLIMITED_MBPS,
     )
-    return alone(sender, point, _probing_s(point), pause, goes_on, sysctls=little_unsent(point))
+    return alone(sender, point, probing_s(point), pause, goes_on, sysctls=little_unsent(point))
 
 
 def _refill_forgets_nothing(state: State, point: Point) -> Iterator[Step]:
@@ -303,7 +288,7 @@ CASES = (
         needs=("phase", "inflight_longterm"),
         scenario=_up_loss_app,
         verify=_up_ends_by_loss_app,
-        unsuitable=_few_packets,
+        unsuitable=few_packets,
     ),
     DraftCase(
         name="up-app",
@@ -311,7 +296,7 @@ CASES = (
         needs=("phase",),
         scenario=_up_app,
         verify=_stays_in_up,
-        unsuitable=_few_packets,
+        unsuitable=few_packets,
     ),
     DraftCase(
         name="down-inflight",
@@ -329,7 +314,7 @@ CASES = (
         needs=("phase", "inflight_longterm"),
         scenario=_up_loss,
         verify=_up_aborts,
-        unsuitable=_few_packets,
+        unsuitable=few_packets,
     ),
     DraftCase(
         name="refill-app",
@@ -337,6 +322,6 @@ CASES = (
         needs=("phase", "refill", "max_bw_mbps"),
         scenario=_refill_app,
         verify=_refill_forgets_nothing,
-        unsuitable=_few_packets,
+        unsuitable=few_packets,
     ),
 )

@@ -7,7 +7,16 @@ import math
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.change import Change
-from ccbench.studies.bbr3.case import UP_VISIT, DraftCase, Point, Step, alone, reaches, settle_s
+from ccbench.studies.bbr3.case import (
+    UP_VISIT,
+    DraftCase,
+    Point,
+    Step,
+    alone,
+    few_packets,
+    probing_s,
+    reaches,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,16 +47,14 @@ def _reordered(sender: Sender, point: Point) -> Scenario:
         forward_delay_ms=point.rtt_ms,
         overtakes=True,
     )
-    duration_s = settle_s(point) + 12 + 40 * point.rtt_s
-    return alone(sender, point, duration_s, begins, ends, forward_delay_ms=point.rtt_ms)
+    return alone(sender, point, probing_s(point), begins, ends, forward_delay_ms=point.rtt_ms)
 
 
 def _stopped(sender: Sender, point: Point) -> Scenario:
     """Return a path that stops in UP for longer than a retransmission timeout."""
     outage_s = 3 * max(point.rtt_s, _LEAST_RTO_S) + 20 * point.packet_s
     stop = Change(when=sender.enters("up", UP_VISIT), after_s=point.rtt_s / 2, outage_s=outage_s)
-    duration_s = settle_s(point) + 12 + 40 * point.rtt_s + 2 * outage_s
-    return alone(sender, point, duration_s, stop)
+    return alone(sender, point, probing_s(point) + 2 * outage_s, stop)
 
 
 def _undoes(tcp_state: str, state: State) -> Iterator[Step]:
@@ -90,10 +97,6 @@ def _undoes_timeout(state: State, _point: Point) -> Iterator[Step]:
     return _undoes("loss", state)
 
 
-def _few_packets(point: Point) -> str:
-    return "fewer than ten packets fill the path" if point.bdp_packets < 10 else ""  # noqa: PLR2004
-
-
 CASES = (
     DraftCase(
         name="undo-recovery",
@@ -101,7 +104,7 @@ CASES = (
         needs=("phase", "inflight_longterm"),
         scenario=_reordered,
         verify=_undoes_fast_recovery,
-        unsuitable=_few_packets,
+        unsuitable=few_packets,
     ),
     DraftCase(
         name="undo-timeout",
@@ -109,6 +112,6 @@ CASES = (
         needs=("phase", "inflight_longterm"),
         scenario=_stopped,
         verify=_undoes_timeout,
-        unsuitable=_few_packets,
+        unsuitable=few_packets,
     ),
 )

@@ -19,6 +19,7 @@ from ccbench.studies.bbr3.case import (
     follows,
     inflight_target,
     near,
+    paces,
     reaches,
     round_starts,
     settle_s,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CASES"]
 
-_DRAIN_GAIN, _MARGIN = 0.5, 0.99
+_DRAIN_GAIN = 0.5
 _APP_SHARE = 0.6
 _LOSS = 0.15
 _LEAST_LOST_RANGES = 6
@@ -160,8 +161,7 @@ def _drains(state: State, _point: Point) -> Iterator[Step]:
         return
     within = state.during(drain)
     sample = within.iloc[min(1, len(within) - 1)]
-    pace = sample["pacing_mbps"] / (sample["max_bw_mbps"] * _MARGIN)
-    yield near("pacing rate in drain / bw", pace, _DRAIN_GAIN)
+    yield paces("drain", sample, _DRAIN_GAIN)
     yield follows(state, drain, *PROBE_BW)
     yield drained(state, drain, inflight_target(within.iloc[-1]))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ccbench.run.run import Run
 
-__all__ = ["PHASES", "PROBE_BW", "Sender", "Span", "State", "state_of"]
+__all__ = ["BBR3", "PHASES", "PROBE_BW", "Sender", "Span", "State", "state_of"]
 
 #: Phases in the order of the module's numbers (``kernel_modules/tcp_bbr3/bbr3.h``).
 PHASES = ("startup", "drain", "down", "cruise", "refill", "up", "probe_rtt")
@@ -40,12 +40,6 @@ _FLAGS = {
     "prev_probe_too_high": 0x40,
     "can_undo": 0x80,
 }
-
-#: The values that ``bbr3`` reports.
-_VERSION_3 = (
-    *("phase", "flags", "extra_acked", "max_bw_mbps"),
-    *("bw_shortterm_mbps", "inflight_longterm", "inflight_shortterm"),
-)
 
 #: Pacing gains of BBR version 1 in units of 1/256, and the gain of the window in ProbeRTT.
 _V1_GAINS = {"startup": 739, "drain": 88, "up": 320, "down": 192, "cruise": 256}
@@ -88,6 +82,16 @@ class Sender:
             return When(flow=0, info="phase", equals=phase, occurrence=visit)
         gain = _V1_GAINS[phase]
         return When(flow=0, info="pacing_gain", equals=gain, occurrence=visit)
+
+
+#: ``bbr3``.
+BBR3 = Sender(
+    "bbr3",
+    (
+        *("phase", "flags", "extra_acked", "max_bw_mbps"),
+        *("bw_shortterm_mbps", "inflight_longterm", "inflight_shortterm"),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,7 @@ def state_of(run: Run, flow: int = 0) -> State:
     own = pd.DataFrame() if read is None else read(info)
     samples = pd.DataFrame({name: values.to_numpy() for name, values in columns.items()})
     samples.index = pd.Index(rows["time_ns"].to_numpy() / NS, name="time_s")
-    for name in (*_version_3(_empty(_VERSION_3)), *own):
+    for name in (*_version_3(_empty(BBR3.info)), *own):
         samples[name] = own[name].to_numpy() if name in own else np.nan
     return State(samples)
 
