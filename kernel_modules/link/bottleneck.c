@@ -360,22 +360,6 @@ EXPORT_SYMBOL_GPL(ccbench_link_capacity);
 
 /* ---- queue ------------------------------------------------------------ */
 
-/* Returns false if the packet is lost before the queue. */
-static bool enter(struct bottleneck *link, struct sk_buff *skb)
-{
-	capture_at(CAPTURE_BEFORE(link->index), skb);
-	if (clears_ecn & BIT(link->index))
-		ip_set_ecn(skb, INET_ECN_NOT_ECT);
-	if (!link->losses || !loss_takes(link->losses, skb))
-		return true;
-	if (ip_ecn(skb) & link->l4s_mask)
-		skb->mark |= CCBENCH_MARK_L4S;
-	record(link, skb, CCBENCH_LOSS);
-	path_count_loss(link, skb->mark);
-	kfree_skb(skb);
-	return false;
-}
-
 static void arrive(struct bottleneck *link, struct sk_buff *skb)
 {
 	struct sk_buff *to_free = NULL;
@@ -383,11 +367,19 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 	struct Qdisc *q;
 	u8 ecn;
 
-	if (unlikely(link->alters) && !enter(link, skb))
-		return;
+	if (unlikely(link->captures))
+		capture_packet(CAPTURE_BEFORE(link->index), skb);
+	if (unlikely(link->clears_ecn))
+		ip_set_ecn(skb, INET_ECN_NOT_ECT);
 	ecn = ip_ecn(skb);
 	if (ecn & link->l4s_mask)
 		skb->mark |= CCBENCH_MARK_L4S;
+	if (unlikely(link->losses) && loss_takes(link->losses, skb)) {
+		record(link, skb, CCBENCH_LOSS);
+		path_count_loss(link, skb->mark);
+		kfree_skb(skb);
+		return;
+	}
 
 	record(link, skb, CCBENCH_ENQUEUE);
 	if (ecn == INET_ECN_CE)
@@ -413,12 +405,6 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 	if (!link->in_service)
 		link_next(link);
 	rcu_read_unlock_bh();
-}
-
-void bottleneck_observe(struct bottleneck *link)
-{
-	link->captures = capture_log;
-	link->alters = link->captures || link->losses || clears_ecn & BIT(link->index);
 }
 
 /* Returns a copy of a packet that arrives twice, or NULL. */
@@ -513,6 +499,8 @@ int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header 
 	}
 	link->l4s_mask = spec->l4s_mask;
 	link->statistics = spec->statistics;
+	link->captures = capture_log;
+	link->clears_ecn = clears_ecn & BIT(link->index);
 	link->losses = loss_create(header, link->index, spec, lost_packets);
 	if (IS_ERR(link->losses))
 		return PTR_ERR(link->losses);

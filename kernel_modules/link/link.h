@@ -104,7 +104,7 @@ struct bottleneck {
 	bool reverse;		/* to the sender */
 	bool last;		/* of its direction */
 	bool captures;		/* packets before and after it */
-	bool alters;		/* arriving packets: captured, lost, or without ECN */
+	bool clears_ecn;	/* of arriving packets */
 
 	/* The link: a constant rate, a trace, or Wi-Fi. */
 	u64 rate_bps;
@@ -141,8 +141,6 @@ struct bottleneck {
 int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header *header,
 		      const struct ccbench_bottleneck *spec, const u32 *trace_ms,
 		      const u32 *lost_packets);
-/* Notes what is to be done with its packets, when everything has been created. */
-void bottleneck_observe(struct bottleneck *link);
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 /* Takes the next packet from the queue; returns NULL without packets. */
 struct sk_buff *bottleneck_take(struct bottleneck *link);

@@ -428,7 +428,6 @@ static int create_path(const void *cursor, const void *end)
 	const struct ccbench_change *changes;
 	const struct ccbench_rtt_point *points;
 	const u32 *extra_us, *first, *last;
-	u32 i;
 	int err;
 
 	if (!header || header->protocol != CCBENCH_PROTOCOL ||
@@ -450,7 +449,7 @@ static int create_path(const void *cursor, const void *end)
 	if (!bottlenecks || !counters || !routes)
 		return -ENOMEM;
 
-	err = create_bottlenecks(header, specs, &cursor, end);
+	err = capture_create(header) ?: create_bottlenecks(header, specs, &cursor, end);
 	if (err)
 		return err;
 	extra_us = take(&cursor, end, array_size(flow_count, sizeof(u32)));
@@ -460,13 +459,12 @@ static int create_path(const void *cursor, const void *end)
 	changes = take(&cursor, end, array_size(header->changes, sizeof(*changes)));
 	if (!extra_us || !first || !last || !points || !changes)
 		return -EINVAL;
-	err = create_routes(first, last) ?: capture_create(header) ?: departure_create(header) ?:
-	      delay_create(header, extra_us, points) ?: background_create(header, specs, bottlenecks) ?:
+	err = create_routes(first, last) ?: departure_create(header) ?:
+	      delay_create(header, extra_us, points) ?:
+	      background_create(header, specs, bottlenecks) ?:
 	      change_create(header, changes, cursor, end, bottlenecks);
 	if (err)
 		return err;
-	for (i = 0; i < bottleneck_count; i++)
-		bottleneck_observe(&bottlenecks[i]);
 
 	switch (header->queue_log) {
 	case CCBENCH_QUEUE_NOTHING:
