@@ -101,8 +101,8 @@ void bbr3_packet_lost(struct sock *sk, const struct sk_buff *skb)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct bbr3 *bbr = bbr3_of(sk);
 	struct bbr3_sample rs = {
-		.tx_in_flight = packet->tx.sent_in_flight,
-		.lost = tp->lost - packet->tx.sent_lost +
+		.tx_in_flight = packet->sent_in_flight,
+		.lost = tp->lost - packet->sent_lost +
 			((tp->delivered_ce - packet->tx.delivered_ce) & TCPCB_DELIVERED_CE_MASK),
 		.is_app_limited = packet->tx.is_app_limited,
 	};

@@ -12,8 +12,9 @@ state of the network when a packet was sent only in part. BBRv3 needs both
   takes for lost, after it has been counted.
 
 Nothing else reads the new fields, and no other congestion control has the operation, so that TCP
-and all other congestion controls behave as without them. The record of a packet grows by 8 bytes,
-for which a packet's memory, a multiple of 64 bytes, has room.
+and all other congestion controls behave as without them. The record of a packet does not grow: what
+was in flight, at most 16,777,215 packets, is in 3 bytes that were unused, and the losses share
+their place with the acknowledged sequence number, which only received packets have.
 """
 
 from __future__ import annotations
@@ -27,15 +28,11 @@ _LOST = "a congestion control must know which packets are lost"
 
 TCP_EDITS = (
     Edit(
-        file="include/linux/skbuff.h",
-        find=r"^(\tchar\t\t\tcb\[)48(\] __aligned\(8\);)$",
-        replace=r"\g<1>56\2",
-        reason=_SENT,
-    ),
-    Edit(
         file="include/net/tcp.h",
-        find=r"^(\t\t\tu64 delivered_mstamp;\n)(\t\t\} tx;)",
-        replace=r"\1\t\t\tu32 sent_in_flight;\n\t\t\tu32 sent_lost;\n\2",
+        find=r"^\t__u32\t\tack_seq;(.*)$",
+        replace=r"#define TCPCB_IN_FLIGHT_MAX ((1U<<24) - 1)\n"
+        r"\t__u32\t\tsent_in_flight:24;\n"
+        r"\tunion {\n\t\t__u32\tack_seq;\1\n\t\t__u32\tsent_lost;\n\t};",
         reason=_SENT,
     ),
     Edit(
@@ -49,17 +46,18 @@ TCP_EDITS = (
         moved_to="net/ipv4/tcp_output.c",
         find=r"^\tTCP_SKB_CB\(skb\)->tx\.is_app_limited\t= tp->app_limited \? 1 : 0;$",
         replace=r"\g<0>\n"
-        r"\tTCP_SKB_CB(skb)->tx.sent_in_flight\t= tcp_packets_in_flight(tp) +\n"
-        r"\t\t\t\t\t\t  tcp_skb_pcount(skb);\n"
-        r"\tTCP_SKB_CB(skb)->tx.sent_lost\t\t= tp->lost;",
+        r"\tTCP_SKB_CB(skb)->sent_in_flight\t= min(TCPCB_IN_FLIGHT_MAX,\n"
+        r"\t\t\t\t\t\t      tcp_packets_in_flight(tp) +\n"
+        r"\t\t\t\t\t\t      tcp_skb_pcount(skb));\n"
+        r"\tTCP_SKB_CB(skb)->sent_lost\t\t= tp->lost;",
         reason=_SENT,
     ),
     Edit(
         file="net/ipv4/tcp_rate.c",
         moved_to="net/ipv4/tcp_input.c",
         find=r"^\t\trs->last_end_seq     = scb->end_seq;$",
-        replace=r"\g<0>\n\t\trs->sent_in_flight   = scb->tx.sent_in_flight;\n"
-        r"\t\trs->sent_lost        = scb->tx.sent_lost;",
+        replace=r"\g<0>\n\t\trs->sent_in_flight   = scb->sent_in_flight;\n"
+        r"\t\trs->sent_lost        = scb->sent_lost;",
         reason=_SENT,
     ),
     # TCP splits a burst of which some packets are lost. The first part left before the second.
@@ -68,7 +66,9 @@ TCP_EDITS = (
         find=r"^(\tTCP_SKB_CB\(buff\)->tx = TCP_SKB_CB\(skb\)->tx;\n"
         r"(?:.*\n){1,4}?\tif \(!before\(tp->snd_nxt, TCP_SKB_CB\(buff\)->end_seq\)\) \{\n"
         r"(?:.*\n){1,3}?\n)",
-        replace=r"\1\t\tTCP_SKB_CB(skb)->tx.sent_in_flight -= tcp_skb_pcount(buff);\n",
+        replace=r"\1\t\tTCP_SKB_CB(buff)->sent_in_flight = TCP_SKB_CB(skb)->sent_in_flight;\n"
+        r"\t\tTCP_SKB_CB(skb)->sent_in_flight -= tcp_skb_pcount(buff);\n"
+        r"\t\tTCP_SKB_CB(buff)->sent_lost = TCP_SKB_CB(skb)->sent_lost;\n",
         reason=_SENT,
     ),
     Edit(
