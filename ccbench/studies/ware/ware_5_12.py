@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Harm in random scenarios, by pair of CCAs (Ware 2024, Figure 5.12).
 
-The thesis also has BBRv3, which is not yet among the pairs here. It calls the tail of Reno against
-Westwood longer than that of the other pairs; here a tail is the range of the most harmful tenth of
-the scenarios, the flat end of the distribution. "Low" harm is here at most 0.1.
+``ware-5.12-bbr3`` has pairs with BBRv3. The thesis calls the tail of Reno against Westwood longer
+than that of the other pairs; here a tail is the range of the most harmful tenth of the scenarios,
+the flat end of the distribution. "Low" harm is here at most 0.1.
 """
 
 from __future__ import annotations

@@ -222,6 +222,27 @@ class TestVotes:
         assert verdict == actual.comparisons[0].verdict
 
 
+class TestVersionsOfBbr:
+    @pytest.mark.parametrize("swapped", [False, True])
+    def test_own_traces(self, *, swapped: bool) -> None:
+        """Traces of each version are its own; with the names swapped, all count as confused."""
+        names = {"bbr": "bbr3", "bbr3": "bbr"} if swapped else {"bbr": "bbr", "bbr3": "bbr3"}
+        rows = [
+            row(CLEAN, names[item.cca], item.points, SETTINGS.index(item.setting))
+            for item in TrainingSet.load(PACKAGED).samples
+            if item.cca in names
+            and item.setting in SETTINGS
+            and item.variation.name == VARIATIONS[0].name
+            and not item.variant.startswith("older")
+        ]
+        actual = conclude("bbr3-classify", rows)
+        for version, other in (("BBRv1", "BBRv3"), ("BBRv3", "BBRv1")):
+            own = compared(actual, f"servers with {version} that are classified as such")
+            confused = compared(actual, f"servers with {version} that are classified as {other}")
+            assert (own.value, confused.value) == ((0, 100) if swapped else (100, 0))
+            assert confused.verdict == ("differs" if swapped else "agrees")
+
+
 class TestEffort:
     def test_sums(self) -> None:
         """A server's traffic is that of its four traces; CDG, which Gordon lacks, is excluded."""

@@ -279,3 +279,14 @@ class TestPairs:
         )
         assert findings.comparisons[-1].verdict == "differs"
         assert len(findings.table) == 200
+
+    def test_version_3(self) -> None:
+        """Harm of BBRv3 is that of its searches, by harmed CCA; networks without harm count too."""
+        harms = {"bbr3_bbr": np.linspace(-0.3, -0.1, 101), "bbr3_cubic": np.linspace(0, 1, 101)}
+        findings = conclude("ware-5.12-bbr3", self._results(**harms))
+        values = {item.quantity: item.value for item in findings.comparisons}
+        assert values["scenarios in which BBRv3 does harm above 0.1 to BBRv1"] == 0
+        assert values["relative harm of BBRv3 to BBRv1, median"] == pytest.approx(-0.2)
+        share = values["scenarios in which BBRv3 does harm above 0.1 to CUBIC"]
+        assert share == pytest.approx(89.6, abs=1)
+        assert values["relative harm of BBRv3 to CUBIC, median"] == pytest.approx(0.5)
