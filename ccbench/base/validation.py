@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
+    "RATE_MBPS",
     "Range",
     "bad",
     "choice_hint",
@@ -70,6 +71,10 @@ class Range:
         return " and ".join(
             words for words, limit in ((low, self.low), (high, self.high)) if not math.isinf(limit)
         )
+
+
+#: The rates that a link, a flow or an application may have, in Mbit/s.
+RATE_MBPS = Range(0.001, 100_000)
 
 
 def bad(field: str, value: object, allowed: str, step: str) -> InputError:

@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ccbench.base.validation import RATE_MBPS
 from ccbench.experiment.dynamics import capacity_bytes as capacity
 from ccbench.experiment.dynamics import with_events
 from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
@@ -31,8 +32,6 @@ _ROUND_TRIPS = 10
 _SAMPLE_MBIT = 0.002
 #: Time between two writes of an application at a rate, if they are larger than a packet.
 _TICK_S = 1e-3
-#: Highest rate of a flow.
-_HIGHEST_MBPS = 100_000.0
 #: Cost of starting a run, expressed as sent data in Mbit.
 _START_UP_MBIT = 500.0
 
@@ -102,7 +101,7 @@ def _at_highest_rates(scenario: Scenario) -> Scenario:
             at_once_mbit = times * max(change.app_rate_mbps * _TICK_S, MTU_BYTES * 8e-6)
             at_once_mbps = at_once_mbit / _active_s(flows[group], scenario.duration_s)
             highest_mbps = max(rate_mbps, change.app_rate_mbps) + at_once_mbps
-            flows[group] = replace(flows[group], rate_mbps=min(highest_mbps, _HIGHEST_MBPS))
+            flows[group] = replace(flows[group], rate_mbps=min(highest_mbps, RATE_MBPS.high))
     return scenario if flows == [*scenario.flows] else replace(scenario, flows=tuple(flows))
 
 

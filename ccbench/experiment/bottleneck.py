@@ -19,7 +19,7 @@ from ccbench.base.checked_fields import (
     set_field,
     whole,
 )
-from ccbench.base.validation import Range
+from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment import trace_library
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.impairments import BurstLoss, Policer, Reordering, read_impairment
@@ -155,7 +155,7 @@ class Bottleneck:
     """
 
     bandwidth_mbps: float | None = field(
-        default=None, metadata=number(Range(0.001, 100_000), example=100, optional=True)
+        default=None, metadata=number(RATE_MBPS, example=100, optional=True)
     )
     overhead_bytes: int | None = field(
         default=None, metadata=whole(Range(0, 1000), example=38, optional=True)

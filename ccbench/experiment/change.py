@@ -18,7 +18,7 @@ from ccbench.base.checked_fields import (
     whole,
 )
 from ccbench.base.errors import InputError
-from ccbench.base.validation import Range
+from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment.bottleneck import Option, checked_options
 from ccbench.experiment.noise import WIFI_JITTER
 from ccbench.experiment.when import When
@@ -27,9 +27,8 @@ __all__ = ["Change"]
 
 _SECONDS = Range(0, 1e6, low_open=True)
 
-#: Lowest rate of an application above 0, and the range.
-_LOWEST_MBPS = 0.001
-_APP_RATE = Range(0, 100_000)
+#: An application may also pause.
+_APP_RATE = Range(0, RATE_MBPS.high)
 
 #: Settings of a bottleneck.
 _OF_LINK = ("bandwidth_mbps", "outage_s", "loss", "queue_packets", "qdisc_options")
@@ -37,9 +36,9 @@ _OF_LINK = ("bandwidth_mbps", "outage_s", "loss", "queue_packets", "qdisc_option
 
 def _app_rate(name: str, value: object) -> float:
     rate_mbps = validation.number(name, value, _APP_RATE, example=1)
-    if 0 < rate_mbps < _LOWEST_MBPS:
+    if 0 < rate_mbps < RATE_MBPS.low:
         step = f"write 0 for a pause, or for example {name} = 1"
-        raise validation.bad(name, value, f"0, or at least {_LOWEST_MBPS:g}", step)
+        raise validation.bad(name, value, f"0, or at least {RATE_MBPS.low:g}", step)
     return rate_mbps
 
 
@@ -131,7 +130,7 @@ class Change:
     )
     bottleneck: int = field(default=0, metadata=whole(Range(0, 15), example=0))
     bandwidth_mbps: float | None = field(
-        default=None, metadata=number(Range(0.001, 100_000), example=5, optional=True)
+        default=None, metadata=number(RATE_MBPS, example=5, optional=True)
     )
     outage_s: float | None = field(
         default=None, metadata=number(_SECONDS, example=1, optional=True)

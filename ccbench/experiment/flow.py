@@ -18,7 +18,7 @@ from ccbench.base.checked_fields import (
     whole,
 )
 from ccbench.base.errors import InputError
-from ccbench.base.validation import Range
+from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment import arrivals
 from ccbench.experiment.receiver import Receiver, read_receiver
 from ccbench.experiment.subflow import subflows
@@ -79,7 +79,6 @@ IP_VERSIONS = (4, 6)
 
 _SECONDS = Range(0, 1e6)
 _PHASE = Range(0.001, 1e6)
-_RATE = Range(0.001, 100_000)
 _LAST_POSITION = 7
 
 #: Settings that are required for some kinds and not allowed for the others.
@@ -113,7 +112,8 @@ def _bitrates(name: str, value: object) -> tuple[float, ...]:
     if not isinstance(value, tuple | list):
         raise _bad_bitrates(value)
     rates = tuple(
-        validation.number(f"{name}[{i}]", rate, _RATE, example=5) for i, rate in enumerate(value)
+        validation.number(f"{name}[{i}]", rate, RATE_MBPS, example=5)
+        for i, rate in enumerate(value)
     )
     if not 1 <= len(rates) <= MAX_BITRATES or sorted(set(rates)) != list(rates):
         raise _bad_bitrates(value)
@@ -234,7 +234,9 @@ class Flow:
     size_bytes: int | None = field(
         default=None, metadata=whole(Range(1, 2**53), example=100_000, optional=True)
     )
-    rate_mbps: float | None = field(default=None, metadata=number(_RATE, example=5, optional=True))
+    rate_mbps: float | None = field(
+        default=None, metadata=number(RATE_MBPS, example=5, optional=True)
+    )
     on_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
     off_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
     bitrates_mbps: tuple[float, ...] = field(default=(), metadata=checked(_bitrates))

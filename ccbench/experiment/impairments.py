@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from ccbench.base import dataclass_dicts, validation
 from ccbench.base.checked_fields import check_fields, number, whole
 from ccbench.base.errors import InputError
-from ccbench.base.validation import Range
+from ccbench.base.validation import RATE_MBPS, Range
 
 __all__ = ["BurstLoss", "Policer", "Reordering", "read_impairment"]
 
@@ -153,7 +153,7 @@ class Policer:
 
     example: ClassVar[str] = "{rate_mbps = 10, burst_bytes = 50_000}"
 
-    rate_mbps: float = field(metadata=number(Range(0.001, 100_000), example=10))
+    rate_mbps: float = field(metadata=number(RATE_MBPS, example=10))
     burst_bytes: int = field(metadata=whole(Range(1500, 1_000_000_000), example=50_000))
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from ccbench.base import dataclass_dicts, random_streams, validation
 from ccbench.base.checked_fields import check_fields, number, set_field, whole
 from ccbench.base.errors import InputError
-from ccbench.base.validation import Range
+from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment import flow_sizes
 from ccbench.experiment.flow_sizes import FlowSizes
 
@@ -31,7 +31,7 @@ __all__ = ["MOST_FLOWS", "FlowMix", "divided"]
 MOST_FLOWS = 1_000_000
 
 _SECONDS = Range(0, 1e6)
-_LOAD = Range(0, 100_000, low_open=True)
+_LOAD = Range(0, RATE_MBPS.high, low_open=True)
 _SEED = Range(0, 2**63 - 1)
 
 

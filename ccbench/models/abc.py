@@ -49,7 +49,7 @@ from scipy.special import lambertw
 from ccbench.base import validation
 from ccbench.base.arrays import broadcastable, numbers
 from ccbench.base.checked_fields import check_fields, number, whole
-from ccbench.base.validation import Range
+from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ DELTA_BOUND = 2 / 3
 #: delta / tau above which the queueing delay converges near the fixed point, and below which never.
 LOCAL_DELTA_BOUND = 2 / math.pi
 
-_BANDWIDTH = Range(0.001, 100_000)
 _RTT = Range(0.001, 10_000)
 _FLOWS = Range(1, MAX_FLOWS)
 _ETA = Range(0, 1, low_open=True)
@@ -199,7 +198,7 @@ class AbcModel:
     66.7
     """
 
-    bandwidth_mbps: float = field(metadata=number(_BANDWIDTH, example=24))
+    bandwidth_mbps: float = field(metadata=number(RATE_MBPS, example=24))
     rtt_ms: float = field(metadata=number(_RTT, example=100))
     flows: int = field(default=1, metadata=whole(_FLOWS, example=1))
     eta: float = field(default=0.98, metadata=number(_ETA, example=0.98))

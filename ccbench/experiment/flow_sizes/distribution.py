@@ -10,7 +10,7 @@ import numpy as np
 
 from ccbench.base import validation
 from ccbench.base.arrays import numbers
-from ccbench.base.validation import Range
+from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment.flow_sizes.pieces import BYTES, ROUNDING, PowerLaw
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FlowSizes"]
 
 _WEIGHT = Range(0, 1, low_open=True)
-_LOAD = Range(0, 100_000, low_open=True)
+_LOAD = Range(0, RATE_MBPS.high, low_open=True)
 _SHARES = Range(0, 1)
 
 

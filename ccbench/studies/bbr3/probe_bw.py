@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ccbench.base.validation import RATE_MBPS
 from ccbench.experiment.change import Change
 from ccbench.studies.bbr3.case import (
     PAYLOAD_BYTES,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["CASES", "UNLIMITED_MBPS", "little_unsent"]
 
 #: An application that offers more than any path carries.
-UNLIMITED_MBPS = 100_000.0
+UNLIMITED_MBPS = RATE_MBPS.high
 _UP_GAIN, _DOWN_GAIN = 1.25, 0.9
 _HEADROOM = 0.15
 _LEAST_CWND = 4
