@@ -42,6 +42,9 @@
  *    which the offload budget follows, is the draft's.
  * 11. probe_rtt_min_delay, which the draft does not initialise, begins as min_rtt.
  * 12. A sample without a rate does not count as a round without growth.
+ * 13. A restart from idle also resets extra_acked_delivered, which is defined as the volume since
+ *     extra_acked_interval_start. HandleRestartFromIdle() of the draft moves the start only: all
+ *     that was delivered before then counts as aggregation, and the window grows without bound.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -121,6 +124,7 @@ static void bbr3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		return;
 	bbr->idle_restart = true;
 	bbr->extra_acked_interval_start_us = tp->tcp_mstamp;
+	bbr->extra_acked_delivered = 0;
 	if (bbr3_in_probe_bw(bbr))
 		bbr3_set_pacing_rate(sk, bbr, 100);
 	else if (bbr->phase == BBR3_PROBE_RTT)
