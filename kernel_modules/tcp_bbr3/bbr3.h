@@ -105,7 +105,7 @@ struct bbr3 {
 	u32	undo_inflight_shortterm;
 	u32	undo_inflight_longterm;
 
-	u32	send_quantum;
+	u32	send_quantum;		/* bytes */
 	u32	initial_cwnd;
 };
 

@@ -18,7 +18,8 @@
  *
  * Deviations from the draft, with their reasons:
  *
- * 1. Volumes are in packets, rounded up, as in Linux. Rates are in bytes of payload per second.
+ * 1. Volumes are in packets, as in Linux, and multiples of the BDP are rounded up. Packets count as
+ *    full ones, also in rates, which are in bytes of payload per second. send_quantum is in bytes.
  * 2. The state for an undo is saved once per recovery, before its first loss has an effect.
  *    SaveStateUponLoss() in each round and once more at the start of recovery, as in the draft,
  *    would save what the losses have already changed: TCP marks packets as lost before it
@@ -172,7 +173,8 @@ static u32 bbr3_min_tso_segs(struct sock *sk)
 {
 	const struct bbr3 *bbr = bbr3_of(sk);
 
-	return bbr ? bbr->send_quantum : 1;
+	/* The MSS may have grown since the last ACK. */
+	return bbr ? max(bbr->send_quantum / tcp_sk(sk)->mss_cache, 1U) : 1;
 }
 
 static u32 bbr3_sndbuf_expand(struct sock *sk)
