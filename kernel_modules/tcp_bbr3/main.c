@@ -38,12 +38,16 @@
  * 9. Packets marked CE are added to the lost ones in loss rates, and begin a round of losses. The
  *    draft requires that marks are congestion, but does not say how. With RFC 3168, Linux counts
  *    all packets as marked until the sender has answered, so that any mark is too many. Packets
- *    carry ECT(0): the draft has no response that L4S allows.
+ *    carry ECT(0): the draft has no response that L4S allows. For marks, no state is saved for an
+ *    undo: they are never spurious.
  * 10. A burst is what Linux sends in 2^-10 s, and more if the RTT is below 5 ms. send_quantum, from
  *    which the offload budget follows, is the draft's.
  * 11. probe_rtt_min_delay, which the draft does not initialise, begins as min_rtt.
  * 12. A sample without a rate does not count as a round without growth.
- * 13. A restart from idle also resets extra_acked_delivered, which is defined as the volume since
+ * 13. TCP does not mark a packet as lost that its tail loss probe has repaired, but enters CWR for a
+ *     moment. CWR begins a round of losses, without a packet for the loss rate. TCP also enters it
+ *     for marks, and for packets that a queue of the sending host drops.
+ * 14. A restart from idle also resets extra_acked_delivered, which is defined as the volume since
  *     extra_acked_interval_start. HandleRestartFromIdle() of the draft moves the start only: all
  *     that was delivered before then counts as aggregation, and the window grows without bound.
  */
@@ -153,6 +157,8 @@ static void bbr3_set_state(struct sock *sk, u8 new_state)
 	if (new_state >= TCP_CA_CWR) {
 		if (old_state < TCP_CA_CWR)
 			bbr->recovery_delivered = tcp_sk(sk)->delivered;
+		if (new_state == TCP_CA_CWR)
+			bbr3_note_congestion(sk, bbr);
 		return;
 	}
 	if (old_state >= TCP_CA_Recovery)
