@@ -105,7 +105,7 @@ struct bbr3 {
 	u32	undo_inflight_shortterm;
 	u32	undo_inflight_longterm;
 
-	u32	send_quantum;
+	u32	send_quantum;		/* bytes */
 	u32	initial_cwnd;
 };
 
@@ -193,6 +193,7 @@ void bbr3_check_probe_rtt_done(struct sock *sk, struct bbr3 *bbr);
 
 /* ---- loss.c ---- */
 
+void bbr3_note_congestion(const struct sock *sk, struct bbr3 *bbr);
 bool bbr3_is_inflight_too_high(const struct sock *sk, const struct bbr3_sample *rs);
 void bbr3_packet_lost(struct sock *sk, const struct sk_buff *skb);
 /* Marks that an ACK reports are congestion as losses are. */

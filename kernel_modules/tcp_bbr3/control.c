@@ -5,7 +5,7 @@
 #include "bbr3.h"
 
 #define MIN_PIPE_CWND	4
-#define MIN_QUANTUM	2
+#define MIN_QUANTUM	2			/* packets */
 #define MAX_QUANTUM	(64 * 1024)	/* bytes */
 /* Quanta in flight at full throughput, for TCP. */
 #define OFFLOAD_QUANTA	3
@@ -57,16 +57,19 @@ u32 bbr3_bdp_multiple(const struct sock *sk, const struct bbr3 *bbr, u64 bw, u32
 }
 
 /* QuantizationBudget() and UpdateOffloadBudget() */
-static u32 quantization_budget(const struct bbr3 *bbr, u32 inflight_cap)
+static u32 quantization_budget(const struct sock *sk, const struct bbr3 *bbr, u32 inflight_cap)
 {
-	inflight_cap = max3(inflight_cap, OFFLOAD_QUANTA * bbr->send_quantum, (u32)MIN_PIPE_CWND);
+	u32 offload_budget = DIV_ROUND_UP(OFFLOAD_QUANTA * bbr->send_quantum,
+					  tcp_sk(sk)->mss_cache);
+
+	inflight_cap = max3(inflight_cap, offload_budget, (u32)MIN_PIPE_CWND);
 	return bbr->phase == BBR3_UP ? inflight_cap + UP_PACKETS : inflight_cap;
 }
 
 /* Inflight(1.0) */
 u32 bbr3_inflight(const struct sock *sk, const struct bbr3 *bbr, u64 bw)
 {
-	return quantization_budget(bbr, bbr3_bdp_multiple(sk, bbr, bw, 100));
+	return quantization_budget(sk, bbr, bbr3_bdp_multiple(sk, bbr, bw, 100));
 }
 
 /* UpdateMaxInflight() */
@@ -74,7 +77,7 @@ static u32 max_inflight(const struct sock *sk, const struct bbr3 *bbr)
 {
 	u32 bdp = bbr3_bdp_multiple(sk, bbr, bbr->bw, bbr3_cwnd_gain(bbr));
 
-	return quantization_budget(bbr, bdp + bbr->extra_acked);
+	return quantization_budget(sk, bbr, bdp + bbr->extra_acked);
 }
 
 /* InflightWithHeadroom() */
@@ -138,7 +141,7 @@ void bbr3_set_send_quantum(const struct sock *sk, struct bbr3 *bbr)
 {
 	u64 bytes = min_t(u64, sk->sk_pacing_rate / MSEC_PER_SEC, MAX_QUANTUM);
 
-	bbr->send_quantum = max_t(u32, (u32)bytes / tcp_sk(sk)->mss_cache, MIN_QUANTUM);
+	bbr->send_quantum = max_t(u32, bytes, MIN_QUANTUM * tcp_sk(sk)->mss_cache);
 }
 
 /* ---- window ("cwnd Adjustment Mechanism") ----------------------------- */

@@ -43,13 +43,12 @@ static void save_state_upon_loss(const struct sock *sk, struct bbr3 *bbr)
 
 /* ---- losses ----------------------------------------------------------- */
 
-/* NoteLoss() */
-static void note_loss(const struct sock *sk, struct bbr3 *bbr)
+/* NoteLoss() without SaveStateUponLoss(): congestion that is never found to be spurious */
+void bbr3_note_congestion(const struct sock *sk, struct bbr3 *bbr)
 {
 	if (!bbr->is_loss_in_round)
 		bbr->loss_round_delivered = tcp_sk(sk)->delivered;
 	bbr->is_loss_in_round = true;
-	save_state_upon_loss(sk, bbr);
 }
 
 /* IsInflightTooHigh() */
@@ -94,7 +93,7 @@ static void count_lost_range(struct bbr3 *bbr, const struct tcp_skb_cb *packet)
 	bbr->lost_end_seq = packet->end_seq;
 }
 
-/* HandleLostPacket() */
+/* HandleLostPacket() and NoteLoss() */
 void bbr3_packet_lost(struct sock *sk, const struct sk_buff *skb)
 {
 	const struct tcp_skb_cb *packet = TCP_SKB_CB(skb);
@@ -109,7 +108,8 @@ void bbr3_packet_lost(struct sock *sk, const struct sk_buff *skb)
 
 	if (!bbr)
 		return;
-	note_loss(sk, bbr);
+	save_state_upon_loss(sk, bbr);
+	bbr3_note_congestion(sk, bbr);
 	count_lost_range(bbr, packet);
 	if (!bbr->is_bw_probe_sample || !bbr3_is_inflight_too_high(sk, &rs))
 		return;
@@ -127,7 +127,7 @@ void bbr3_note_marks(const struct sock *sk, struct bbr3 *bbr, const struct bbr3_
 	bbr->delivered_ce = tp->delivered_ce;
 	if (!marked)
 		return;
-	note_loss(sk, bbr);
+	bbr3_note_congestion(sk, bbr);
 	bbr->lost_ranges += marked;
 	if (bbr->is_bw_probe_sample && rs->has_data && bbr3_is_inflight_too_high(sk, rs))
 		handle_inflight_too_high(sk, bbr, rs);

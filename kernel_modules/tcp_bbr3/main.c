@@ -18,7 +18,8 @@
  *
  * Deviations from the draft, with their reasons:
  *
- * 1. Volumes are in packets, rounded up, as in Linux. Rates are in bytes of payload per second.
+ * 1. Volumes are in packets, as in Linux, and multiples of the BDP are rounded up. Packets count as
+ *    full ones, also in rates, which are in bytes of payload per second. send_quantum is in bytes.
  * 2. The state for an undo is saved once per recovery, before its first loss has an effect.
  *    SaveStateUponLoss() in each round and once more at the start of recovery, as in the draft,
  *    would save what the losses have already changed: TCP marks packets as lost before it
@@ -37,11 +38,18 @@
  * 9. Packets marked CE are added to the lost ones in loss rates, and begin a round of losses. The
  *    draft requires that marks are congestion, but does not say how. With RFC 3168, Linux counts
  *    all packets as marked until the sender has answered, so that any mark is too many. Packets
- *    carry ECT(0): the draft has no response that L4S allows.
+ *    carry ECT(0): the draft has no response that L4S allows. For marks, no state is saved for an
+ *    undo: they are never spurious.
  * 10. A burst is what Linux sends in 2^-10 s, and more if the RTT is below 5 ms. send_quantum, from
  *    which the offload budget follows, is the draft's.
  * 11. probe_rtt_min_delay, which the draft does not initialise, begins as min_rtt.
  * 12. A sample without a rate does not count as a round without growth.
+ * 13. TCP does not mark a packet as lost that its tail loss probe has repaired, but enters CWR for a
+ *     moment. CWR begins a round of losses, without a packet for the loss rate. TCP also enters it
+ *     for marks, and for packets that a queue of the sending host drops.
+ * 14. A restart from idle also resets extra_acked_delivered, which is defined as the volume since
+ *     extra_acked_interval_start. HandleRestartFromIdle() of the draft moves the start only: all
+ *     that was delivered before then counts as aggregation, and the window grows without bound.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -121,6 +129,7 @@ static void bbr3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		return;
 	bbr->idle_restart = true;
 	bbr->extra_acked_interval_start_us = tp->tcp_mstamp;
+	bbr->extra_acked_delivered = 0;
 	if (bbr3_in_probe_bw(bbr))
 		bbr3_set_pacing_rate(sk, bbr, 100);
 	else if (bbr->phase == BBR3_PROBE_RTT)
@@ -148,6 +157,8 @@ static void bbr3_set_state(struct sock *sk, u8 new_state)
 	if (new_state >= TCP_CA_CWR) {
 		if (old_state < TCP_CA_CWR)
 			bbr->recovery_delivered = tcp_sk(sk)->delivered;
+		if (new_state == TCP_CA_CWR)
+			bbr3_note_congestion(sk, bbr);
 		return;
 	}
 	if (old_state >= TCP_CA_Recovery)
@@ -168,7 +179,8 @@ static u32 bbr3_min_tso_segs(struct sock *sk)
 {
 	const struct bbr3 *bbr = bbr3_of(sk);
 
-	return bbr ? bbr->send_quantum : 1;
+	/* The MSS may have grown since the last ACK. */
+	return bbr ? max(bbr->send_quantum / tcp_sk(sk)->mss_cache, 1U) : 1;
 }
 
 static u32 bbr3_sndbuf_expand(struct sock *sk)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Noise, Run, Scenario
+from ccbench import Bottleneck, Change, Flow, Noise, Run, Scenario
 from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.source.guest_sources import sources_dir
 from ccbench.harm import jain_index
-from ccbench.studies.bbr3.case import PAYLOAD
+from ccbench.studies.bbr3.case import PAYLOAD, PAYLOAD_BYTES
 from ccbench.studies.bbr3.state import PROBE_BW, state_of
 from tests.kernel.conftest import dumbbell, events, run, run_with
 
@@ -158,6 +159,45 @@ class TestLoss:
         result = run(alone(50, 40, loss=0.05))
         assert late(result)["inflight_longterm"].notna().all()
         assert share(result) < share(run(alone(50, 40, loss=0.01))) / 2
+
+    def test_tail_loss(self) -> None:
+        """A loss that a tail loss probe repairs begins a round of losses, though none is marked."""
+        slow = Change(at_s=3, flow=0, app_rate_mbps=0.02)
+        lossy = Change(at_s=3.5, loss=0.1)
+        scenario = alone(10, 40, duration_s=60, changes=(slow, lossy), sample_interval_ms=5)
+        samples = late(run(scenario))
+        repaired = samples["retransmits"].diff() > 0
+        unmarked = samples[repaired & (samples["tcp_state"] == "open")]
+        assert len(unmarked) > 3
+        for time_s in unmarked.index:
+            after = samples.loc[time_s : time_s + 1]
+            probe_lost = after["tcp_state"].eq("loss").any()
+            assert probe_lost or after["is_loss_in_round"].astype(bool).any()
+
+
+class TestWindow:
+    def test_short_path(self) -> None:
+        """On a short path the window is three bursts of 1 ms, and not fewer packets."""
+        scenario = alone(34, 0.5, duration_s=2, queue_packets=100, sample_interval_ms=1)
+        samples = state_of(run(scenario)).samples
+        cruise = samples[samples["phase"] == "cruise"].iloc[-1]
+        burst_packets = cruise["pacing_mbps"] * 1e6 / 8 / 1e3 / PAYLOAD_BYTES
+        assert 2.5 < burst_packets < 3
+        assert cruise["cwnd"] == math.ceil(3 * burst_packets)
+
+    def test_pauses(self) -> None:
+        """Pauses of the application are not aggregation, and do not open the window."""
+        stop = Change(at_s=4, every_s=0.7, flow=0, app_rate_mbps=0)
+        go = Change(at_s=4.3, every_s=0.7, flow=0, app_rate_mbps=100_000)
+        little = {"net.ipv4.tcp_notsent_lowat": 60_000}
+        scenario = alone(
+            50, 40, duration_s=13, changes=(stop, go), sysctls=little, sample_interval_ms=5
+        )
+        samples = late(run(scenario))
+        assert samples["idle_restart"].astype(bool).any()
+        bdp_packets = 50 * 40 / 12
+        assert samples["extra_acked"].max() < bdp_packets / 10
+        assert samples["cwnd"].max() < 2.5 * bdp_packets
 
 
 class TestMarks:

@@ -333,5 +333,6 @@ def inflight_target(sample: pd.Series, gain: float = 1.0, extra: float = 0.0) ->
         Packets in addition to it.
     """
     bytes_in_flight = gain * bw_mbps(sample) * 1e6 / 8 * sample["min_rtt_ms"] / 1e3
-    quantum = min(sample["pacing_mbps"] * 1e6 / 8 / 1e3, 64 * 1024) // PAYLOAD_BYTES
-    return float(max(math.ceil(bytes_in_flight / PAYLOAD_BYTES) + extra, 3 * max(quantum, 2), 4))
+    quantum_bytes = min(sample["pacing_mbps"] * 1e6 / 8 / 1e3, 64 * 1024)
+    budget = math.ceil(3 * max(quantum_bytes / PAYLOAD_BYTES, 2))
+    return float(max(math.ceil(bytes_in_flight / PAYLOAD_BYTES) + extra, budget, 4))
