@@ -109,10 +109,14 @@ u32 bbr3_probe_rtt_cwnd(const struct sock *sk, const struct bbr3 *bbr)
 
 /* ---- pacing ("Pacing Rate: C.pacing_rate") ---------------------------- */
 
+/*
+ * At least one packet per second: Linux does not bring forward the next packet when the rate
+ * rises.
+ */
 static void pace(struct sock *sk, u64 bytes_per_s)
 {
-	bytes_per_s = clamp_t(u64, bytes_per_s, 1, READ_ONCE(sk->sk_max_pacing_rate));
-	WRITE_ONCE(sk->sk_pacing_rate, bytes_per_s);
+	bytes_per_s = max_t(u64, bytes_per_s, tcp_sk(sk)->mss_cache);
+	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, bytes_per_s, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
 /* InitPacingRate() */

@@ -50,6 +50,9 @@
  * 14. A restart from idle also resets extra_acked_delivered, which is defined as the volume since
  *     extra_acked_interval_start. HandleRestartFromIdle() of the draft moves the start only: all
  *     that was delivered before then counts as aggregation, and the window grows without bound.
+ * 15. The pacing rate is at least a packet per second. The time of the next packet follows from
+ *     the rate when the last one is sent, so that a low rate, as after timeouts or with a low gain
+ *     on a slow path, would silence the flow for long after the rate has risen.
  */
 #include <linux/module.h>
 #include <linux/slab.h>

@@ -41,7 +41,10 @@ void bbr3_check_full_bw_reached(struct bbr3 *bbr, const struct bbr3_sample *rs)
 static bool is_startup_loss_high(const struct sock *sk, const struct bbr3 *bbr,
 				 const struct bbr3_sample *rs)
 {
-	if (!bbr->loss_round_start || inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
+	const u8 state = inet_csk(sk)->icsk_ca_state;
+
+	/* After a timeout, a round may have lasted for several: its rate says nothing of the pipe. */
+	if (!bbr->loss_round_start || (state != TCP_CA_Recovery && state != TCP_CA_CWR))
 		return false;
 	if (!tcp_is_sack(tcp_sk(sk)))
 		return bbr->lost_ranges;

@@ -18,6 +18,7 @@ import pytest
 from ccbench import Bottleneck, Change, Flow, Noise, Run, Scenario
 from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.source.guest_sources import sources_dir
+from ccbench.experiment.scenario import MSS_BYTES
 from ccbench.harm import jain_index
 from ccbench.studies.bbr3.case import PAYLOAD, PAYLOAD_BYTES
 from ccbench.studies.bbr3.state import PROBE_BW, state_of
@@ -174,6 +175,21 @@ class TestLoss:
             probe_lost = after["tcp_state"].eq("loss").any()
             assert probe_lost or after["is_loss_in_round"].astype(bool).any()
 
+    @pytest.mark.parametrize("sack", [0, 1])
+    def test_timeouts(self, sack: int) -> None:
+        """Timeouts, whose rounds last seconds, do not end Startup: a flow recovers in 15 RTTs.
+
+        The first window of ten packets and five retransmissions of one are lost.
+        """
+        lossy = Bottleneck(bandwidth_mbps=10, queue_packets=100, loss_packets=tuple(range(3, 18)))
+        sysctls = (("net.ipv4.tcp_sack", str(sack)),)
+        scenario = replace(alone(10, 40, sysctls=sysctls), bottlenecks=(lossy,))
+        rows = run(scenario).flows
+        begin_ns = rows.loc[rows["delivered_bytes"] > 0, "time_ns"].min()
+        assert begin_ns > 3e9
+        recovered = rows[rows["time_ns"] <= begin_ns + 15 * 40e6]
+        assert recovered["delivered_bytes"].max() > 100 * MSS_BYTES
+
 
 class TestWindow:
     def test_short_path(self) -> None:
@@ -301,6 +317,15 @@ class TestParameters:
         for value in (low - 1, high + 1):
             with pytest.raises(EngineError, match=rf"{name}.*refused|refused.*{name}"):
                 engine.run(with_parameters(alone(10, 40, duration_s=0.1), **{name: value}))
+
+    def test_silence(self) -> None:
+        """The lowest gains do not silence a flow on a slow path for longer than its queue lasts."""
+        slow = alone(0.064, 100, duration_s=60, queue_packets=50)
+        low = {"drain_pacing_gain_percent": 1, "down_pacing_gain_percent": 1}
+        result = run(with_parameters(slow, **low))
+        sent_ns = events(result, "enqueue")["time_ns"]
+        assert "drain" in set(state_of(result).samples["phase"])
+        assert sent_ns.diff().max() < 4e9
 
     @pytest.mark.parametrize("seed", range(1, 21))
     def test_random(self, engine: KernelEngine, seed: int) -> None:
