@@ -56,7 +56,7 @@ u32 bbr3_bdp_multiple(const struct sock *sk, const struct bbr3 *bbr, u64 bw, u32
 		     BBR3_INFINITE / 2);
 }
 
-/* QuantizationBudget() and UpdateOffloadBudget() */
+/* QuantizationBudget(), and UpdateOffloadBudget() ("TCP Offload Budget") */
 static u32 quantization_budget(const struct sock *sk, const struct bbr3 *bbr, u32 inflight_cap)
 {
 	u32 offload_budget = DIV_ROUND_UP(OFFLOAD_QUANTA * bbr->send_quantum,
@@ -80,7 +80,7 @@ static u32 max_inflight(const struct sock *sk, const struct bbr3 *bbr)
 	return quantization_budget(sk, bbr, bdp + bbr->extra_acked);
 }
 
-/* InflightWithHeadroom() */
+/* InflightWithHeadroom() ("ProbeBW Algorithm Details") */
 u32 bbr3_inflight_with_headroom(const struct bbr3 *bbr)
 {
 	u32 headroom;
@@ -93,13 +93,13 @@ u32 bbr3_inflight_with_headroom(const struct bbr3 *bbr)
 	return bbr->inflight_longterm - headroom;
 }
 
-/* TargetInflight() */
+/* TargetInflight() ("Design Considerations for Choosing Constant Parameters") */
 u32 bbr3_target_inflight(const struct sock *sk, const struct bbr3 *bbr)
 {
 	return min(bbr3_bdp_multiple(sk, bbr, bbr->bw, 100), tcp_snd_cwnd(tcp_sk(sk)));
 }
 
-/* ProbeRTTCwnd() */
+/* ProbeRTTCwnd() ("Modulating cwnd in ProbeRTT") */
 u32 bbr3_probe_rtt_cwnd(const struct sock *sk, const struct bbr3 *bbr)
 {
 	u32 cwnd = bbr3_bdp_multiple(sk, bbr, bbr->bw, bbr3_probe_rtt_cwnd_gain_percent);
@@ -150,7 +150,7 @@ void bbr3_set_send_quantum(const struct sock *sk, struct bbr3 *bbr)
 
 /* ---- window ("cwnd Adjustment Mechanism") ----------------------------- */
 
-/* BoundCwndForModel() */
+/* BoundCwndForModel() ("Bounding cwnd Based on Recent Congestion") */
 static u32 bound_cwnd_for_model(const struct bbr3 *bbr, u32 cwnd)
 {
 	u32 cap = BBR3_INFINITE;
@@ -163,7 +163,7 @@ static u32 bound_cwnd_for_model(const struct bbr3 *bbr, u32 cwnd)
 	return min(cwnd, max_t(u32, cap, MIN_PIPE_CWND));
 }
 
-/* SetCwnd() */
+/* SetCwnd(), and BoundCwndForProbeRTT() ("Modulating cwnd in ProbeRTT") */
 void bbr3_set_cwnd(struct sock *sk, struct bbr3 *bbr, const struct bbr3_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

@@ -13,6 +13,7 @@ CCBENCH_CCA(bbr3, CCA_LOADED_IF_USED
 		     "bw_shortterm_mbps:u32:0.000008|inflight_longterm|inflight_shortterm"),
 	    "BBR version 3 (draft-ietf-ccwg-bbr)");
 
+/* At most 2^32 - 1, which is 34 Gbit/s. */
 static u32 rate(u64 bytes_per_s)
 {
 	return bytes_per_s == BBR3_INFINITE_BW ? 0 : min_t(u64, bytes_per_s, U32_MAX);

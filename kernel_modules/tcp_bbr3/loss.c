@@ -28,7 +28,7 @@ void bbr3_restore_cwnd(struct sock *sk, const struct bbr3 *bbr)
 	tcp_snd_cwnd_set(tp, max(tcp_snd_cwnd(tp), bbr->prior_cwnd));
 }
 
-/* SaveStateUponLoss(), once per recovery */
+/* SaveStateUponLoss() ("Saving State Upon Loss Recovery"), once per recovery */
 static void save_state_upon_loss(const struct sock *sk, struct bbr3 *bbr)
 {
 	if (bbr->is_saved)
@@ -41,7 +41,7 @@ static void save_state_upon_loss(const struct sock *sk, struct bbr3 *bbr)
 	bbr->undo_inflight_longterm = bbr->inflight_longterm;
 }
 
-/* ---- losses ----------------------------------------------------------- */
+/* ---- losses ("Probing for Bandwidth In ProbeBW") ----------------------- */
 
 /* NoteLoss() without SaveStateUponLoss(): congestion that is never found to be spurious */
 void bbr3_note_congestion(const struct sock *sk, struct bbr3 *bbr)
@@ -133,7 +133,7 @@ void bbr3_note_marks(const struct sock *sk, struct bbr3 *bbr, const struct bbr3_
 		handle_inflight_too_high(sk, bbr, rs);
 }
 
-/* ---- undo ------------------------------------------------------------- */
+/* ---- undo ("Handling a Spurious Loss Recovery") ----------------------- */
 
 /* HandleSpuriousLossDetection() */
 void bbr3_handle_spurious_loss_detection(struct sock *sk, struct bbr3 *bbr)

@@ -27,10 +27,11 @@
  * 3. An ACK that acknowledges nothing has no sample. It does not start a round, and changes no
  *    bound. The draft's conditions would compare with values of no packet.
  * 4. CheckProbeRTT() saves the window before it enters ProbeRTT: afterwards, SaveCwnd() keeps
- *    the largest window ever saved.
- * 5. A cycle without a sample of the bandwidth does not advance the maximum's filter, which would
- *    have no value otherwise.
- * 6. lost_prefix in InflightAtLoss() is at least 0: part of a packet cannot be less than none.
+ *    an earlier window if it was larger.
+ * 5. A cycle without a sample of the bandwidth does not advance the maximum's filter: only a newer
+ *    sample replaces an old one.
+ * 6. lost_prefix in InflightAtLoss() is at least 0: the losses before a packet may already have
+ *    been too many for what was in flight before it.
  * 7. Startup that ends by losses also sets full_bw_now, as the draft's test case requires and
  *    its description does not.
  * 8. A lost range is a packet marked as lost that does not follow the last one in sequence. Each
@@ -40,19 +41,22 @@
  *    all packets as marked until the sender has answered, so that any mark is too many. Packets
  *    carry ECT(0): the draft has no response that L4S allows. For marks, no state is saved for an
  *    undo: they are never spurious.
- * 10. A burst is what Linux sends in 2^-10 s, and more if the RTT is below 5 ms. send_quantum, from
- *    which the offload budget follows, is the draft's.
+ * 10. A burst is what Linux sends in 2^-10 s, and more if the RTT is below 5 ms: a congestion
+ *     control sets its least size only. send_quantum, from which the offload budget follows, is the
+ *     draft's.
  * 11. probe_rtt_min_delay, which the draft does not initialise, begins as min_rtt.
  * 12. A sample without a rate does not count as a round without growth.
- * 13. TCP does not mark a packet as lost that its tail loss probe has repaired, but enters CWR for a
- *     moment. CWR begins a round of losses, without a packet for the loss rate. TCP also enters it
- *     for marks, and for packets that a queue of the sending host drops.
+ * 13. TCP does not mark a packet as lost that its tail loss probe has repaired, but enters CWR for
+ *     a moment. CWR begins a round of losses, without a packet for the loss rate. TCP also enters
+ *     it for marks, and for packets that a queue of the sending host drops.
  * 14. A restart from idle also resets extra_acked_delivered, which is defined as the volume since
  *     extra_acked_interval_start. HandleRestartFromIdle() of the draft moves the start only: all
  *     that was delivered before then counts as aggregation, and the window grows without bound.
  * 15. The pacing rate is at least a packet per second. The time of the next packet follows from
  *     the rate when the last one is sent, so that a low rate, as after timeouts or with a low gain
  *     on a slow path, would silence the flow for long after the rate has risen.
+ * 16. Losses end Startup also in CWR (marks), not only in fast recovery; without SACK they do so at
+ *     the end of their round.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -122,7 +126,7 @@ static CONG_CONTROL(bbr3_cong_control, sk, linux_rs)
 
 /* ---- other events ----------------------------------------------------- */
 
-/* HandleRestartFromIdle() */
+/* HandleRestartFromIdle() ("Restarting From Idle") */
 static void bbr3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -140,7 +144,10 @@ static void bbr3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 }
 CCA_TX_START(bbr3_cwnd_event)
 
-/* OnEnterFastRecovery() and OnEnterRTO(), after which Linux sets the window */
+/*
+ * OnEnterFastRecovery() and OnEnterRTO() ("Modulating cwnd in Loss Recovery"), after which Linux
+ * sets the window
+ */
 static u32 bbr3_ssthresh(struct sock *sk)
 {
 	struct bbr3 *bbr = bbr3_of(sk);

@@ -5,7 +5,7 @@
 /* Rounds over which the aggregation is the maximum: ExtraAckedFilterLen. */
 #define EXTRA_ACKED_ROUNDS	10
 
-/* ---- rounds ("BBR.round_count") --------------------------------------- */
+/* ---- rounds ("BBR.round_count: Tracking Packet-Timed Round Trips") ---- */
 
 /* StartRound() */
 void bbr3_start_round(const struct sock *sk, struct bbr3 *bbr)
@@ -25,7 +25,7 @@ static void update_round(const struct sock *sk, struct bbr3 *bbr, const struct b
 	bbr->rounds_since_probe_up++;
 }
 
-/* ---- bandwidth ("BBR.max_bw") ----------------------------------------- */
+/* ---- bandwidth ("BBR.max_bw: Estimated Maximum Bandwidth") ------------ */
 
 /* UpdateMaxBw() */
 static void update_max_bw(const struct sock *sk, struct bbr3 *bbr, const struct bbr3_sample *rs)
@@ -93,7 +93,7 @@ void bbr3_reset_short_term_model(struct bbr3 *bbr)
 	bbr->inflight_shortterm = BBR3_INFINITE;
 }
 
-/* IsProbingBW() */
+/* IsProbingBW() ("ProbeBW Algorithm Details") */
 static bool is_probing_bw(const struct bbr3 *bbr)
 {
 	return bbr->phase == BBR3_STARTUP || bbr->phase == BBR3_REFILL || bbr->phase == BBR3_UP;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The constants of the draft ("Terminology"), as module parameters. */
+/* The constants of the draft ("Terminology", and where they are used), as module parameters. */
 #include "bbr3.h"
 #include "bounded_param.h"
 

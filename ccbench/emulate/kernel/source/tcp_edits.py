@@ -67,7 +67,8 @@ TCP_EDITS = (
         r"(?:.*\n){1,4}?\tif \(!before\(tp->snd_nxt, TCP_SKB_CB\(buff\)->end_seq\)\) \{\n"
         r"(?:.*\n){1,3}?\n)",
         replace=r"\1\t\tTCP_SKB_CB(buff)->sent_in_flight = TCP_SKB_CB(skb)->sent_in_flight;\n"
-        r"\t\tTCP_SKB_CB(skb)->sent_in_flight -= tcp_skb_pcount(buff);\n"
+        r"\t\tTCP_SKB_CB(skb)->sent_in_flight -= min_t(u32, tcp_skb_pcount(buff),\n"
+        r"\t\t\t\t\t\t\t TCP_SKB_CB(skb)->sent_in_flight);\n"
         r"\t\tTCP_SKB_CB(buff)->sent_lost = TCP_SKB_CB(skb)->sent_lost;\n",
         reason=_SENT,
     ),
