@@ -34,8 +34,8 @@
  *    been too many for what was in flight before it.
  * 7. Startup that ends by losses also sets full_bw_now, as the draft's test case requires and
  *    its description does not.
- * 8. A lost range is a packet marked as lost that does not follow the last one in sequence. Each
- *    packet marked CE is a range.
+ * 8. A lost range is a packet marked as lost that does not follow the last one in sequence: the
+ *    draft does not say how to count ranges. Each packet marked CE is a range.
  * 9. Packets marked CE are added to the lost ones in loss rates, and begin a round of losses. The
  *    draft requires that marks are congestion, but does not say how. With RFC 3168, Linux counts
  *    all packets as marked until the sender has answered, so that any mark is too many. Packets
@@ -45,7 +45,7 @@
  *     control sets its least size only. send_quantum, from which the offload budget follows, is the
  *     draft's.
  * 11. probe_rtt_min_delay, which the draft does not initialise, begins as min_rtt.
- * 12. A sample without a rate does not count as a round without growth.
+ * 12. A sample without a rate does not count as a round without growth: it has nothing to compare.
  * 13. TCP does not mark a packet as lost that its tail loss probe has repaired, but enters CWR for
  *     a moment. CWR begins a round of losses, without a packet for the loss rate. TCP also enters
  *     it for marks, and for packets that a queue of the sending host drops.
