@@ -56,6 +56,7 @@ check_system() {
   needs flex "the kernel's build generates parsers with it" have flex
   needs bison "the kernel's build generates parsers with it" have bison
   needs bc "the kernel's build computes its time constants with it" have bc
+  if [ "$of_tests" = tests ]; then needs git "applies patches of Linux" have git; fi
 }
 
 # Only tests of the report need a browser, which not every distribution has as a package: without it,

@@ -84,8 +84,8 @@ diff --git a/net/ipv4/Makefile b/net/ipv4/Makefile
 --- a/net/ipv4/Makefile
 +++ b/net/ipv4/Makefile
 @@ -48,1 +48,2 @@
- obj-$(CONFIG_TCP_CONG_BIC) += tcp_bic.o
 +obj-$(CONFIG_TCP_CONG_QUARTER) += tcp_quarter.o
+ obj-$(CONFIG_TCP_CONG_BIC) += tcp_bic.o
 diff --git a/net/ipv4/tcp_quarter.c b/net/ipv4/tcp_quarter.c
 new file mode 100644
 --- /dev/null

@@ -41,7 +41,7 @@ class TestKernel:
         assert_refused(ccbench("kernel", "build", "--patch", path), "patch", "my.patch")
         path.write_text("#!/bin/sh\n")
         for words in (("--patch", path), ("--name", "own", "--patch", path)):
-            assert_refused(ccbench("kernel", "build", *words), "my.patch is not a patch")
+            assert_refused(ccbench("kernel", "build", *words), "my.patch is not a valid patch")
         path.write_text("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n")
         result = ccbench("kernel", "build", "--patch", path, "--source", folder)
         assert_refused(result, str(folder), "is not the source of a Linux kernel")

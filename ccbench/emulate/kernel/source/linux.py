@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 import zlib
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from ccbench.base.errors import InputError
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 __all__ = [
     "NAME_A_SOURCE",
     "OLDEST",
+    "UNUSED",
     "check_version",
     "digest",
     "find",
-    "is_unused",
     "message_line",
     "unpack",
     "version",
@@ -49,8 +49,8 @@ NAME_A_SOURCE = (
 
 #: Patterns of files that builds for user mode do not read, which are most of them. Kconfig and make
 #: files are kept, as they refer to each other. There are few patterns, as tar tries all of them on
-#: every file.
-_UNUSED = (
+#: every file. In tar, `git apply` and fnmatch, * and ? also match slashes.
+UNUSED = (
     "Documentation/?*/*",
     "arch/[!ux]*/*.[chSd]*",
     "drivers/clk/*.[ch]",
@@ -164,18 +164,6 @@ def unpack(source: Path, tree: Path) -> None:
     check_version(tree, source)
 
 
-def is_unused(path: str) -> bool:
-    """Return whether :func:`unpack` leaves out this file of Linux.
-
-    Examples
-    --------
-    >>> is_unused("Documentation/networking/tcp.rst"), is_unused("net/ipv4/tcp.c")
-    (True, False)
-    """
-    names = (path, *map(str, PurePosixPath(path).parents))
-    return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in _UNUSED)
-
-
 def version(makefile: str) -> tuple[int, int, int]:
     r"""Return (VERSION, PATCHLEVEL, SUBLEVEL) from the text of a kernel's Makefile.
 
@@ -229,7 +217,7 @@ def check_version(tree: Path, source: Path) -> None:
 def _extract(tarball: Path, tree: Path) -> None:
     """Unpack the files of a tarball that a build needs."""
     command = ["tar", "--extract", f"--directory={tree}", "--strip-components=1", "--anchored"]
-    command += [f"--exclude={_top(tarball)}/{pattern}" for pattern in _UNUSED]
+    command += [f"--exclude={_top(tarball)}/{pattern}" for pattern in UNUSED]
     # The pipe ends tar with this process, even if this process is killed.
     with (
         _opened(tarball) as archive,
@@ -295,7 +283,7 @@ def _top(tarball: Path) -> str:
 
 def _used_files(tree: Path) -> Iterator[Path]:
     """Yield the files of the user's tree that a build needs, in a fixed order."""
-    patterns = [fnmatch.translate(pattern) for pattern in (*_UNUSED, *_BUILD_OUTPUT)]
+    patterns = [fnmatch.translate(pattern) for pattern in (*UNUSED, *_BUILD_OUTPUT)]
     unused = re.compile("|".join(patterns))
     for folder, names, files in os.walk(tree):
         here = Path(folder)

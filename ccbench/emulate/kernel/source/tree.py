@@ -13,7 +13,7 @@ from ccbench.base import safe_json
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate.kernel.source import kconfig, linux, names, objects
 from ccbench.emulate.kernel.source.edits import ADDITIONS, EDITS, Edit, apply_edits
-from ccbench.emulate.kernel.source.patches import added_options, apply_patches
+from ccbench.emulate.kernel.source.patches import apply_patches
 from ccbench.emulate.kernel.source.tcp_edits import TCP_EDITS
 from ccbench.emulate.kernel.source.variants import RELEASED, Variant
 
@@ -222,14 +222,15 @@ def compile_tree(
     """
     on_progress("unpacking the kernel's source", 0.0)
     patches = material.patches
+    added: tuple[str, ...] = ()
     linux.unpack(material.source, tree)
     if patches:
         on_progress("applying the patches", 0.05)
-        apply_patches(tree, patches, _release(tree), linux.is_unused)
+        added = apply_patches(tree, patches, _release(tree))
     _edit(tree, recipe, patches)
 
     on_progress("configuring the kernel", 0.06)
-    own = "".join(f"{option}\n" for option in (*added_options(patches), *recipe.variant.options))
+    own = "".join(f"{option}\n" for option in (*added, *recipe.variant.options))
     (tree / _FRAGMENT).write_text(f"{recipe.fragment}\n{own}", encoding="utf-8")
     # The fragment overrides "allnoconfig", so all other options are off.
     builder.make(

@@ -31,10 +31,10 @@ NEW_CCA = (
     diff("", "config TCP_CONG_FOO\n", "net/Kconfig")
     + diff("", CCA.replace("swift", "foo"), "net/tcp_foo.c")
     + diff(
-        "	@cp .config linux && touch net/tcp_swift.o net/sch_slow.o\n",
-        "	@cp .config linux && touch net/tcp_swift.o net/sch_slow.o net/tcp_foo.o\n",
+        "	@cp .config linux && touch net/tcp_swift.o net/sch_slow.o\n\nprepare:\n",
+        "	@cp .config linux && touch net/tcp_swift.o net/sch_slow.o net/tcp_foo.o\n\nprepare:\n",
         "Makefile",
-    ).replace("@@ -1 +1 @@", "@@ -9 +9 @@")
+    ).replace("@@ -1,3 +1,3 @@", "@@ -9,3 +9,3 @@")
 )
 
 
@@ -174,7 +174,9 @@ class TestRefused:
         """A patch that does not apply leaves nothing, and the kernel in use remains."""
         write(kernel, {"net/tcp_swift.c": CCA.replace('"swift"', '"other"')})
         built = building.build(kernel)
-        with pytest.raises(InputError, match=r"Linux 6\.12\.3: hunk 1 of net/tcp_swift\.c"):
+        with pytest.raises(
+            InputError, match=r"Linux 6\.12\.3: the change at line 1 of net/tcp_swift\.c"
+        ):
             building.build(kernel, patch=[patch])
         assert len(trees()) == 1
         assert building.installed() == built
