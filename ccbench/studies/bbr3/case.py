@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MTU_BYTES, Flow
 from ccbench.experiment.scenario import Scenario
+from ccbench.studies.bbr3.state import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRID",
+    "PACING_MARGIN",
     "PAYLOAD_BYTES",
+    "SECOND_UP",
     "UP_VISIT",
     "DraftCase",
     "Point",
@@ -50,9 +53,10 @@ PAYLOAD = PAYLOAD_BYTES / MTU_BYTES
 #: The visit of UP in which something happens: ProbeRTT, five seconds after the start, would
 #: interrupt the first one on long paths.
 UP_VISIT = 2
+SECOND_UP = Entry("up", UP_VISIT)
 
 #: Pacing below bw: PacingMarginPercent.
-_MARGIN = 0.99
+PACING_MARGIN = 0.99
 
 #: Samples per round trip, which show each of its phases.
 _SAMPLES_PER_RTT = 25
@@ -141,9 +145,14 @@ class DraftCase:
     scenario : callable
         Returns the scenario for a congestion control and a path.
     verify : callable
-        Returns the conditions, up to the first premise that does not hold.
+        Returns the conditions on the state, up to the first premise that does not hold.
+    verify_wire : callable
+        Returns the conditions on what TCP reports and the wire shows
+        (:func:`ccbench.studies.bbr3.wire.seen`), for a congestion control that reports no phase.
     unsuitable : callable
         Returns the reason for which a path cannot show the case, or an empty string.
+    event : Entry, optional
+        The event with which the changes of the scenario begin; without it, they have fixed times.
     """
 
     name: str
@@ -151,13 +160,34 @@ class DraftCase:
     needs: tuple[str, ...]
     scenario: Callable[[Sender, Point], Scenario]
     verify: Callable[[State, Point], Iterable[Step]]
+    verify_wire: Callable[[State, Point], Iterable[Step]]
     unsuitable: Callable[[Point], str]
+    event: Entry | None = None
     variant: str = ""
 
     @property
     def label(self) -> str:
         """Title, with the variant if it is one."""
         return f"{self.title} ({self.variant})" if self.variant else self.title
+
+    def waits(self, sender: Sender) -> bool:
+        """Whether the time at which its changes begin has to be found in a run without them."""
+        return self.event is not None and sender.is_silent and sender.entry_s is None
+
+    def entry(self, state: State) -> tuple[Span | None, Step]:
+        """Return the stay with which its changes begin, and the premise that it exists."""
+        assert self.event is not None
+        return reaches(state.spans, self.event.phase, number=self.event.visit or 1)
+
+    def steps(self, sender: Sender, state: State, point: Point) -> Iterable[Step]:
+        """Return the conditions that apply to a congestion control."""
+        return (self.verify_wire if sender.is_silent else self.verify)(state, point)
+
+    def planned(self, sender: Sender, point: Point) -> Scenario:
+        """Return the scenario, without its changes if it waits."""
+        if self.waits(sender):
+            return replace(self.scenario(replace(sender, entry_s=1.0), point), changes=())
+        return self.scenario(sender, point)
 
 
 def everywhere(_point: Point) -> str:
@@ -316,7 +346,9 @@ def bw_mbps(sample: pd.Series) -> float:
 def paces(phase: str, sample: pd.Series, gain: float) -> Step:
     """Return the condition that a flow paces at bw, less the margin, with a phase's gain."""
     return near(
-        f"pacing rate in {phase} / bw", sample["pacing_mbps"] / bw_mbps(sample) / _MARGIN, gain
+        f"pacing rate in {phase} / bw",
+        sample["pacing_mbps"] / bw_mbps(sample) / PACING_MARGIN,
+        gain,
     )
 
 

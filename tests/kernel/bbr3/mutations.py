@@ -36,6 +36,8 @@ class Mutation:
         A text that occurs exactly once in it.
     replace : str
         The text in its place.
+    is_visible : bool
+        Whether TCP's own state shows the fault.
     """
 
     case: str
@@ -44,6 +46,7 @@ class Mutation:
     file: str
     find: str
     replace: str
+    is_visible: bool = True
 
     @property
     def edit(self) -> tuple[str, str, str]:
