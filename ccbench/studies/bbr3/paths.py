@@ -25,7 +25,7 @@ from ccbench.studies.bbr3.case import (
     settle_s,
 )
 from ccbench.studies.bbr3.state import PROBE_BW, Entry
-from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN
+from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN, is_bbr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,6 +144,7 @@ def _fills_seen(state: State, point: Point) -> Iterator[Step]:
     yield begins
     if begin is None:
         return
+    yield is_bbr(state)
     within = _steadiest(state.samples[state.samples.index >= begin.start_s])
     length_s = within.index[-1] - within.index[0]
     # CRUISE and a round of REFILL; DOWN and UP end earlier.
@@ -354,6 +355,7 @@ def _conforms(state: State, point: Point) -> Iterator[Step]:
 def _conforms_seen(state: State, point: Point) -> Iterator[Step]:
     begin, begins = reaches(state.spans, "drain", *PROBE_BW)
     yield begins
+    yield is_bbr(state)
     if begin is not None:
         yield from _uses_tokens(state.samples[state.samples.index >= begin.start_s], point)
 

@@ -28,7 +28,7 @@ from ccbench.studies.bbr3.case import (
     settle_s,
 )
 from ccbench.studies.bbr3.state import PROBE_BW, Entry
-from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN
+from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN, is_bbr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,13 +216,9 @@ def _stays_in_startup(state: State, _point: Point) -> Iterator[Step]:
 
 
 def _stays_in_startup_seen(state: State, _point: Point) -> Iterator[Step]:
+    yield is_bbr(state)
     phases = {span.phase for span in state.spans}
-    yield Step(
-        f"phases: {', '.join(sorted(phases))}; ProbeRTT shows that it is BBR",
-        "probe_rtt" in phases,
-        is_premise=True,
-    )
-    yield Step("the pacing rate remains that of startup", phases == {"startup", "probe_rtt"})
+    yield Step(f"phases: {', '.join(sorted(phases))}", phases == {"startup", "probe_rtt"})
 
 
 def _probe_rtt_returns_to_startup(state: State, _point: Point) -> Iterator[Step]:

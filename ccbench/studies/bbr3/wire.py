@@ -9,7 +9,8 @@ every connection. On a path of known rate, the phases of BBR follow from them:
 - ProbeRTT is a dip of the window below three quarters, outside loss recovery, while the pacing rate
   stays as it is or becomes that of CRUISE.
 - Drain, DOWN, CRUISE and UP pace at 0.5, 0.9, 1 and 1.25 times the rate of the path, less 1 %: the
-  nearest of these gains counts, and Drain only directly after Startup.
+  nearest of these gains counts, between steps of the pacing rate, and Drain only directly after
+  Startup.
 - REFILL paces as CRUISE does. It is the last round before UP.
 
 Neither bounds nor flags follow.
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench.studies.bbr3.case import PACING_MARGIN, PAYLOAD_BYTES
+from ccbench.studies.bbr3.case import PACING_MARGIN, PAYLOAD_BYTES, Step
 from ccbench.studies.bbr3.state import TCP_COLUMNS, State, state_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ccbench.studies.bbr3.case import Point
     from ccbench.studies.bbr3.state import Sender
 
-__all__ = ["GAINS", "STARTUP_GAIN", "observed", "seen"]
+__all__ = ["GAINS", "STARTUP_GAIN", "is_bbr", "observed", "seen"]
 
 #: The draft's pacing gains in Startup and after it.
 STARTUP_GAIN = 2.77
@@ -48,6 +49,9 @@ _DIP = 0.75
 #: Least share of the pacing rate that remains when ProbeRTT begins: 1 / 1.25 remains of UP, while
 #: 0.9 / 1.25 remains if losses end UP.
 _PACING_IN_DIP = 0.76
+#: Least relative change of the pacing rate that is a step from one phase to another, the smallest
+#: of which is a tenth. Other congestion controls change it gradually.
+_STEP = 0.04
 _RECOVERIES = ("recovery", "loss")
 
 
@@ -74,13 +78,20 @@ def seen(state: State, point: Point) -> State:
     return State(samples, state.changed_s)
 
 
+def is_bbr(state: State) -> Step:
+    """Return the premise that a ProbeRTT shows that a flow uses BBR.
+
+    Without it, conditions on rate and losses alone would hold for other congestion controls.
+    """
+    probes = sum(span.phase == "probe_rtt" for span in state.spans)
+    return Step(f"{probes} ProbeRTTs show that it is BBR", probes > 0, is_premise=True)
+
+
 def _phases(samples: pd.DataFrame, mbps: float) -> NDArray[np.object_]:
     """Return the phase of each sample."""
     gains = samples["pacing_mbps"].to_numpy() / (PACING_MARGIN * mbps)
     dips = _dips(samples)
-    levels = np.array([GAINS[level] for level in _LEVELS])
-    nearest = np.abs(gains[:, None] - levels).argmin(axis=1)
-    phases: NDArray[np.object_] = np.array(_LEVELS, dtype=object)[nearest]
+    phases = _nearest(gains, dips)
     fallen = (gains < _AFTER_STARTUP * np.maximum.accumulate(gains)) & ~dips
     full = int(fallen.argmax()) if fallen.any() else len(samples)
     drains = (phases[full:] == "drain") & ~dips[full:]
@@ -89,6 +100,17 @@ def _phases(samples: pd.DataFrame, mbps: float) -> NDArray[np.object_]:
     phases[:full] = "startup"
     phases[dips] = "probe_rtt"
     _mark_refills(phases, samples)
+    return phases
+
+
+def _nearest(gains: NDArray[np.float64], dips: NDArray[np.bool_]) -> NDArray[np.object_]:
+    """Return the phase after Startup with the nearest gain, for each stretch between steps."""
+    steps = (np.abs(np.diff(gains)) > _STEP * gains[:-1]) | (dips[1:] != dips[:-1])
+    starts = [0, *(np.flatnonzero(steps) + 1)]
+    phases = np.empty(len(gains), dtype=object)
+    for start, end in zip(starts, [*starts[1:], len(gains)], strict=True):
+        gain = float(np.median(gains[start:end]))
+        phases[start:end] = min(_LEVELS, key=lambda level: abs(gain - GAINS[level]))
     return phases
 
 
