@@ -38,7 +38,7 @@ from ccbench.studies.published import exactly
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ccbench.emulate import Engine
     from ccbench.experiment.scenario import Scenario
@@ -165,12 +165,12 @@ def _study(sender: Sender) -> Study:
         if not waiting:
             return ()
         state = observed(run, sender, waiting[0].point)
-        entries = [(use, use.case.entry(state)[0]) for use in waiting]
+        times = [use.case.entry(state)[0] for use in waiting]
         return plan(
             [
-                replace(use, sender=replace(sender, entry_s=entry.start_s))
-                for use, entry in entries
-                if entry is not None
+                replace(use, sender=replace(sender, entry_s=entry_s))
+                for use, entry_s in zip(waiting, times, strict=True)
+                if not math.isnan(entry_s)
             ]
         )
 
@@ -205,10 +205,13 @@ def _missing(case: DraftCase, sender: Sender) -> list[str]:
 
 def _rows(use: _Use, state: State) -> Rows:
     """Return the row of a verdict, and none if a run with the case's changes follows."""
+    steps: Iterable[Step]
     if use.case.waits(use.sender):
-        entry, begins = use.case.entry(state)
-        return [] if entry is not None else [_row(use.case, use.point, *verdict(iter([begins])))]
-    steps = use.case.steps(use.sender, state, use.point)
+        entry_s, steps = use.case.entry(state)
+        if not math.isnan(entry_s):
+            return []
+    else:
+        steps = use.case.steps(use.sender, state, use.point)
     return [_row(use.case, use.point, *verdict(iter(steps)))]
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "first",
     "follows",
     "inflight_target",
+    "is_bbr",
     "near",
     "paces",
     "probing_s",
@@ -174,10 +175,14 @@ class DraftCase:
         """Whether the time at which its changes begin has to be found in a run without them."""
         return self.event is not None and sender.is_silent and sender.entry_s is None
 
-    def entry(self, state: State) -> tuple[Span | None, Step]:
-        """Return the stay with which its changes begin, and the premise that it exists."""
+    def entry(self, state: State) -> tuple[float, tuple[Step, ...]]:
+        """Return the time at which its changes begin, NaN if never, and the premises of it."""
         assert self.event is not None
-        return reaches(state.spans, self.event.phase, number=self.event.visit or 1)
+        span, begins = reaches(state.spans, self.event.phase, number=self.event.visit or 1)
+        premises = is_bbr(state), begins
+        if span is None or not all(premise.holds for premise in premises):
+            return math.nan, premises
+        return span.start_s, premises
 
     def steps(self, sender: Sender, state: State, point: Point) -> Iterable[Step]:
         """Return the conditions that apply to a congestion control."""
@@ -281,6 +286,15 @@ def reaches(
     found = first(spans, *phases, after_s=after_s, number=number)
     when = "never" if found is None else f"at {found.start_s:.3g} s"
     return found, Step(f"{phases[0]} begins {when}", found is not None, is_premise=True)
+
+
+def is_bbr(state: State) -> Step:
+    """Return the premise that a ProbeRTT shows that a flow uses BBR.
+
+    Without it, conditions by the wire would also hold for other congestion controls.
+    """
+    probes = sum(span.phase == "probe_rtt" for span in state.spans)
+    return Step(f"{probes} ProbeRTTs show that it is BBR", probes > 0, is_premise=True)
 
 
 def follows(state: State, span: Span, *phases: str) -> Step:

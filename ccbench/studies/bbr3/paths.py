@@ -19,13 +19,14 @@ from ccbench.studies.bbr3.case import (
     Step,
     alone,
     inflight_target,
+    is_bbr,
     near,
     reaches,
     round_starts,
     settle_s,
 )
 from ccbench.studies.bbr3.state import PROBE_BW, Entry
-from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN, is_bbr
+from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,6 +110,7 @@ def _finds_bandwidth_seen(state: State, point: Point) -> Iterator[Step]:
     yield begins
     if full is None:
         return
+    yield is_bbr(state)
     last = state.before(full.start_s)
     yield Step(
         f"cwnd is {last['cwnd'] / point.bdp_packets:.2f} BDP", last["cwnd"] > 2 * point.bdp_packets

@@ -21,6 +21,7 @@ from ccbench.studies.bbr3.case import (
     first,
     follows,
     inflight_target,
+    is_bbr,
     near,
     paces,
     reaches,
@@ -28,7 +29,7 @@ from ccbench.studies.bbr3.case import (
     settle_s,
 )
 from ccbench.studies.bbr3.state import PROBE_BW, Entry
-from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN, is_bbr
+from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench.studies.bbr3.case import PACING_MARGIN, PAYLOAD_BYTES, Step
+from ccbench.studies.bbr3.case import PACING_MARGIN, PAYLOAD_BYTES
 from ccbench.studies.bbr3.state import TCP_COLUMNS, State, state_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ccbench.studies.bbr3.case import Point
     from ccbench.studies.bbr3.state import Sender
 
-__all__ = ["GAINS", "STARTUP_GAIN", "is_bbr", "observed", "seen"]
+__all__ = ["GAINS", "STARTUP_GAIN", "observed", "seen"]
 
 #: The draft's pacing gains in Startup and after it.
 STARTUP_GAIN = 2.77
@@ -76,15 +76,6 @@ def seen(state: State, point: Point) -> State:
     samples["max_bw_mbps"] = point.payload_mbps
     samples["phase"] = _phases(samples, point.payload_mbps)
     return State(samples, state.changed_s)
-
-
-def is_bbr(state: State) -> Step:
-    """Return the premise that a ProbeRTT shows that a flow uses BBR.
-
-    Without it, conditions on rate and losses alone would hold for other congestion controls.
-    """
-    probes = sum(span.phase == "probe_rtt" for span in state.spans)
-    return Step(f"{probes} ProbeRTTs show that it is BBR", probes > 0, is_premise=True)
 
 
 def _phases(samples: pd.DataFrame, mbps: float) -> NDArray[np.object_]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -59,10 +60,10 @@ def verdict_on(mutants: KernelBuild) -> Verdict:
         case = _CASES[name]
         state = observed(engine.run(case.planned(sender, point)), sender, point)
         if case.waits(sender):
-            entry, begins = case.entry(state)
-            if entry is None:
-                return verdict(iter([begins]))
-            return verdict_on(name, replace(sender, entry_s=entry.start_s), point)
+            entry_s, premises = case.entry(state)
+            if math.isnan(entry_s):
+                return verdict(iter(premises))
+            return verdict_on(name, replace(sender, entry_s=entry_s), point)
         return verdict(iter(case.steps(sender, state, point)))
 
     return verdict_on
