@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ccbench.studies.bbr3.case import Step
     from ccbench.studies.bbr3.state import State
 
-__all__ = ["CASES", "STUDY", "verdict"]
+__all__ = ["CASES", "STUDY", "study_of", "verdict"]
 
 _CASES = {
     case.name: case
@@ -127,7 +127,7 @@ def verdict(steps: Iterator[Step]) -> tuple[str, str]:
     return result, "; ".join(found)
 
 
-def _study(sender: Sender) -> Study:
+def study_of(sender: Sender) -> Study:
     """Return the study of a congestion control."""
     cases = [case for case in CASES if not _missing(case, sender)]
 
@@ -195,7 +195,7 @@ def _for_cca(cca: str, engine: Engine) -> Study:
         raise validation.bad("cca", cca, allowed, "use the engine kernel")
     if cca not in kernel.ccas:
         raise validation.bad("cca", cca, f"one of {', '.join(kernel.ccas)}", "correct the name")
-    return _study(Sender(cca, tuple(field.name for field in kernel.cca(cca).info)))
+    return study_of(Sender(cca, tuple(field.name for field in kernel.cca(cca).info)))
 
 
 def _missing(case: DraftCase, sender: Sender) -> list[str]:
@@ -293,4 +293,4 @@ def _figure(table: pd.DataFrame, sender: Sender) -> Figure:
     return figure
 
 
-STUDY = _study(BBR3)
+STUDY = study_of(BBR3)

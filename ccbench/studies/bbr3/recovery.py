@@ -89,7 +89,8 @@ def _undoes_seen(tcp_state: str, state: State, point: Point) -> Iterator[Step]:
         is_premise=True,
     )
     if before["phase"] == "up":
-        # Samples in UP if it has returned to it at once, or of the next UP.
+        # A flow returns to UP through REFILL, which paces as CRUISE does.
+        yield Step(f"phase after {after['phase']}", after["phase"] in {"cruise", "refill", "up"})
         up = ended.index[ended["phase"] == "up"]
         rtts = (up[0] - ended.index[0]) / point.rtt_s if len(up) else math.inf
         yield Step(f"up begins {rtts:.1f} RTTs after it", rtts <= _REFILL_RTTS)
