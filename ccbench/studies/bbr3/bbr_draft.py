@@ -12,6 +12,10 @@ The measured number of a case is the share of the paths on which it holds, among
 came about. Two cases as the draft words them come about nowhere and on one path; variants with a
 larger change of the rate stand beside them.
 
+A congestion control that reports no phase is judged by TCP's own state (see
+:mod:`ccbench.studies.bbr3.wire`). Changes that begin with a phase then have the time at which a run
+without them enters it: in virtual time, both runs are the same until then.
+
 Tolerances are the draft's where it states one (2 % for the bandwidth). The others are stated in the
 modules of the cases. Three were corrected after first runs had shown that they asked for more than
 the draft does: with aggregation, the estimate may be too large; ``bw_shortterm`` falls by one Beta,
@@ -247,11 +251,18 @@ def _conclude(table: pd.DataFrame, sender: Sender) -> Findings:
     return Findings(
         table=table,
         figure=_figure(table, sender),
-        comparisons=tuple(_comparison(case, table[table["case"] == case.name]) for case in CASES),
+        comparisons=tuple(
+            _comparison(case, table[table["case"] == case.name], sender) for case in CASES
+        ),
     )
 
 
-def _comparison(case: DraftCase, rows: pd.DataFrame) -> Comparison:
+def _source(sender: Sender) -> str:
+    """Return what shows the state of a congestion control, if that is not its own report."""
+    return "By TCP's own state: " if sender.is_silent else ""
+
+
+def _comparison(case: DraftCase, rows: pd.DataFrame, sender: Sender) -> Comparison:
     counts = rows["verdict"].value_counts()
     holds, fails = counts.get(_HOLDS, 0), counts.get(_FAILS, 0)
     parts = [f"{result} on {n}" for result, n in counts.items()]
@@ -265,7 +276,7 @@ def _comparison(case: DraftCase, rows: pd.DataFrame) -> Comparison:
         measured=100 * holds / (holds + fails) if holds + fails else math.nan,
         published=exactly(100, f"appendix A, {case.title}", text="verify"),
         unit="%",
-        note=f"{', '.join(parts)} of {len(rows)} paths.{example}",
+        note=f"{_source(sender)}{', '.join(parts)} of {len(rows)} paths.{example}",
     )
 
 
@@ -287,8 +298,7 @@ def _figure(table: pd.DataFrame, sender: Sender) -> Figure:
     axes.set_xticks(range(len(points)), [str(Point(*point)) for point in points], rotation=90)
     axes.set_yticks(range(len(CASES)), [case.label for case in CASES])
     axes.tick_params(labelsize="x-small", length=0)
-    by = ", by TCP's own state" if sender.is_silent else ""
-    axes.set_title(f"{sender.cca}{by}", fontsize="small")
+    axes.set_title(f"{_source(sender)}{sender.cca}", fontsize="small")
     figure.legend(loc="outside upper center", ncols=len(_MARKERS), fontsize="small")
     return figure
 
