@@ -142,7 +142,7 @@ class DraftCase:
     variant : str
         The difference from the draft's words; empty for the draft's case.
     needs : tuple of str
-        Columns of :class:`~ccbench.studies.bbr3.state.State` without which nothing can be verified.
+        Columns of :class:`~ccbench.studies.bbr3.state.State` that the conditions on the state need.
     scenario : callable
         Returns the scenario for a congestion control and a path.
     verify : callable
