@@ -224,11 +224,21 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
             run_many(group, **{**execution, "engine": each}, store=store, fresh=fresh)
             for each, group in parts
         ]
+        stages = len(parts) + (study.follow_ups is not None)
+        following: dict[Scenario, None] = {}
         for i, ((_, group), runs) in enumerate(zip(parts, batches, strict=True)):
             with closing(runs):
-                rows += _measured(study, group, runs, partial(_part, report, i, len(parts)))
+                measured, found = _measured(study, group, runs, partial(_part, report, i, stages))
+            rows += measured
+            following |= dict.fromkeys(found)
+        if following:
+            group = tuple(following)
+            with closing(run_many(group, **execution, store=store, fresh=fresh)) as runs:
+                show = partial(_part, report, len(parts), stages)
+                rows += _measured(study, group, runs, show)[0]
         findings = study.conclude(pd.DataFrame(rows))
-        seeds = {scenario.seed for _, group in parts for scenario in group}
+        groups = [*(group for _, group in parts), tuple(following)]
+        seeds = {scenario.seed for group in groups for scenario in group}
     return StudyResult(
         study=study,
         quick=quick,
@@ -323,19 +333,22 @@ def _measured(
     scenarios: tuple[Scenario, ...],
     runs: Iterable[tuple[int, Run]],
     report: Callable[[float], None],
-) -> Rows:
-    """Return the rows of all runs in the order of the scenarios."""
+) -> tuple[Rows, list[Scenario]]:
+    """Return the rows of all runs, and what follows them, in the order of the scenarios."""
     rows: list[Rows] = [[] for _ in scenarios]
+    following: list[tuple[Scenario, ...]] = [() for _ in scenarios]
     total_s = sum(scenario.duration_s for scenario in scenarios)
     done_s = 0.0
     for i, run in runs:
         try:
             rows[i] = study.measure(run)
+            if study.follow_ups is not None:
+                following[i] = study.follow_ups(run)
         except InputError as error:  # the run is invalid, not the user's input
             raise EngineError(f"{study.name}, {run.scenario.name}: {error}") from error
         done_s += run.scenario.duration_s
         report(done_s / total_s)
-    return [row for group in rows for row in group]
+    return [row for group in rows for row in group], [each for group in following for each in group]
 
 
 def _results(

@@ -205,6 +205,9 @@ class Study(_Described):
     references : callable, optional
         Returns scenarios for comparison that always run on the installed virtual kernel. Their rows
         come first in the table.
+    follow_ups : callable, optional
+        Returns scenarios that depend on a run, for example with a change at a time that the run
+        shows; their runs are measured as well. The study has one engine.
     for_cca : callable, optional
         Returns the study of another congestion control, ``for_cca("bbr", engine)``.
 
@@ -221,6 +224,7 @@ class Study(_Described):
     engines: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     references: Scenarios | None = None
+    follow_ups: Callable[[Run], tuple[Scenario, ...]] | None = None
     for_cca: Callable[[str, Engine], Study] | None = None
 
 

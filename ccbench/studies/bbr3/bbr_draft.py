@@ -12,6 +12,10 @@ The measured number of a case is the share of the paths on which it holds, among
 came about. Two cases as the draft words them come about nowhere and on one path; variants with a
 larger change of the rate stand beside them.
 
+A congestion control that reports no phase is judged by TCP's own state (see
+:mod:`ccbench.studies.bbr3.wire`). Changes that begin with a phase then have the time at which a run
+without them enters it: in virtual time, both runs are the same until then.
+
 Tolerances are the draft's where it states one (2 % for the bandwidth). The others are stated in the
 modules of the cases. Three were corrected after first runs had shown that they asked for more than
 the draft does: with aggregation, the estimate may be too large; ``bw_shortterm`` falls by one Beta,
@@ -21,7 +25,7 @@ as losses may end before it reaches the new rate; and the window after an undo i
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,20 +35,22 @@ from matplotlib.figure import Figure
 from ccbench.base import validation
 from ccbench.studies.bbr3 import paths, probe_bw, probe_rtt, recovery, startup
 from ccbench.studies.bbr3.case import GRID, DraftCase, Point
-from ccbench.studies.bbr3.state import BBR3, Sender, state_of
+from ccbench.studies.bbr3.state import BBR3, Sender
+from ccbench.studies.bbr3.wire import observed
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ccbench.emulate import Engine
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
     from ccbench.studies.bbr3.case import Step
+    from ccbench.studies.bbr3.state import State
 
-__all__ = ["CASES", "STUDY", "verdict"]
+__all__ = ["CASES", "STUDY", "study_of", "verdict"]
 
 _CASES = {
     case.name: case
@@ -97,6 +103,15 @@ _MARKERS = {
 _QUICK = (Point(10, 100), Point(100, 10))
 
 
+@dataclass(frozen=True)
+class _Use:
+    """A case on a path, and what is known of the congestion control."""
+
+    case: DraftCase
+    point: Point
+    sender: Sender
+
+
 def verdict(steps: Iterator[Step]) -> tuple[str, str]:
     """Return the verdict of a case's conditions and what was found, up to the first failed premise.
 
@@ -116,32 +131,52 @@ def verdict(steps: Iterator[Step]) -> tuple[str, str]:
     return result, "; ".join(found)
 
 
-def _study(sender: Sender) -> Study:
+def study_of(sender: Sender) -> Study:
     """Return the study of a congestion control."""
-    cases = [case for case in CASES if sender.reported >= {*case.needs}]
+    cases = [case for case in CASES if not _missing(case, sender)]
 
     # Some scenarios show several cases.
-    shown: dict[Scenario, list[tuple[DraftCase, Point]]] = {}
+    shown: dict[Scenario, list[_Use]] = {}
 
-    def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-        planned: dict[Scenario, list[tuple[DraftCase, Point]]] = {}
-        for case in cases:
-            for point in _QUICK if quick else GRID:
-                if not case.unsuitable(point):
-                    planned.setdefault(case.scenario(sender, point), []).append((case, point))
+    def plan(uses: list[_Use]) -> tuple[Scenario, ...]:
+        planned: dict[Scenario, list[_Use]] = {}
+        for use in uses:
+            planned.setdefault(use.case.planned(use.sender, use.point), []).append(use)
         shown.update(planned)
         return tuple(
-            replace(scenario, name=f"{uses[0][0].name}, {uses[0][1]}")
+            replace(scenario, name=f"{uses[0].case.name}, {uses[0].point}")
             for scenario, uses in planned.items()
         )
 
+    def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+        points = _QUICK if quick else GRID
+        return plan(
+            [
+                _Use(case, point, sender)
+                for case in cases
+                for point in points
+                if not case.unsuitable(point)
+            ]
+        )
+
     def measure(run: Run) -> Rows:
-        state = state_of(run)
-        rows = []
-        for case, point in shown[run.scenario]:
-            result, found = verdict(iter(case.verify(state, point)))
-            rows.append(_row(case, point, result, found))
-        return rows
+        uses = shown[run.scenario]
+        state = observed(run, sender, uses[0].point)
+        return [row for use in uses for row in _rows(use, state)]
+
+    def follow_ups(run: Run) -> tuple[Scenario, ...]:
+        waiting = [use for use in shown[run.scenario] if use.case.waits(use.sender)]
+        if not waiting:
+            return ()
+        state = observed(run, sender, waiting[0].point)
+        times = [use.case.entry(state)[0] for use in waiting]
+        return plan(
+            [
+                replace(use, sender=replace(sender, entry_s=entry_s))
+                for use, entry_s in zip(waiting, times, strict=True)
+                if not math.isnan(entry_s)
+            ]
+        )
 
     def conclude(table: pd.DataFrame) -> Findings:
         return _conclude(table, sender)
@@ -151,6 +186,7 @@ def _study(sender: Sender) -> Study:
         scenarios=scenarios,
         measure=measure,
         conclude=conclude,
+        follow_ups=follow_ups if sender.is_silent else None,
         for_cca=_for_cca,
     )
 
@@ -163,11 +199,24 @@ def _for_cca(cca: str, engine: Engine) -> Study:
         raise validation.bad("cca", cca, allowed, "use the engine kernel")
     if cca not in kernel.ccas:
         raise validation.bad("cca", cca, f"one of {', '.join(kernel.ccas)}", "correct the name")
-    sender = Sender(cca, tuple(field.name for field in kernel.cca(cca).info))
-    if not sender.reported:
-        allowed = "a congestion control that reports its phase, as bbr3 does"
-        raise validation.bad("cca", cca, allowed, "report it by get_info: see docs/bbr3.md")
-    return _study(sender)
+    return study_of(Sender(cca, tuple(field.name for field in kernel.cca(cca).info)))
+
+
+def _missing(case: DraftCase, sender: Sender) -> list[str]:
+    """Return what a congestion control does not report of what a case needs, if anything."""
+    return [] if sender.is_silent else sorted({*case.needs} - sender.reported)
+
+
+def _rows(use: _Use, state: State) -> Rows:
+    """Return the row of a verdict, and none if a run with the case's changes follows."""
+    steps: Iterable[Step]
+    if use.case.waits(use.sender):
+        entry_s, steps = use.case.entry(state)
+        if not math.isnan(entry_s):
+            return []
+    else:
+        steps = use.case.steps(use.sender, state, use.point)
+    return [_row(use.case, use.point, *verdict(iter(steps)))]
 
 
 def _row(case: DraftCase, point: Point, result: str, found: str) -> dict[str, object]:
@@ -185,7 +234,7 @@ def _unsuitable(table: pd.DataFrame, sender: Sender) -> Rows:
     points = [Point(*pair) for pair in table[["mbps", "rtt_ms"]].drop_duplicates().to_numpy()]
     rows = []
     for case in CASES:
-        missing = sorted({*case.needs} - sender.reported)
+        missing = _missing(case, sender)
         for point in points:
             if missing:
                 lacks = f"{sender.cca} does not report {', '.join(missing)}"
@@ -202,11 +251,18 @@ def _conclude(table: pd.DataFrame, sender: Sender) -> Findings:
     return Findings(
         table=table,
         figure=_figure(table, sender),
-        comparisons=tuple(_comparison(case, table[table["case"] == case.name]) for case in CASES),
+        comparisons=tuple(
+            _comparison(case, table[table["case"] == case.name], sender) for case in CASES
+        ),
     )
 
 
-def _comparison(case: DraftCase, rows: pd.DataFrame) -> Comparison:
+def _source(sender: Sender) -> str:
+    """Return what shows the state of a congestion control, if that is not its own report."""
+    return "By TCP's own state: " if sender.is_silent else ""
+
+
+def _comparison(case: DraftCase, rows: pd.DataFrame, sender: Sender) -> Comparison:
     counts = rows["verdict"].value_counts()
     holds, fails = counts.get(_HOLDS, 0), counts.get(_FAILS, 0)
     parts = [f"{result} on {n}" for result, n in counts.items()]
@@ -220,7 +276,7 @@ def _comparison(case: DraftCase, rows: pd.DataFrame) -> Comparison:
         measured=100 * holds / (holds + fails) if holds + fails else math.nan,
         published=exactly(100, f"appendix A, {case.title}", text="verify"),
         unit="%",
-        note=f"{', '.join(parts)} of {len(rows)} paths.{example}",
+        note=f"{_source(sender)}{', '.join(parts)} of {len(rows)} paths.{example}",
     )
 
 
@@ -242,9 +298,9 @@ def _figure(table: pd.DataFrame, sender: Sender) -> Figure:
     axes.set_xticks(range(len(points)), [str(Point(*point)) for point in points], rotation=90)
     axes.set_yticks(range(len(CASES)), [case.label for case in CASES])
     axes.tick_params(labelsize="x-small", length=0)
-    axes.set_title(sender.cca, fontsize="small")
+    axes.set_title(f"{_source(sender)}{sender.cca}", fontsize="small")
     figure.legend(loc="outside upper center", ncols=len(_MARKERS), fontsize="small")
     return figure
 
 
-STUDY = _study(BBR3)
+STUDY = study_of(BBR3)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MTU_BYTES, Flow
 from ccbench.experiment.scenario import Scenario
+from ccbench.studies.bbr3.state import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRID",
+    "PACING_MARGIN",
     "PAYLOAD_BYTES",
+    "SECOND_UP",
     "UP_VISIT",
     "DraftCase",
     "Point",
@@ -35,6 +38,7 @@ __all__ = [
     "first",
     "follows",
     "inflight_target",
+    "is_bbr",
     "near",
     "paces",
     "probing_s",
@@ -50,9 +54,10 @@ PAYLOAD = PAYLOAD_BYTES / MTU_BYTES
 #: The visit of UP in which something happens: ProbeRTT, five seconds after the start, would
 #: interrupt the first one on long paths.
 UP_VISIT = 2
+SECOND_UP = Entry("up", UP_VISIT)
 
 #: Pacing below bw: PacingMarginPercent.
-_MARGIN = 0.99
+PACING_MARGIN = 0.99
 
 #: Samples per round trip, which show each of its phases.
 _SAMPLES_PER_RTT = 25
@@ -137,13 +142,18 @@ class DraftCase:
     variant : str
         The difference from the draft's words; empty for the draft's case.
     needs : tuple of str
-        Columns of :class:`~ccbench.studies.bbr3.state.State` without which nothing can be verified.
+        Columns of :class:`~ccbench.studies.bbr3.state.State` that the conditions on the state need.
     scenario : callable
         Returns the scenario for a congestion control and a path.
     verify : callable
-        Returns the conditions, up to the first premise that does not hold.
+        Returns the conditions on the state, up to the first premise that does not hold.
+    verify_wire : callable
+        Returns the conditions on what TCP reports and the wire shows
+        (:func:`ccbench.studies.bbr3.wire.seen`), for a congestion control that reports no phase.
     unsuitable : callable
         Returns the reason for which a path cannot show the case, or an empty string.
+    event : Entry, optional
+        The event with which the changes of the scenario begin; without it, they have fixed times.
     """
 
     name: str
@@ -151,13 +161,38 @@ class DraftCase:
     needs: tuple[str, ...]
     scenario: Callable[[Sender, Point], Scenario]
     verify: Callable[[State, Point], Iterable[Step]]
+    verify_wire: Callable[[State, Point], Iterable[Step]]
     unsuitable: Callable[[Point], str]
+    event: Entry | None = None
     variant: str = ""
 
     @property
     def label(self) -> str:
         """Title, with the variant if it is one."""
         return f"{self.title} ({self.variant})" if self.variant else self.title
+
+    def waits(self, sender: Sender) -> bool:
+        """Whether the time at which its changes begin has to be found in a run without them."""
+        return self.event is not None and sender.is_silent and sender.entry_s is None
+
+    def entry(self, state: State) -> tuple[float, tuple[Step, ...]]:
+        """Return the time at which its changes begin, NaN if never, and the premises of it."""
+        assert self.event is not None
+        span, begins = reaches(state.spans, self.event.phase, number=self.event.visit or 1)
+        premises = is_bbr(state), begins
+        if span is None or not all(premise.holds for premise in premises):
+            return math.nan, premises
+        return span.start_s, premises
+
+    def steps(self, sender: Sender, state: State, point: Point) -> Iterable[Step]:
+        """Return the conditions that apply to a congestion control."""
+        return (self.verify_wire if sender.is_silent else self.verify)(state, point)
+
+    def planned(self, sender: Sender, point: Point) -> Scenario:
+        """Return the scenario, without its changes if it waits."""
+        if self.waits(sender):
+            return replace(self.scenario(replace(sender, entry_s=1.0), point), changes=())
+        return self.scenario(sender, point)
 
 
 def everywhere(_point: Point) -> str:
@@ -253,6 +288,15 @@ def reaches(
     return found, Step(f"{phases[0]} begins {when}", found is not None, is_premise=True)
 
 
+def is_bbr(state: State) -> Step:
+    """Return the premise that a ProbeRTT shows that a flow uses BBR.
+
+    Without it, conditions by the wire would also hold for other congestion controls.
+    """
+    probes = sum(span.phase == "probe_rtt" for span in state.spans)
+    return Step(f"{probes} ProbeRTTs show that it is BBR", probes > 0, is_premise=True)
+
+
 def follows(state: State, span: Span, *phases: str) -> Step:
     """Return the condition that one of some phases follows a stay.
 
@@ -316,7 +360,9 @@ def bw_mbps(sample: pd.Series) -> float:
 def paces(phase: str, sample: pd.Series, gain: float) -> Step:
     """Return the condition that a flow paces at bw, less the margin, with a phase's gain."""
     return near(
-        f"pacing rate in {phase} / bw", sample["pacing_mbps"] / bw_mbps(sample) / _MARGIN, gain
+        f"pacing rate in {phase} / bw",
+        sample["pacing_mbps"] / bw_mbps(sample) / PACING_MARGIN,
+        gain,
     )
 
 

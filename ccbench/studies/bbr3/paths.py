@@ -12,29 +12,34 @@ from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.change import Change
 from ccbench.experiment.impairments import Policer
 from ccbench.studies.bbr3.case import (
+    PACING_MARGIN,
     PAYLOAD_BYTES,
     DraftCase,
     Point,
     Step,
     alone,
     inflight_target,
+    is_bbr,
     near,
     reaches,
     round_starts,
     settle_s,
 )
-from ccbench.studies.bbr3.state import PROBE_BW
+from ccbench.studies.bbr3.state import PROBE_BW, Entry
+from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
+    from numpy.typing import NDArray
 
     from ccbench.experiment.scenario import Scenario
     from ccbench.studies.bbr3.state import Sender, State
 
 __all__ = ["CASES"]
 
+_CRUISE = Entry("cruise")
 #: Time between ACKs of an aggregating path, in round-trip times.
 _AGGREGATED = 0.5
 _FULL = 0.95
@@ -45,6 +50,10 @@ _CWND_GAIN = 2.0
 _FACTOR = 10
 _BETA = 0.7
 _CYCLES = 2
+#: By the wire: the longest cycle, 3 s and rounds for REFILL, UP and DOWN.
+_CYCLE_S, _CYCLE_RTTS = 3.0, 10.0
+#: By the wire: ratios of the pacing rate between samples with which UP begins and ends.
+_RISE, _FALL = 1.2, 0.9
 #: The draft's tolerated loss.
 _LOSS_THRESH = 0.02
 _TOKENS = 0.1
@@ -96,6 +105,20 @@ def _finds_bandwidth(state: State, point: Point) -> Iterator[Step]:
     yield Step(f"max_bw at the end of startup is {100 * share:.0f} % of the rate", share >= _FOUND)
 
 
+def _finds_bandwidth_seen(state: State, point: Point) -> Iterator[Step]:
+    full, begins = reaches(state.spans, "drain", *PROBE_BW)
+    yield begins
+    if full is None:
+        return
+    yield is_bbr(state)
+    last = state.before(full.start_s)
+    yield Step(
+        f"cwnd is {last['cwnd'] / point.bdp_packets:.2f} BDP", last["cwnd"] > 2 * point.bdp_packets
+    )
+    share = last["pacing_mbps"] / (STARTUP_GAIN * PACING_MARGIN * point.payload_mbps)
+    yield Step(f"startup paces at 2.77 times {100 * share:.0f} % of the rate", share >= _FOUND)
+
+
 def _cruises_at_full_rate(state: State, point: Point) -> Iterator[Step]:
     stays = [s for s in state.spans if s.phase == "cruise"]
     stay = max(stays, key=lambda span: span.length_s, default=None)
@@ -116,6 +139,36 @@ def _cruises_at_full_rate(state: State, point: Point) -> Iterator[Step]:
     )
     share = _delivered_share(within, point.payload_mbps)
     yield Step(f"{100 * share:.1f} % of the rate is used", share >= _FULL)
+
+
+def _fills_seen(state: State, point: Point) -> Iterator[Step]:
+    begin, begins = reaches(state.spans, "drain", *PROBE_BW)
+    yield begins
+    if begin is None:
+        return
+    yield is_bbr(state)
+    within = _steadiest(state.samples[state.samples.index >= begin.start_s])
+    length_s = within.index[-1] - within.index[0]
+    # CRUISE and a round of REFILL; DOWN and UP end earlier.
+    text = f"{length_s:.3g} s at one pacing rate"
+    yield Step(text, length_s > 4 * point.rtt_s, is_premise=True)
+    batch = _aggregated_packets(point)
+    bw_mbps = within["pacing_mbps"].median() / PACING_MARGIN
+    bdp = bw_mbps * 1e6 / 8 * within["min_rtt_ms"].iloc[-1] / 1e3 / PAYLOAD_BYTES
+    extra = within["cwnd"].median() - _CWND_GAIN * bdp
+    yield Step(
+        f"cwnd is {extra:.0f} packets above 2 BDP, an aggregate {batch:.0f}", extra >= batch / 2
+    )
+    share = _delivered_share(within, point.payload_mbps)
+    yield Step(f"{100 * share:.1f} % of the rate is used", share >= _FULL)
+
+
+def _steadiest(samples: pd.DataFrame) -> pd.DataFrame:
+    """Return the longest stretch without ProbeRTT in which the pacing rate changes by under 2 %."""
+    probes = samples["phase"] == "probe_rtt"
+    changes = (samples["pacing_mbps"].pct_change().abs() > 0.02) | (probes != probes.shift())  # noqa: PLR2004
+    stretches = samples[~probes].groupby(changes.cumsum()[~probes].to_numpy())
+    return max((each for _, each in stretches), key=len)
 
 
 # ---- tiny bandwidth-delay products -----------------------------------------
@@ -150,9 +203,7 @@ def _keeps_four_packets(state: State, point: Point) -> Iterator[Step]:
 def _faster(sender: Sender, point: Point) -> Scenario:
     """Return a path whose rate, and then queue, become ten times as large."""
     queue = round(3 * _FACTOR * point.bdp_packets)
-    change = Change(
-        when=sender.enters("cruise"), bandwidth_mbps=_FACTOR * point.mbps, queue_packets=queue
-    )
+    change = Change(**sender.at(_CRUISE), bandwidth_mbps=_FACTOR * point.mbps, queue_packets=queue)
     return alone(
         sender,
         point,
@@ -202,8 +253,37 @@ def _doubles(up: pd.DataFrame) -> Step:
     return Step(f"growth of inflight_longterm per round: {text}", ratios.median() >= 1.5)  # noqa: PLR2004
 
 
+def _finds_more_seen(state: State, point: Point) -> Iterator[Step]:
+    after = state.samples[state.samples.index >= state.changed_s]
+    # inflight_longterm, less the headroom, bounds the window in CRUISE.
+    cwnd = after[after.index <= state.changed_s + point.rtt_s]["cwnd"].min()
+    unbounded = inflight_target(state.before(state.changed_s), _CWND_GAIN)
+    yield Step(f"cwnd {cwnd:g} of 2 BDP, {unbounded:g}", cwnd < unbounded, is_premise=True)
+    # UP, in which the rate is found, paces at 1.25 times it.
+    shares = after["pacing_mbps"] / (GAINS["up"] * PACING_MARGIN * _FACTOR * point.payload_mbps)
+    most = shares.max()
+    yield Step(f"up paces at 1.25 times {100 * most:.1f} % of the new rate", most >= _FOUND)
+    if most >= _FOUND:
+        until = after[: (shares >= _FOUND).idxmax()]
+        rtts = _rises(until).sum() * float(np.diff(after.index).mean()) / point.rtt_s
+        limit = 4 * math.log2(_FACTOR * point.bdp_packets)
+        yield Step(f"after {rtts:.0f} RTTs in up", rtts <= limit)
+
+
+def _rises(samples: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return whether a sample is in UP, which begins with a rise of the pacing rate by a quarter.
+
+    It ends with a fall by more than a tenth.
+    """
+    ratios = samples["pacing_mbps"].pct_change().to_numpy() + 1
+    rises = np.zeros(len(samples), dtype=bool)
+    for i in range(1, len(samples)):
+        rises[i] = ratios[i] > _RISE if not rises[i - 1] else ratios[i] > _FALL
+    return rises
+
+
 def _slower(sender: Sender, point: Point) -> Scenario:
-    change = Change(when=sender.enters("cruise"), bandwidth_mbps=point.mbps / _FACTOR)
+    change = Change(**sender.at(_CRUISE), bandwidth_mbps=point.mbps / _FACTOR)
     duration_s = settle_s(point) + 25 + 40 * point.rtt_s + 3000 * point.packet_s
     return alone(sender, point, duration_s, change, queue_bdp=1, least_queue=8)
 
@@ -236,6 +316,19 @@ def _adapts_down(state: State, point: Point) -> Iterator[Step]:
         yield near("max_bw after two cycles", state.at(end_s)["max_bw_mbps"], target)
 
 
+def _adapts_down_seen(state: State, point: Point) -> Iterator[Step]:
+    after = state.samples[state.samples.index >= state.changed_s]
+    lost = after["retransmits"].iloc[-1] - after["retransmits"].iloc[0]
+    yield Step(f"{lost:g} lost packets", lost > 0, is_premise=True)
+    cycle_s = _CYCLE_S + _CYCLE_RTTS * after["srtt_ms"].iloc[-1] / 1e3
+    end_s = float(after.index[-1])
+    cycles = (end_s - state.changed_s) / cycle_s
+    yield Step(f"time for {cycles:.1f} cycles", cycles >= _CYCLES + 1, is_premise=True)
+    last = after[after.index > end_s - cycle_s]
+    bw_mbps = last["pacing_mbps"].max() / PACING_MARGIN / GAINS["up"]
+    yield near("largest pacing rate / 1.25", bw_mbps, point.payload_mbps / _FACTOR)
+
+
 # ---- policers --------------------------------------------------------------
 
 
@@ -258,6 +351,18 @@ def _conforms(state: State, point: Point) -> Iterator[Step]:
     after = state.samples[state.samples.index >= begin.start_s]
     bounded = after[["bw_shortterm_mbps", "inflight_shortterm"]].notna().all(axis=1).any()
     yield Step("bw_shortterm and inflight_shortterm are set", bool(bounded))
+    yield from _uses_tokens(after, point)
+
+
+def _conforms_seen(state: State, point: Point) -> Iterator[Step]:
+    begin, begins = reaches(state.spans, "drain", *PROBE_BW)
+    yield begins
+    yield is_bbr(state)
+    if begin is not None:
+        yield from _uses_tokens(state.samples[state.samples.index >= begin.start_s], point)
+
+
+def _uses_tokens(after: pd.DataFrame, point: Point) -> Iterator[Step]:
     half = after[after.index >= after.index[0] + (after.index[-1] - after.index[0]) / 2]
     share = _delivered_share(half, _TOKENS * point.payload_mbps)
     yield Step(f"{100 * share:.1f} % of the token rate is used", 0.8 <= share <= 1.02)  # noqa: PLR2004
@@ -278,6 +383,7 @@ CASES = (
         needs=("phase", "max_bw_mbps", "extra_acked"),
         scenario=_aggregating,
         verify=_finds_bandwidth,
+        verify_wire=_finds_bandwidth_seen,
         unsuitable=_no_aggregates,
     ),
     DraftCase(
@@ -286,6 +392,7 @@ CASES = (
         needs=("phase", "max_bw_mbps", "extra_acked"),
         scenario=_aggregating,
         verify=_cruises_at_full_rate,
+        verify_wire=_fills_seen,
         unsuitable=_no_aggregates,
     ),
     DraftCase(
@@ -294,22 +401,27 @@ CASES = (
         needs=("phase",),
         scenario=_plain,
         verify=_keeps_four_packets,
+        verify_wire=_keeps_four_packets,
         unsuitable=_above_a_packet,
     ),
     DraftCase(
         name="faster",
         title="Increasing Bandwidth 10x and Ensuring Full Bandwidth is Reached",
         needs=("phase", "max_bw_mbps", "inflight_longterm"),
+        event=_CRUISE,
         scenario=_faster,
         verify=_finds_more,
+        verify_wire=_finds_more_seen,
         unsuitable=_too_fast,
     ),
     DraftCase(
         name="slower",
         title="Decreasing Bandwidth 10x and Ensuring Max Bandwidth Adapts Down",
         needs=("phase", "max_bw_mbps", "bw_shortterm_mbps"),
+        event=_CRUISE,
         scenario=_slower,
         verify=_adapts_down,
+        verify_wire=_adapts_down_seen,
         unsuitable=_too_slow,
     ),
     DraftCase(
@@ -318,6 +430,7 @@ CASES = (
         needs=("phase", "bw_shortterm_mbps"),
         scenario=_policed,
         verify=_conforms,
+        verify_wire=_conforms_seen,
         unsuitable=_too_few_tokens,
     ),
 )

@@ -11,6 +11,7 @@ from ccbench.base.validation import RATE_MBPS
 from ccbench.experiment.change import Change
 from ccbench.studies.bbr3.case import (
     PAYLOAD_BYTES,
+    SECOND_UP,
     UP_VISIT,
     DraftCase,
     Point,
@@ -19,6 +20,7 @@ from ccbench.studies.bbr3.case import (
     drained,
     everywhere,
     few_packets,
+    first,
     follows,
     inflight_target,
     near,
@@ -27,7 +29,9 @@ from ccbench.studies.bbr3.case import (
     reaches,
     round_starts,
 )
-from ccbench.studies.bbr3.state import PROBE_BW
+from ccbench.studies.bbr3.startup import LOSS_RTTS
+from ccbench.studies.bbr3.state import PROBE_BW, Entry
+from ccbench.studies.bbr3.wire import GAINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,13 +45,22 @@ __all__ = ["CASES", "UNLIMITED_MBPS", "little_unsent"]
 
 #: An application that offers more than any path carries.
 UNLIMITED_MBPS = RATE_MBPS.high
-_UP_GAIN, _DOWN_GAIN = 1.25, 0.9
+_DOWN, _REFILL = Entry("down"), Entry("refill")
+_UP_GAIN, _DOWN_GAIN = GAINS["up"], GAINS["down"]
 _HEADROOM = 0.15
 _LEAST_CWND = 4
 _LOSS = 0.15
 _APP_SHARE = 0.7
 _FULL_BW_ROUNDS = 3
+#: By the wire: the round that begins with the exit, and one by which those that samples show may be
+#: off, are in addition.
+_MOST_UP_ROUNDS = 5
+#: When the losses begin, in round-trip times after UP.
+_LOSS_APP_RTTS, _LOSS_RTTS = 2.0, 0.5
 _MAX_WAIT_S, _MAX_WAIT_ROUNDS = 3.0, 63
+#: By the wire: time from the beginning of REFILL to UP, the pause and the round trip after it, and
+#: two by which it may be off, as the beginning of REFILL is not visible.
+_REFILL_RTTS = 4.0
 #: The pause in REFILL, and the time until the first samples after it have arrived.
 _PAUSE_RTTS, _FEEDBACK_RTTS = 1.2, 1.5
 
@@ -102,12 +115,24 @@ def _up_ends_at_plateau(state: State, _point: Point) -> Iterator[Step]:
         yield follows(state, up, "down", "cruise")
 
 
+def _up_ends_seen(state: State, _point: Point) -> Iterator[Step]:
+    up, begins = _up(state)
+    yield begins
+    if up is None:
+        return
+    lost = state.at(up.end_s)["retransmits"] - state.at(up.start_s)["retransmits"]
+    yield Step(f"{lost:g} lost packets in up", lost == 0, is_premise=True)
+    yield _pacing_gain(state, up, _UP_GAIN)
+    rounds = len(round_starts(state.during(up))) - 1
+    if rounds <= _MOST_UP_ROUNDS:  # ProbeRTT does not excuse a longer stay
+        yield follows(state, up, "down", "cruise")
+    yield Step(f"up takes {rounds} rounds", _FULL_BW_ROUNDS <= rounds <= _MOST_UP_ROUNDS)
+
+
 def _up_loss_app(sender: Sender, point: Point) -> Scenario:
-    slower = Change(
-        when=sender.enters("up", UP_VISIT), flow=0, app_rate_mbps=_APP_SHARE * point.payload_mbps
-    )
-    lossy = Change(when=sender.enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=_LOSS)
-    clean = Change(when=sender.enters("up", UP_VISIT), after_s=4 * point.rtt_s, loss=0)
+    slower = Change(**sender.at(SECOND_UP), flow=0, app_rate_mbps=_APP_SHARE * point.payload_mbps)
+    lossy = Change(**sender.at(SECOND_UP, _LOSS_APP_RTTS * point.rtt_s), loss=_LOSS)
+    clean = Change(**sender.at(SECOND_UP, 4 * point.rtt_s), loss=0)
     return alone(
         sender, point, probing_s(point), slower, lossy, clean, sysctls=little_unsent(point)
     )
@@ -127,10 +152,23 @@ def _up_ends_by_loss_app(state: State, _point: Point) -> Iterator[Step]:
     )
 
 
+def _up_ends_by_loss_seen(state: State, point: Point) -> Iterator[Step]:
+    up, begins = _up(state)
+    yield begins
+    if up is not None:
+        yield from _ends_by_loss(state, point, up, up.start_s + _LOSS_APP_RTTS * point.rtt_s)
+
+
+def _ends_by_loss(state: State, point: Point, up: Span, begin_s: float) -> Iterator[Step]:
+    rtts = (up.end_s - begin_s) / point.rtt_s
+    is_late = rtts > LOSS_RTTS
+    if not is_late:  # ProbeRTT does not excuse a longer stay
+        yield follows(state, up, "down", "cruise")
+    yield Step(f"up ends {rtts:.1f} RTTs after the losses begin", rtts > 0 and not is_late)
+
+
 def _up_app(sender: Sender, point: Point) -> Scenario:
-    slower = Change(
-        when=sender.enters("up", UP_VISIT), flow=0, app_rate_mbps=point.payload_mbps / 2
-    )
+    slower = Change(**sender.at(SECOND_UP), flow=0, app_rate_mbps=point.payload_mbps / 2)
     return alone(sender, point, probing_s(point), slower, sysctls=little_unsent(point))
 
 
@@ -147,8 +185,8 @@ def _stays_in_up(state: State, point: Point) -> Iterator[Step]:
 
 
 def _up_loss(sender: Sender, point: Point) -> Scenario:
-    lossy = Change(when=sender.enters("up", UP_VISIT), after_s=point.rtt_s / 2, loss=_LOSS)
-    clean = Change(when=sender.enters("up", UP_VISIT), after_s=2 * point.rtt_s, loss=0)
+    lossy = Change(**sender.at(SECOND_UP, _LOSS_RTTS * point.rtt_s), loss=_LOSS)
+    clean = Change(**sender.at(SECOND_UP, 2 * point.rtt_s), loss=0)
     # The queue overflows at the end of Startup: a long-term bound.
     return alone(
         sender,
@@ -181,6 +219,23 @@ def _up_aborts(state: State, _point: Point) -> Iterator[Step]:
     yield follows(state, up, "down", "cruise")
 
 
+def _up_aborts_seen(state: State, point: Point) -> Iterator[Step]:
+    up, begins = _up(state)
+    yield begins
+    if up is None:
+        return
+    bounding = state.at(up.start_s)["retransmits"]
+    yield Step(f"{bounding:g} lost packets before", bounding > 0, is_premise=True)
+    begin_s = up.start_s + _LOSS_RTTS * point.rtt_s
+    yield from _ends_by_loss(state, point, up, begin_s)
+    # In UP, the window is at most inflight_longterm.
+    following = first(state.spans, "up", after_s=up.end_s)
+    yield Step("another up begins", following is not None, is_premise=True)
+    if following is not None:
+        before, after = state.before(begin_s)["cwnd"], state.at(following.start_s)["cwnd"]
+        yield Step(f"cwnd in this up {before:g}, in the next {after:g}", after < before)
+
+
 # ---- DOWN ------------------------------------------------------------------
 
 
@@ -204,7 +259,7 @@ def _slower_in_down(share: float) -> DraftCase:
     """Return the case in which the rate falls when DOWN begins."""
 
     def scenario(sender: Sender, point: Point) -> Scenario:
-        slower = Change(when=sender.enters("down"), bandwidth_mbps=(1 - share) * point.mbps)
+        slower = Change(**sender.at(_DOWN), bandwidth_mbps=(1 - share) * point.mbps)
         return alone(sender, point, probing_s(point), slower)
 
     def verify(state: State, point: Point) -> Iterator[Step]:
@@ -233,8 +288,10 @@ def _slower_in_down(share: float) -> DraftCase:
         title="Exiting PROBE_DOWN After Max Time",
         variant="" if literal else f"bandwidth falls by {100 * share:.0f} %",
         needs=("phase", "inflight_longterm"),
+        event=_DOWN,
         scenario=scenario,
         verify=verify,
+        verify_wire=verify,
         unsuitable=everywhere,
     )
 
@@ -243,12 +300,9 @@ def _slower_in_down(share: float) -> DraftCase:
 
 
 def _refill_app(sender: Sender, point: Point) -> Scenario:
-    pause = Change(when=sender.enters("refill"), flow=0, app_rate_mbps=0)
+    pause = Change(**sender.at(_REFILL), flow=0, app_rate_mbps=0)
     goes_on = Change(
-        when=sender.enters("refill"),
-        after_s=_PAUSE_RTTS * point.rtt_s,
-        flow=0,
-        app_rate_mbps=UNLIMITED_MBPS,
+        **sender.at(_REFILL, _PAUSE_RTTS * point.rtt_s), flow=0, app_rate_mbps=UNLIMITED_MBPS
     )
     return alone(sender, point, probing_s(point), pause, goes_on, sysctls=little_unsent(point))
 
@@ -274,6 +328,25 @@ def _refill_forgets_nothing(state: State, point: Point) -> Iterator[Step]:
     yield near("max_bw later", later["max_bw_mbps"], point.payload_mbps)
 
 
+def _refill_seen(state: State, point: Point) -> Iterator[Step]:
+    begin_s = state.changed_s
+    times = state.samples.index
+    before = state.before(begin_s)
+    until_s = begin_s + (_PAUSE_RTTS + _FEEDBACK_RTTS) * point.rtt_s
+    paused = state.samples[(times >= begin_s) & (times < until_s)]
+    least = paused["inflight"].min()
+    yield Step(
+        f"inflight falls to {least:g} packets", least < before["inflight"] / 2, is_premise=True
+    )
+    least_mbps = paused["pacing_mbps"].min()
+    yield near("least pacing rate until then", least_mbps, before["pacing_mbps"])
+    up = first(state.spans, "up", after_s=begin_s)
+    rtts = math.inf if up is None else (up.start_s - begin_s) / point.rtt_s
+    yield Step(f"up begins {rtts:.1f} RTTs after the pause", rtts <= _REFILL_RTTS)
+    if up is not None:
+        yield _pacing_gain(state, up, _UP_GAIN)
+
+
 CASES = (
     DraftCase(
         name="up-plateau",
@@ -281,22 +354,27 @@ CASES = (
         needs=("phase", "full_bw_count"),
         scenario=_plain,
         verify=_up_ends_at_plateau,
+        verify_wire=_up_ends_seen,
         unsuitable=everywhere,
     ),
     DraftCase(
         name="up-loss-app",
         title="Exiting PROBE_UP on Loss When Application-Limited",
         needs=("phase", "inflight_longterm"),
+        event=SECOND_UP,
         scenario=_up_loss_app,
         verify=_up_ends_by_loss_app,
+        verify_wire=_up_ends_by_loss_seen,
         unsuitable=few_packets,
     ),
     DraftCase(
         name="up-app",
         title="Never Exiting PROBE_UP (or STARTUP) When Application-Limited With No Loss",
         needs=("phase",),
+        event=SECOND_UP,
         scenario=_up_app,
         verify=_stays_in_up,
+        verify_wire=_stays_in_up,
         unsuitable=few_packets,
     ),
     DraftCase(
@@ -305,6 +383,7 @@ CASES = (
         needs=("phase", "max_bw_mbps"),
         scenario=_plain,
         verify=_down_drains,
+        verify_wire=_down_drains,
         unsuitable=everywhere,
     ),
     _slower_in_down(0.1),
@@ -313,16 +392,20 @@ CASES = (
         name="up-loss",
         title="Handling Loss During PROBE_UP After inflight_longterm is Set",
         needs=("phase", "inflight_longterm"),
+        event=SECOND_UP,
         scenario=_up_loss,
         verify=_up_aborts,
+        verify_wire=_up_aborts_seen,
         unsuitable=few_packets,
     ),
     DraftCase(
         name="refill-app",
         title="Handling Application-Limited Sending During PROBE_REFILL",
         needs=("phase", "refill", "max_bw_mbps"),
+        event=_REFILL,
         scenario=_refill_app,
         verify=_refill_forgets_nothing,
+        verify_wire=_refill_seen,
         unsuitable=few_packets,
     ),
 )

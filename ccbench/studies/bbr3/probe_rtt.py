@@ -14,20 +14,24 @@ from ccbench.studies.bbr3.case import (
     alone,
     everywhere,
     follows,
+    paces,
     reaches,
     settle_s,
 )
 from ccbench.studies.bbr3.probe_bw import UNLIMITED_MBPS, little_unsent
-from ccbench.studies.bbr3.state import PROBE_BW
+from ccbench.studies.bbr3.state import PROBE_BW, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pandas as pd
 
     from ccbench.experiment.scenario import Scenario
     from ccbench.studies.bbr3.state import Sender, Span, State
 
 __all__ = ["CASES"]
 
+_CRUISE = Entry("cruise")
 _INTERVAL_S, _DURATION_S = 5.0, 0.2
 _CWND_GAIN, _LEAST_CWND = 0.5, 4
 _IDLE_S = 6.0
@@ -75,13 +79,12 @@ def _last_minimum_s(state: State, probe: Span) -> float:
 
 
 def _idle(sender: Sender, point: Point) -> Scenario:
-    when = sender.enters("cruise")
     return alone(
         sender,
         point,
         settle_s(point) + 2 * _IDLE_S,
-        Change(when=when, flow=0, app_rate_mbps=0),
-        Change(when=when, after_s=_IDLE_S, flow=0, app_rate_mbps=UNLIMITED_MBPS),
+        Change(**sender.at(_CRUISE), flow=0, app_rate_mbps=0),
+        Change(**sender.at(_CRUISE, _IDLE_S), flow=0, app_rate_mbps=UNLIMITED_MBPS),
         sysctls=little_unsent(point),
     )
 
@@ -91,14 +94,36 @@ def _skips(state: State, point: Point) -> Iterator[Step]:
     yield begins
     if cruise is None:
         return
+    after, rests = _resumption(state, point, cruise)
+    yield rests
+    yield Step("idle_restart", bool(after["idle_restart"].any()))
+    yield _skipped(after)
+
+
+def _skips_seen(state: State, point: Point) -> Iterator[Step]:
+    cruise, begins = reaches(state.spans, "cruise")
+    yield begins
+    if cruise is None:
+        return
+    after, rests = _resumption(state, point, cruise)
+    yield rests
+    yield paces("the first sample", after.iloc[0], 1.0)
+    yield _skipped(after)
+
+
+def _resumption(state: State, point: Point, cruise: Span) -> tuple[pd.DataFrame, Step]:
+    """Return the samples after a pause since a CRUISE, and the premise that it emptied the path."""
     resumes_s = cruise.start_s + _IDLE_S
     idle = state.before(resumes_s - point.rtt_s / 5)
-    yield Step(f"inflight at rest: {idle['inflight']:g}", idle["inflight"] == 0, is_premise=True)
     times = state.samples.index
     after = state.samples[(times > resumes_s) & (times < resumes_s + _WATCHED_S + 2 * point.rtt_s)]
-    yield Step("idle_restart", bool(after["idle_restart"].any()))
+    rests = f"inflight at rest: {idle['inflight']:g}"
+    return after, Step(rests, idle["inflight"] == 0, is_premise=True)
+
+
+def _skipped(after: pd.DataFrame) -> Step:
     phases = {*after["phase"]}
-    yield Step(f"phases afterwards: {', '.join(sorted(phases))}", "probe_rtt" not in phases)
+    return Step(f"phases afterwards: {', '.join(sorted(phases))}", "probe_rtt" not in phases)
 
 
 CASES = (
@@ -108,14 +133,17 @@ CASES = (
         needs=("phase", "max_bw_mbps"),
         scenario=_plain,
         verify=_probes,
+        verify_wire=_probes,
         unsuitable=everywhere,
     ),
     DraftCase(
         name="rtt-idle",
         title="Skipping PROBE_RTT Due to Application-Limited Sending",
         needs=("phase", "idle_restart"),
+        event=_CRUISE,
         scenario=_idle,
         verify=_skips,
+        verify_wire=_skips_seen,
         unsuitable=everywhere,
     ),
 )

@@ -6,9 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ccbench.experiment.change import Change
 from ccbench.experiment.flow import Flow
 from ccbench.studies.bbr3.case import (
+    PACING_MARGIN,
     DraftCase,
     Point,
     Step,
@@ -18,13 +21,15 @@ from ccbench.studies.bbr3.case import (
     first,
     follows,
     inflight_target,
+    is_bbr,
     near,
     paces,
     reaches,
     round_starts,
     settle_s,
 )
-from ccbench.studies.bbr3.state import PROBE_BW
+from ccbench.studies.bbr3.state import PROBE_BW, Entry
+from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +37,18 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.studies.bbr3.state import Sender, Span, State
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "LOSS_RTTS"]
 
-_DRAIN_GAIN = 0.5
+_DRAIN_GAIN = GAINS["drain"]
+#: By the wire, Startup ends this many rounds after the delivered rate has stopped growing: the
+#: draft's three, one in which ACKs show the last growth, one that begins with the exit, and one by
+#: which those that samples show may be off.
+_FEWEST_FLAT_ROUNDS, _MOST_FLAT_ROUNDS = 3, 6
+_GROWTH = 1.25
+#: By the wire, losses end a phase within this many round-trip times: the loss is detected in one,
+#: its rate is that of the next one, and one more by which samples may be off.
+LOSS_RTTS = 4.0
+_ENTRY = Entry("drain")
 _APP_SHARE = 0.6
 _LOSS = 0.15
 _LEAST_LOST_RANGES = 6
@@ -78,10 +92,48 @@ def _plateau(state: State, point: Point) -> Iterator[Step]:
     count = after["full_bw_count"]
     yield Step(f"full_bw_count is {count:g}", count == _FULL_BW_ROUNDS)
     yield Step("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
+    yield _drain_follows(state, startup)
+
+
+def _drain_follows(state: State, startup: Span) -> Step:
     # Where what is in flight is below the target already, Drain takes less time than a sample. The
     # target includes three bursts at the pacing rate of Startup.
     is_drained = drained(state, startup, inflight_target(state.before(startup.end_s))).holds
-    yield follows(state, startup, "drain", *(PROBE_BW if is_drained else ()))
+    return follows(state, startup, "drain", *(PROBE_BW if is_drained else ()))
+
+
+def _plateau_seen(state: State, point: Point) -> Iterator[Step]:
+    startup, ends = _last_startup(state)
+    yield ends
+    if startup is None:
+        return
+    after = state.at(startup.end_s)
+    bw_mbps = after["pacing_mbps"] / GAINS[after["phase"]] / PACING_MARGIN
+    yield near("pacing rate after startup, less its gain,", bw_mbps, point.payload_mbps)
+    rounds = _flat_rounds(state, startup)
+    if rounds is not None:
+        yield Step(
+            f"startup ends {rounds} rounds after the last growth of the delivered rate",
+            _FEWEST_FLAT_ROUNDS <= rounds <= _MOST_FLAT_ROUNDS,
+        )
+    yield _drain_follows(state, startup)
+
+
+def _flat_rounds(state: State, startup: Span) -> int | None:
+    """Return the rounds of Startup since the delivered rate grew by a quarter for the last time.
+
+    None if ProbeRTT has interrupted Startup: the rounds after it do not show when the growth ended.
+    """
+    if startup != state.spans[0]:
+        return None
+    within = state.during(startup)
+    delivered = within["delivered_bytes"].iloc[round_starts(within)]
+    rates = np.diff(delivered) / np.diff(delivered.index)
+    most, last = 0.0, 0
+    for number, rate in enumerate(rates):
+        if rate >= _GROWTH * most:
+            most, last = rate, number
+    return len(rates) - 1 - last
 
 
 def _loss_begins_s(point: Point) -> float:
@@ -124,6 +176,27 @@ def _leaves_startup_by_loss(state: State, point: Point) -> Iterator[Step]:
     yield follows(state, startup, "drain", *PROBE_BW)
 
 
+def _loss_seen(state: State, point: Point) -> Iterator[Step]:
+    begin_s = _loss_begins_s(point)
+    before = state.before(begin_s)
+    yield Step(
+        f"{before['phase']} before the losses", before["phase"] == "startup", is_premise=True
+    )
+    startup, ends = _last_startup(state)
+    yield ends
+    if startup is None:
+        return
+    rtts = (startup.end_s - begin_s) / point.rtt_s
+    yield Step(f"startup ends {rtts:.1f} RTTs after the losses begin", 0 < rtts <= LOSS_RTTS)
+    last, after = state.before(startup.end_s), state.at(startup.end_s)
+    share = after["pacing_mbps"] / last["pacing_mbps"]
+    # A flow that the application limits may have nothing to drain; then CRUISE follows.
+    yield Step(
+        f"pacing rate after startup / before: {share:.3f}",
+        0.9 * GAINS["drain"] <= share * STARTUP_GAIN <= 1.1 * GAINS["cruise"],
+    )
+
+
 def _limited_startup(sender: Sender, point: Point) -> Scenario:
     offered = Flow(cca=sender.cca, kind="rate", rate_mbps=_APP_SHARE / 2 * point.payload_mbps)
     return alone(sender, point, max(_INDEFINITELY_S, 12 * point.rtt_s), flows=(offered,))
@@ -141,6 +214,12 @@ def _stays_in_startup(state: State, _point: Point) -> Iterator[Step]:
     phases = {span.phase for span in state.spans}
     yield Step(f"phases: {', '.join(sorted(phases))}", phases <= {"startup", "probe_rtt"})
     yield Step("full_bw_reached is never set", not state.samples["full_bw_reached"].any())
+
+
+def _stays_in_startup_seen(state: State, _point: Point) -> Iterator[Step]:
+    yield is_bbr(state)
+    phases = {span.phase for span in state.spans}
+    yield Step(f"phases: {', '.join(sorted(phases))}", phases == {"startup", "probe_rtt"})
 
 
 def _probe_rtt_returns_to_startup(state: State, _point: Point) -> Iterator[Step]:
@@ -170,7 +249,7 @@ def _slower_in_drain(share: float) -> DraftCase:
     """Return the case in which the rate falls when Drain begins."""
 
     def scenario(sender: Sender, point: Point) -> Scenario:
-        slower = Change(when=sender.enters("drain"), bandwidth_mbps=(1 - share) * point.mbps)
+        slower = Change(**sender.at(_ENTRY), bandwidth_mbps=(1 - share) * point.mbps)
         return alone(sender, point, settle_s(point), slower)
 
     def verify(state: State, _point: Point) -> Iterator[Step]:
@@ -196,8 +275,10 @@ def _slower_in_drain(share: float) -> DraftCase:
         title="Exiting DRAIN Based on Time",
         variant="" if literal else f"bandwidth falls by {100 * share:.0f} %",
         needs=("phase",),
+        event=_ENTRY,
         scenario=scenario,
         verify=verify,
+        verify_wire=verify,
         unsuitable=everywhere,
     )
 
@@ -209,6 +290,7 @@ CASES = (
         needs=("phase", "max_bw_mbps", "full_bw_count"),
         scenario=_plain,
         verify=_plateau,
+        verify_wire=_plateau_seen,
         unsuitable=everywhere,
     ),
     DraftCase(
@@ -217,6 +299,7 @@ CASES = (
         needs=("phase", "full_bw_reached", "full_bw_count"),
         scenario=_startup_loss,
         verify=_leaves_startup_by_loss,
+        verify_wire=_loss_seen,
         unsuitable=_too_few_to_lose,
     ),
     DraftCase(
@@ -226,6 +309,7 @@ CASES = (
         needs=("phase", "full_bw_reached"),
         scenario=_limited_startup,
         verify=_stays_in_startup,
+        verify_wire=_stays_in_startup_seen,
         unsuitable=_too_slow_to_limit,
     ),
     DraftCase(
@@ -234,6 +318,7 @@ CASES = (
         needs=("phase",),
         scenario=_limited_startup,
         verify=_probe_rtt_returns_to_startup,
+        verify_wire=_probe_rtt_returns_to_startup,
         unsuitable=_too_slow_to_limit,
     ),
     DraftCase(
@@ -242,6 +327,7 @@ CASES = (
         needs=("phase", "max_bw_mbps"),
         scenario=_plain,
         verify=_drains,
+        verify_wire=_drains,
         unsuitable=everywhere,
     ),
     _slower_in_drain(0.1),

@@ -2,14 +2,15 @@
 """The state of BBR over a run, as far as its implementation tells it.
 
 ``bbr3`` reports its state through ``inet_diag``. BBR version 1 (``bbr``) reports its gains, from
-which its phase follows. Of any other congestion control, only what TCP knows is known, and with it
-what is visible on the wire.
+which its phase follows. Of any other congestion control, only what TCP itself reports is known: see
+:mod:`ccbench.studies.bbr3.wire`.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,13 +23,29 @@ if TYPE_CHECKING:
 
     from ccbench.run.run import Run
 
-__all__ = ["BBR3", "PHASES", "PROBE_BW", "Sender", "Span", "State", "state_of"]
+__all__ = [
+    "BBR3",
+    "PHASES",
+    "PROBE_BW",
+    "TCP_COLUMNS",
+    "Entry",
+    "Sender",
+    "Span",
+    "State",
+    "state_of",
+]
 
 #: Phases in the order of the module's numbers (``kernel_modules/tcp_bbr3/bbr3.h``).
 PHASES = ("startup", "drain", "down", "cruise", "refill", "up", "probe_rtt")
 
 #: The phases of ProbeBW.
 PROBE_BW = ("down", "cruise", "refill", "up")
+
+#: Columns of :class:`State` that TCP reports for each congestion control.
+TCP_COLUMNS = (
+    *("cwnd", "inflight", "lost", "pacing_mbps", "srtt_ms", "min_rtt_ms"),
+    *("delivered_bytes", "retransmits", "tcp_state"),
+)
 
 #: Bits of ``flags`` (``kernel_modules/include/tcp_bbr3_info.h``); the first two are a number.
 _FULL_BW_COUNT = 0x03
@@ -48,6 +65,22 @@ _V1_PROBE_RTT_CWND_GAIN = 256
 
 
 @dataclass(frozen=True)
+class Entry:
+    """The event that a flow enters a phase.
+
+    Parameters
+    ----------
+    phase : str
+        The phase.
+    visit : int, optional
+        The number of the stay; by default the first.
+    """
+
+    phase: str
+    visit: int | None = None
+
+
+@dataclass(frozen=True)
 class Sender:
     """A congestion control and what it tells of its state.
 
@@ -57,6 +90,9 @@ class Sender:
         Its Linux name.
     info : tuple of str
         The names of the values that it reports (:meth:`ccbench.Run.cca_info`).
+    entry_s : float, optional
+        If it reports no phase: the time at which it enters the phase of a case, from a run without
+        the case's changes.
 
     Examples
     --------
@@ -66,6 +102,12 @@ class Sender:
 
     cca: str
     info: tuple[str, ...]
+    entry_s: float | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it reports no phase, so that only TCP's own state shows what it does."""
+        return not self.reported
 
     @property
     def reported(self) -> frozenset[str]:
@@ -76,12 +118,16 @@ class Sender:
         phases = PHASES if reader is _version_3 else (*_V1_GAINS, "probe_rtt")
         return frozenset({*reader(_empty(self.info)), *phases})
 
-    def enters(self, phase: str, visit: int | None = None) -> When:
-        """Return the event that it enters a phase, for the first time or that of a number."""
+    def at(self, entry: Entry, after_s: float = 0.0) -> dict[str, Any]:
+        """Return the arguments with which a change takes effect after an event, for `Change`."""
+        if self.entry_s is not None:
+            return {"at_s": self.entry_s + after_s}
         if _reader(self.info) is _version_3:
-            return When(flow=0, info="phase", equals=phase, occurrence=visit)
-        gain = _V1_GAINS[phase]
-        return When(flow=0, info="pacing_gain", equals=gain, occurrence=visit)
+            value: dict[str, Any] = {"info": "phase", "equals": entry.phase}
+        else:
+            value = {"info": "pacing_gain", "equals": _V1_GAINS[entry.phase]}
+        when = When(flow=0, occurrence=entry.visit, **value)
+        return {"when": when, "after_s": after_s or None}
 
 
 #: ``bbr3``.
@@ -127,9 +173,12 @@ class State:
         ``pacing_mbps``, ``srtt_ms``, ``min_rtt_ms``, ``delivered_bytes``, ``retransmits``,
         ``tcp_state``. Columns that the congestion control reports: ``phase``, ``max_bw_mbps``
         and others, with NaN for bounds that are not set.
+    changed_s : float
+        Time of the scenario's first change, NaN if that is an event.
     """
 
     samples: pd.DataFrame
+    changed_s: float = math.nan
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -171,17 +220,18 @@ def state_of(run: Run, flow: int = 0) -> State:
         Number of the flow.
     """
     rows = run.flows[run.flows["flow"] == flow]
-    columns = {
-        "cwnd": rows["cwnd_packets"],
-        "inflight": rows["inflight_packets"],
-        "lost": rows["lost"],
-        "pacing_mbps": rows["pacing_rate_bps"] / 1e6,
-        "srtt_ms": rows["srtt_us"] / 1e3,
-        "min_rtt_ms": rows["min_rtt_us"] / 1e3,
-        "delivered_bytes": rows["delivered_bytes"],
-        "retransmits": rows["retransmits"],
-        "tcp_state": rows["state"].astype(str),
-    }
+    values = (
+        rows["cwnd_packets"],
+        rows["inflight_packets"],
+        rows["lost"],
+        rows["pacing_rate_bps"] / 1e6,
+        rows["srtt_us"] / 1e3,
+        rows["min_rtt_us"] / 1e3,
+        rows["delivered_bytes"],
+        rows["retransmits"],
+        rows["state"].astype(str),
+    )
+    columns = dict(zip(TCP_COLUMNS, values, strict=True))
     info = run.cca_info(flow)
     read = _reader(map(str, info))
     own = pd.DataFrame() if read is None else read(info)
@@ -189,7 +239,8 @@ def state_of(run: Run, flow: int = 0) -> State:
     samples.index = pd.Index(rows["time_ns"].to_numpy() / NS, name="time_s")
     for name in (*_version_3(_empty(BBR3.info)), *own):
         samples[name] = own[name].to_numpy() if name in own else np.nan
-    return State(samples)
+    times = [change.at_s for change in run.scenario.changes if change.at_s is not None]
+    return State(samples, min(times, default=math.nan))
 
 
 def _empty(info: Iterable[str]) -> pd.DataFrame:

@@ -36,6 +36,8 @@ class Mutation:
         A text that occurs exactly once in it.
     replace : str
         The text in its place.
+    is_visible : bool
+        Whether TCP's own state shows the fault: the case then does not hold by the wire either.
     """
 
     case: str
@@ -44,6 +46,7 @@ class Mutation:
     file: str
     find: str
     replace: str
+    is_visible: bool = True
 
     @property
     def edit(self) -> tuple[str, str, str]:
@@ -80,6 +83,7 @@ MUTATIONS = (
         file="startup.c",
         find="#define FULL_BW_ROUNDS\t3",
         replace="#define FULL_BW_ROUNDS\t2",
+        is_visible=False,
     ),
     Mutation(
         case="startup-plateau",
@@ -152,6 +156,7 @@ MUTATIONS = (
         file="loss.c",
         find="\t\tbbr3_start_probe_bw_down(sk, bbr);\n",
         replace="",
+        is_visible=False,
     ),
     Mutation(
         case="up-app",
@@ -202,6 +207,7 @@ MUTATIONS = (
         "\t\t\tbbr3_start_probe_bw_refill(sk, bbr);",
         replace="\tcase BBR3_DOWN:\n\t\tif (is_time_to_probe_bw(sk, bbr))\n"
         "\t\t\tbbr->phase = BBR3_CRUISE;",
+        is_visible=False,
     ),
     Mutation(
         case="rtt",
@@ -251,6 +257,7 @@ MUTATIONS = (
         find="\textra = min_t(u64, bbr->extra_acked_delivered - expected, tcp_snd_cwnd(tp));\n",
         replace="\textra = bbr->extra_acked_delivered - expected;\n"
         "\textra = bbr->full_bw_reached ? min(extra, tcp_snd_cwnd(tp)) : 0;\n",
+        is_visible=False,
     ),
     Mutation(
         case="aggregation-cruise",
@@ -299,6 +306,7 @@ MUTATIONS = (
         file="model.c",
         find="\tif (is_probing_bw(bbr) || !bbr->is_loss_in_round)\n",
         replace="\tif (true)\n",
+        is_visible=False,
     ),
     Mutation(
         case="policer",
@@ -340,6 +348,7 @@ MUTATIONS = (
         file="probe_rtt.c",
         find="\tif (bbr->full_bw_reached) {\n",
         replace="\tif (true) {\n",
+        is_visible=False,
     ),
     Mutation(
         case="up-loss",

@@ -8,7 +8,7 @@ from ccbench import studies
 from ccbench.base.errors import InputError
 from ccbench.studies.bbr3.bbr_draft import CASES, verdict
 from ccbench.studies.bbr3.case import GRID, Step
-from ccbench.studies.bbr3.state import Sender
+from ccbench.studies.bbr3.state import Entry, Sender
 
 _BBR = Sender("bbr", ("rate_low", "rate_high", "min_us", "pacing_gain", "cwnd_gain"))
 
@@ -45,7 +45,8 @@ class TestSender:
         """BBR version 1 has phases by its gains, but neither REFILL nor bounds."""
         assert {"phase", "up", "probe_rtt", "max_bw_mbps"} <= _BBR.reported
         assert not {"refill", "inflight_longterm", "idle_restart"} & _BBR.reported
-        assert (_BBR.enters("up", 2).equals, _BBR.enters("up", 2).occurrence) == (320, 2)
+        when = _BBR.at(Entry("up", 2))["when"]
+        assert (when.equals, when.occurrence) == (320, 2)
 
     def test_unknown(self) -> None:
         """Other reported values say nothing about BBR's state."""

@@ -92,6 +92,21 @@ class TestRunStudy:
         with pytest.raises(MissingRequirement, match=r"even-1 runs on .* kernel build 5.4"):
             studies.run_study(study, engine=engine, store=None)
 
+    def test_follow_ups(self, engine: ArithmeticEngine) -> None:
+        """Scenarios that follow from runs run once each, and their rows come last."""
+
+        def follow_ups(run: Run) -> tuple[Scenario, ...]:
+            return (replace(run.scenario, seed=7),) if run.scenario.seed == 1 else ()
+
+        study = replace(STUDY, follow_ups=follow_ups)
+        done: list[float] = []
+        result = studies.run_study(study, engine=engine, store=None, on_progress=done.append)
+        assert 12 == len(engine.ran)
+        assert [7] * 10 == result.findings.table["seed"].tolist()[-10:]
+        assert (1, 3, 7) == result.seeds
+        assert done == sorted(done)
+        assert 1 == done[-1]
+
     def test_quick(self, engine: ArithmeticEngine) -> None:
         """The quick version runs its own scenarios."""
         result = studies.run_study(STUDY, quick=True, engine=engine, store=None)
