@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ccbench.studies.bbr3.case import Step
     from ccbench.studies.bbr3.state import State
 
-__all__ = ["CASES", "STUDY", "study_of", "verdict"]
+__all__ = ["CASES", "STUDY", "UNSUITABLE", "study_of", "verdict"]
 
 _CASES = {
     case.name: case
@@ -90,7 +90,9 @@ CASES = tuple(
     )
 )
 
-_HOLDS, _FAILS, _ABSENT, _UNSUITABLE = "holds", "fails", "does not come about", "unsuitable"
+_HOLDS, _FAILS, _ABSENT = "holds", "fails", "does not come about"
+#: The verdict of a case on a path that cannot show it.
+UNSUITABLE = "unsuitable"
 _NOT_APPLICABLE = "not applicable"
 #: Marker and colour of each verdict that came about, or did not.
 _MARKERS = {
@@ -240,7 +242,7 @@ def _unsuitable(table: pd.DataFrame, sender: Sender) -> Rows:
                 lacks = f"{sender.cca} does not report {', '.join(missing)}"
                 rows.append(_row(case, point, _NOT_APPLICABLE, lacks))
             elif why := case.unsuitable(point):
-                rows.append(_row(case, point, _UNSUITABLE, why))
+                rows.append(_row(case, point, UNSUITABLE, why))
     return rows
 
 

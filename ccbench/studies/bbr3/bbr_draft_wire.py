@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test cases of the BBR draft by TCP's own state: agreement with the state that bbr3 reports.
+
+``bbr-draft`` judges a congestion control that reports no phase by what TCP shows of it. Here
+``bbr3`` is judged both ways. The measured number of a case is the share of its suitable paths on
+which both give the same verdict.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ccbench.studies.bbr3.bbr_draft import CASES, UNSUITABLE, study_of
+from ccbench.studies.bbr3.state import BBR3, Sender
+from ccbench.studies.catalogue import info
+from ccbench.studies.published import unbounded
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+
+if TYPE_CHECKING:
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
+
+_BY_STATE, _BY_TCP = "by state", "by TCP's own state"
+_STUDIES = {_BY_STATE: study_of(BBR3), _BY_TCP: study_of(Sender(BBR3.cca, ()))}
+_NOT_STATED = unbounded("not stated", "nowhere")
+
+#: The scenarios of each study.
+_planned: dict[str, set[Scenario]] = {name: set() for name in _STUDIES}
+
+
+def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+    found: list[Scenario] = []
+    for name, study in _STUDIES.items():
+        own = study.scenarios(quick=quick)
+        _planned[name].update(own)
+        found += own
+    return tuple(dict.fromkeys(found))
+
+
+def _measure(run: Run) -> Rows:
+    return [
+        {"judged": name, **row}
+        for name, study in _STUDIES.items()
+        if run.scenario in _planned[name]
+        for row in study.measure(run)
+    ]
+
+
+def _follow_ups(run: Run) -> tuple[Scenario, ...]:
+    follow_ups = _STUDIES[_BY_TCP].follow_ups
+    if follow_ups is None or run.scenario not in _planned[_BY_TCP]:
+        return ()
+    found = follow_ups(run)
+    _planned[_BY_TCP].update(found)
+    return found
+
+
+def _conclude(table: pd.DataFrame) -> Findings:
+    tables = {
+        name: study.conclude(table[table["judged"] == name].drop(columns="judged")).table
+        for name, study in _STUDIES.items()
+    }
+    keys = ["case", "mbps", "rtt_ms"]
+    verdicts = pd.DataFrame(
+        {name: own.set_index(keys)["verdict"] for name, own in tables.items()}
+    ).reset_index()
+    verdicts = verdicts[verdicts[_BY_STATE] != UNSUITABLE].reset_index(drop=True)
+    return Findings(
+        table=verdicts,
+        figure=_figure(verdicts),
+        comparisons=(
+            _agreement("all cases", verdicts),
+            *(_agreement(case.label, verdicts[verdicts["case"] == case.name]) for case in CASES),
+        ),
+    )
+
+
+def _agreement(label: str, verdicts: pd.DataFrame) -> Comparison:
+    """Return the share of paths with the same verdict, and the pairs that differ."""
+    same = verdicts[_BY_STATE] == verdicts[_BY_TCP]
+    others = (verdicts[_BY_STATE] + ", " + verdicts[_BY_TCP])[~same].value_counts()
+    pairs = "".join(f" {n} x {pair}." for pair, n in sorted(others.items()))
+    return Comparison(
+        quantity=f"{label}: same verdict by TCP's own state",
+        measured=100 * float(same.mean()),
+        published=_NOT_STATED,
+        unit="%",
+        note=f"{same.sum()} of {len(same)} paths.{pairs}",
+    )
+
+
+def _figure(verdicts: pd.DataFrame) -> Figure:
+    """Draw the numbers of paths on which the verdicts agree, or do not, by case."""
+    same = (verdicts[_BY_STATE] == verdicts[_BY_TCP]).groupby(verdicts["case"]).agg(["sum", "size"])
+    same = same.reindex([case.name for case in CASES])
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    axes = figure.subplots()
+    labels = [case.label for case in CASES]
+    axes.barh(labels, same["size"], color="tab:red", label="other verdict")
+    axes.barh(labels, same["sum"], color="tab:green", label="same verdict")
+    axes.invert_yaxis()
+    axes.tick_params(labelsize="x-small")
+    axes.set_xlabel("suitable paths")
+    axes.legend(fontsize="small")
+    return figure
+
+
+STUDY = Study(
+    info=info("bbr-draft-wire"),
+    scenarios=_scenarios,
+    measure=_measure,
+    conclude=_conclude,
+    follow_ups=_follow_ups,
+)
