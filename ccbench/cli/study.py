@@ -230,5 +230,5 @@ def _print(result: StudyResult) -> None:
     for number, note in enumerate(notes, start=1):
         click.echo(f"[{number}] {note}")
     if result.quick:
-        click.echo("This is a quick version, too short for its numbers to agree with the paper's.")
+        click.echo("This is a quick version, too short for its numbers to be compared.")
     click.echo()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ccbench import emulate
+from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.source.build import installed
 from ccbench.experiment.scenario import Scenario
@@ -22,12 +23,14 @@ pytestmark = [pytest.mark.kernel, pytest.mark.long]
 _ROOT = Path(__file__).parents[2]
 _PAGE = (_ROOT / "docs" / "your-own-cca.md").read_text(encoding="utf-8")
 _MODULE = _ROOT / "examples" / "own-cca" / "tcp_aimd"
+_BBR3 = _ROOT / "kernel_modules" / "tcp_bbr3"
 
 
 @pytest.fixture
 def checkout(other_cache: Path, tmp_path: Path) -> Path:
-    """Give a folder with the example, and a cache with a kernel but without builds and runs."""
+    """Give a folder with two modules, and a cache with a kernel but without builds and runs."""
     assert other_cache.is_dir()
+    shutil.copytree(_BBR3, tmp_path / "kernel_modules" / "tcp_bbr3")
     shutil.copytree(_MODULE, tmp_path / "examples" / "own-cca" / "tcp_aimd")
     return tmp_path
 
@@ -97,6 +100,32 @@ CCBENCH_CCA(aimd, CCA_INFO("cwnd_packets:u16|half:s16:0.5"), "AIMD with state");
     info = run.cca_info(0)
     assert info["cwnd_packets"].tolist() == run.samples("cwnd_packets")[0].dropna().tolist()
     assert set(info["half"]) == {-1.5}
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("info.c", "another folder than tcp_mine also has a module tcp_bbr3"),
+        ("Kbuild", r"two modules describe bbr3 with CCBENCH_CCA\(bbr3, "),
+    ],
+)
+def test_copied_names(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, file: str, message: str
+) -> None:
+    """A copy with one of the names of its original is refused, and leaves earlier builds alone."""
+    module = installed().path / "debug" / "tcp_bbr3.ko"
+    before = module.read_bytes()
+    copy = checkout / "kernel_modules" / "tcp_bbr3"
+    copy = copy.rename(copy.with_name("tcp_mine"))
+    for changed in ("main.c", file):
+        text = (copy / changed).read_text(encoding="utf-8")
+        for old in ('"bbr3"', "CCBENCH_CCA(bbr3", "tcp_bbr3.o", "tcp_bbr3-y"):
+            text = text.replace(old, old.replace("bbr3", "mine"))
+        (copy / changed).write_text(text, encoding="utf-8")
+    monkeypatch.setenv("CCBENCH_MODULES", str(copy))
+    with pytest.raises(InputError, match=message):
+        installed()
+    assert module.read_bytes() == before
 
 
 def test_does_not_compile(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

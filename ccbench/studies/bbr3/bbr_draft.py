@@ -25,6 +25,7 @@ as losses may end before it reaches the new rate; and the window after an undo i
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ from ccbench.studies.bbr3.case import GRID, DraftCase, Point
 from ccbench.studies.bbr3.state import BBR3, Sender
 from ccbench.studies.bbr3.wire import observed
 from ccbench.studies.catalogue import info
-from ccbench.studies.published import exactly
+from ccbench.studies.published import exactly, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
     from ccbench.studies.bbr3.case import Step
     from ccbench.studies.bbr3.state import State
+    from ccbench.studies.study_info import StudyInfo
 
 __all__ = ["CASES", "STUDY", "UNSUITABLE", "study_of", "verdict"]
 
@@ -184,7 +186,7 @@ def study_of(sender: Sender) -> Study:
         return _conclude(table, sender)
 
     return Study(
-        info=info("bbr-draft"),
+        info=_info_of(sender),
         scenarios=scenarios,
         measure=measure,
         conclude=conclude,
@@ -195,13 +197,22 @@ def study_of(sender: Sender) -> Study:
 
 def _for_cca(cca: str, engine: Engine) -> Study:
     """Return the study of another congestion control."""
-    kernel = getattr(engine, "kernel", None)
-    if kernel is None:
+    kernel, check_cca = (getattr(engine, name, None) for name in ("kernel", "check_cca"))
+    if kernel is None or check_cca is None:
         allowed = "left out with engines other than kernel"
         raise validation.bad("cca", cca, allowed, "use the engine kernel")
-    if cca not in kernel.ccas:
-        raise validation.bad("cca", cca, f"one of {', '.join(kernel.ccas)}", "correct the name")
+    check_cca(cca)
     return study_of(Sender(cca, tuple(field.name for field in kernel.cca(cca).info)))
+
+
+def _info_of(sender: Sender) -> StudyInfo:
+    """Return the description of the study of a congestion control, and with it its files' names."""
+    described = info("bbr-draft")
+    if sender.cca == BBR3.cca:
+        return described
+    word = re.sub(r"[^A-Za-z0-9]+", "-", sender.cca).strip("-")
+    title = f"Test cases of the BBR draft, for {sender.cca}"
+    return replace(described, name=f"{described.name}-{word}", title=title)
 
 
 def _missing(case: DraftCase, sender: Sender) -> list[str]:
@@ -267,6 +278,8 @@ def _source(sender: Sender) -> str:
 def _comparison(case: DraftCase, rows: pd.DataFrame, sender: Sender) -> Comparison:
     counts = rows["verdict"].value_counts()
     holds, fails = counts.get(_HOLDS, 0), counts.get(_FAILS, 0)
+    where = f"appendix A, {case.title}"
+    never_run = {*counts.index} <= {UNSUITABLE, _NOT_APPLICABLE}
     parts = [f"{result} on {n}" for result, n in counts.items()]
     failed = rows[rows["verdict"] == _FAILS]
     example = ""
@@ -276,7 +289,7 @@ def _comparison(case: DraftCase, rows: pd.DataFrame, sender: Sender) -> Comparis
     return Comparison(
         quantity=f"{case.label}: paths on which it holds",
         measured=100 * holds / (holds + fails) if holds + fails else math.nan,
-        published=exactly(100, f"appendix A, {case.title}", text="verify"),
+        published=unbounded("verify", where) if never_run else exactly(100, where, text="verify"),
         unit="%",
         note=f"{_source(sender)}{', '.join(parts)} of {len(rows)} paths.{example}",
     )

@@ -6,7 +6,7 @@ import pytest
 
 from ccbench import studies
 from ccbench.base.errors import InputError
-from ccbench.studies.bbr3.bbr_draft import CASES, verdict
+from ccbench.studies.bbr3.bbr_draft import CASES, study_of, verdict
 from ccbench.studies.bbr3.case import GRID, Step
 from ccbench.studies.bbr3.state import Entry, Sender
 
@@ -51,6 +51,15 @@ class TestSender:
     def test_unknown(self) -> None:
         """Other reported values say nothing about BBR's state."""
         assert Sender("vegas", ("enabled", "base_us")).reported == frozenset()
+
+
+def test_names() -> None:
+    """The study of another congestion control has its name, and leaves the files of bbr3 alone."""
+    study = study_of(Sender("my__bbr", ()))
+    assert (study.name, study.title) == (
+        "bbr-draft-my-bbr",
+        "Test cases of the BBR draft, for my__bbr",
+    )
 
 
 def test_other_study() -> None:

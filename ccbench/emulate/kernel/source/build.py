@@ -524,6 +524,7 @@ def _with_guest(
             texts = list(sources.module_texts(without=left_out))
             files = sorted((folder / "root" / "modules").glob("*.ko"))
             entries = [line for file in files for line in descriptions.lines(file)]
+            descriptions.check_distinct(entries)
             own = descriptions.described(entries)
             os.link(tree.path / "linux", folder / "linux")
             description = {

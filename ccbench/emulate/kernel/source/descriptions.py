@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["LINUX_CCAS", "Cca", "Descriptions", "described", "lines"]
+__all__ = ["LINUX_CCAS", "Cca", "Descriptions", "check_distinct", "described", "lines"]
 
 #: An entry of .modinfo, preceded by an unprintable byte: the end of the previous entry, or the last
 #: byte of the previous section.
 _ENTRY = re.compile(rb"(?<![ -~])ccbench_(?:qdisc|option|cca|feature)=[^\0]*")
 _LINE = re.compile(r"ccbench_(qdisc|option|cca|feature)=(.*?): +(\S.*)")
+_OWNER = re.compile(r"ccbench_(qdisc|cca)=([a-z0-9_]+)\b")
 _NAME = re.compile(r"[a-z0-9_]{1,15}")
 #: A field of CCA_INFO: name, kernel type, and scale or names of its values.
 _INFO_FIELD = re.compile(r"([a-z]\w*)(?::([us])(8|16|32|64))?(?::([0-9.]+|\w+(?:/\w+)+))?")
@@ -149,6 +150,32 @@ def described(entries: Iterable[str]) -> Descriptions:
         in_order = sorted(by_name.items(), key=lambda item: item[1].attribute)
         qdiscs[owner] = replace(qdiscs[owner], options=dict(in_order))
     return Descriptions(qdiscs=qdiscs, ccas=ccas, features=features)
+
+
+def check_distinct(entries: Iterable[str]) -> None:
+    """Check that no two modules describe the same qdisc or congestion control.
+
+    Raises
+    ------
+    InputError
+        If two do, as when a copied module keeps the name of the other.
+
+    Examples
+    --------
+    >>> check_distinct(["ccbench_cca=fast: one", "ccbench_cca=slow: another"])
+    """
+    seen = set()
+    for entry in entries:
+        if (match := _OWNER.match(entry)) is None:
+            continue
+        if match[0] in seen:
+            kind, owner = match.groups()
+            macro = f"CCBENCH_{kind.upper()}"
+            raise InputError(
+                f"two modules describe {owner} with {macro}({owner}, ...): give it in your own "
+                f"the name that the module registers; {_HELP}"
+            )
+        seen.add(match[0])
 
 
 def _parse(entry: str) -> tuple[str, str, str, dict[str, Any]]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.command import BuildError
-from ccbench.emulate.kernel.source.guest_sources import HEADERS
+from ccbench.emulate.kernel.source.guest_sources import HEADERS, OWN_MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -84,6 +85,8 @@ def compile_guest(
     ------
     BuildError
         If something does not compile.
+    InputError
+        If two source folders have a module of the same name.
     """
     root = folder / "root"
     (folder / "debug").mkdir()
@@ -134,7 +137,14 @@ def _compile(
     with make.symbols.open("a", encoding="utf-8") as file:
         file.write((work / _SYMBOLS).read_text(encoding="utf-8").replace(f"{work}/", ""))
     compiled = {name: sorted(path.stem for path in work.glob(f"{name}/*.ko")) for name in names}
-    for path in work.glob("*/*.ko"):
+    for path in sorted(work.glob("*/*.ko")):
+        # Linux loads only one of two. Copying the second would change the files of earlier builds,
+        # to which the first may be linked.
+        if (folder / "debug" / path.name).exists():
+            raise InputError(
+                f"{OWN_MODULES}: another folder than {path.parent.name} also has a module "
+                f"{path.stem}: choose another name in the Kbuild of your own"
+            )
         make.builder.run(
             ["strip", "--strip-debug", "-o", str(folder / "root/modules" / path.name), str(path)],
             purpose=f"stripping {path.name}",
