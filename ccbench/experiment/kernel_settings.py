@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,7 +28,7 @@ def sysctls(field: str, settings: Any) -> tuple[tuple[str, str], ...]:
     checked = {}
     for key, value in validation.pairs(field, settings, step).items():
         pattern = r"net(\.[A-Za-z0-9_-]+)+"
-        name = validation.text(field, key, pattern, form, example="net.ipv4.tcp_sack")
+        name = _name(field, key, pattern, form, step)
         words = str(value) if _is_whole(value) else value
         allowed = "a whole number or one line of text"
         checked[name] = validation.text(f"{field}.{name}", words, r"[^\r\n]*", allowed, example="0")
@@ -43,20 +44,26 @@ def module_parameters(field: str, settings: Any) -> tuple[tuple[str, str], ...]:
         If a name is not ``module.parameter``, or a value is not a boolean, a whole number or a
         single word.
     """
-    example = "tcp_rapid.tolerance"
-    step = f'write for example {{"{example}" = 64}}'
+    step = 'write for example {"tcp_rapid.tolerance" = 64}'
     checked = {}
     for key, value in validation.pairs(field, settings, step).items():
         form = "a module's name, a dot and a parameter's name"
-        name = validation.text(field, key, r"[a-z0-9_]+\.[A-Za-z0-9_]+", form, example=example)
+        name = _name(field, key, r"[a-z0-9_]+\.[A-Za-z0-9_]+", form, step)
         # Spaces and quotes separate parameters on the kernel's command line.
-        form = "1 to 200 characters without spaces and quotes"
+        form = "a whole number, a boolean, or 1 to 200 characters without spaces and quotes"
         words = str(value) if _is_whole(value) else value
         words = _KERNEL_BOOLS[value] if isinstance(value, bool) else words
         checked[name] = validation.text(
             f"{field}.{name}", words, r"[!#-~]{1,200}", form, example="64"
         )
     return tuple(sorted(checked.items()))
+
+
+def _name(field: str, key: object, pattern: str, allowed: str, step: str) -> str:
+    """Return the name of a setting if it matches a pattern."""
+    if not isinstance(key, str) or not re.fullmatch(pattern, key):
+        raise validation.bad(field, key, allowed, step)
+    return key
 
 
 def flattened(field: str, value: object) -> object:

@@ -45,6 +45,7 @@ __all__ = [
     "reaches",
     "round_starts",
     "settle_s",
+    "shown",
 ]
 
 #: Payload of a full packet of TCP over IPv4 with timestamps, and its share of the packet.
@@ -323,7 +324,19 @@ def drained(state: State, span: Span, target: float) -> Step:
 def near(what: str, value: float, target: float, tolerance: float = 0.02) -> Step:
     """Return the condition that a value is within a relative tolerance of a target."""
     share = value / target if target else float("nan")
-    return Step(f"{what} is {100 * share:.4g} % of {target:.4g}", abs(share - 1) <= tolerance)
+    text = f"{what} is {value:.4g}, {100 * share:.4g} % of {target:.4g}"
+    return Step(text, abs(share - 1) <= tolerance)
+
+
+def shown(bound: float) -> str:
+    """Return a bound in packets in words.
+
+    Examples
+    --------
+    >>> shown(12.0), shown(math.nan)
+    ('12', 'none')
+    """
+    return "none" if math.isnan(bound) else f"{bound:g}"
 
 
 def round_starts(samples: pd.DataFrame) -> list[int]:

@@ -24,6 +24,7 @@ from ccbench.studies.bbr3.case import (
     reaches,
     round_starts,
     settle_s,
+    shown,
 )
 from ccbench.studies.bbr3.state import PROBE_BW, Entry
 from ccbench.studies.bbr3.wire import GAINS, STARTUP_GAIN
@@ -226,7 +227,7 @@ def _finds_more(state: State, point: Point) -> Iterator[Step]:
     if cruise is None:
         return
     bound = state.at(cruise.start_s)["inflight_longterm"]
-    yield Step(f"inflight_longterm before: {bound:g}", not math.isnan(bound), is_premise=True)
+    yield Step(f"inflight_longterm before: {shown(bound)}", not math.isnan(bound), is_premise=True)
     after = state.samples[state.samples.index > cruise.start_s]
     found = after[after["max_bw_mbps"] >= _FOUND * _FACTOR * point.payload_mbps]
     share = after["max_bw_mbps"].max() / (_FACTOR * point.payload_mbps)

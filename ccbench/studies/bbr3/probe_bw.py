@@ -28,6 +28,7 @@ from ccbench.studies.bbr3.case import (
     probing_s,
     reaches,
     round_starts,
+    shown,
 )
 from ccbench.studies.bbr3.startup import LOSS_RTTS
 from ccbench.studies.bbr3.state import PROBE_BW, Entry
@@ -147,7 +148,7 @@ def _up_ends_by_loss_app(state: State, _point: Point) -> Iterator[Step]:
     yield Step("the probe is found too high", bool(after["prev_probe_too_high"]))
     yield follows(state, up, "down", "cruise")
     yield Step(
-        f"inflight_longterm is {after['inflight_longterm']:g}",
+        f"inflight_longterm is {shown(after['inflight_longterm'])}",
         not math.isnan(after["inflight_longterm"]),
     )
 
@@ -207,14 +208,14 @@ def _up_aborts(state: State, _point: Point) -> Iterator[Step]:
         return
     before, after = state.before(up.end_s), state.at(up.end_s)
     bound = before["inflight_longterm"]
-    yield Step(f"inflight_longterm before: {bound:g}", not math.isnan(bound), is_premise=True)
+    yield Step(f"inflight_longterm before: {shown(bound)}", not math.isnan(bound), is_premise=True)
     yield Step(
         "no plateau before the loss",
         not before["full_bw_now"],
         is_premise=True,
     )
     now = after["inflight_longterm"]
-    yield Step(f"inflight_longterm after: {now:g}, scaled down", now < bound)
+    yield Step(f"inflight_longterm after: {shown(now)}, scaled down", now < bound)
     yield Step("the probe is found too high", bool(after["prev_probe_too_high"]))
     yield follows(state, up, "down", "cruise")
 

@@ -17,6 +17,7 @@ from ccbench.studies.bbr3.case import (
     few_packets,
     probing_s,
     reaches,
+    shown,
 )
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _undoes(tcp_state: str, state: State) -> Iterator[Step]:
     for name in _BOUNDS:
         old, new = before[name], after[name]
         restored = math.isnan(new) or (not math.isnan(old) and new >= old)
-        yield Step(f"{name} before {old:g}, after {new:g}", restored)
+        yield Step(f"{name} before {shown(old)}, after {shown(new)}", restored)
     yield Step(
         f"phase before {before['phase']}, after {after['phase']}",
         "probe_rtt" not in {before["phase"], after["phase"]},

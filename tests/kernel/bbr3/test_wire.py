@@ -69,7 +69,7 @@ def test_own_module(engine: KernelEngine, tmp_path: Path, monkeypatch: pytest.Mo
     done = CliRunner().invoke(main.program, words)
     assert done.exit_code == 0, done.output
     assert "By TCP's own state: holds on 2 of 2 paths." in " ".join(done.output.split())
-    table = pd.read_csv(tmp_path / "bbr-draft.csv")
+    table = pd.read_csv(tmp_path / "bbr-draft-mybbr.csv")
     keys = zip(table["case"], table["mbps"], strict=True)
     verdicts = dict(zip(keys, table["verdict"], strict=True))
     assert _verdicts(engine, Sender("bbr3", ())) == verdicts

@@ -156,7 +156,7 @@ def _refused_input(lines: Sequence[str], *, is_out_of_memory: bool) -> str:
     """Return which setting of the scenario the guest has refused; empty if none."""
     if refused := next(filter(_BAD_PARAMETER.search, lines), ""):
         message = refused.rpartition("] ")[2]  # without the kernel's time
-        return f"one of module_parameters is refused: {message}"
+        return f"one of module_parameters is refused: {message}: correct its name or its value"
     message = "" if is_out_of_memory else _failed_step(lines)
     if sysctl := _BAD_SYSCTL.fullmatch(message):
         path, value, reason = sysctl.groups()

@@ -438,7 +438,7 @@ def named(name: str) -> KernelBuild:
     """
     kernel = find(name) or of_release(name)
     if kernel is None:
-        allowed = "the version, the name or the Linux release of a built kernel"
+        allowed = "the version, the name or the release of a kernel that this ccbench has built"
         release = name if re.fullmatch(r"\d+\.\d+", name) else "6.12"
         step = f"list them with `ccbench kernel list`, or run `ccbench kernel build {release}`"
         raise validation.bad("kernel", name, allowed, step)
