@@ -38,6 +38,7 @@ html_theme = "furo"
 html_title = f"ccbench {version}"
 html_static_path = ["_static"]
 html_css_files = ["ccbench.css"]
+html_extra_path = ["raygen-bbr3-cubic.html"]
 templates_path = ["api/templates"]
 exclude_patterns = ["_site", "api/templates"]
 
