@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["Field", "decode", "structure"]
+__all__ = ["Field", "decode", "states", "structure"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,17 @@ def structure(fields: Sequence[Field]) -> np.dtype[np.void]:
     import numpy as np  # noqa: PLC0415 - see above
 
     return np.dtype([(field.name, field.dtype) for field in fields])
+
+
+def states(fields: Sequence[Field]) -> dict[str, list[str]]:
+    """Return the names of the values of each field that is a state.
+
+    Examples
+    --------
+    >>> states((Field("mode", "u1", names=("slow", "fast")), Field("eta", "u2", 0.01)))
+    {'mode': ['slow', 'fast']}
+    """
+    return {field.name: list(field.names) for field in fields if field.names}
 
 
 def decode(fields: Sequence[Field], records: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:

@@ -27,6 +27,9 @@ _COMPARISONS = ("equals", "above", "below")
 def _equals(name: str, value: object) -> float | str:
     if isinstance(value, str):
         return validation.text(name, value, r"\w{1,31}", "a number or a name", example="recovery")
+    if isinstance(value, bool):
+        allowed = "a number or the name of a state"
+        raise validation.bad(name, value, allowed, f'write for example {name} = 1 or "recovery"')
     return validation.number(name, value, _VALUE, example=1)
 
 

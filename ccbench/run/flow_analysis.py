@@ -17,6 +17,8 @@ from ccbench.run.cca_info import COLUMNS
 from ccbench.run.intervals import NS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from ccbench.run.record import RunRecord
@@ -57,11 +59,17 @@ def cca_info(run: RunRecord, flow: int) -> pd.DataFrame:
     flow = validation.whole("flow", flow, validation.Range(0, last), example=0)
     cca = run.scenario.flow_table()["cca"].iloc[flow]
     names = run.provenance.get("cca_info", {}).get(cca, ())
+    states = run.provenance.get("cca_states", {}).get(cca, {})
     rows = run.flows[run.flows["flow"] == flow]
-    return pd.DataFrame(
-        {name: rows[column].to_numpy() for name, column in zip(names, COLUMNS, strict=False)},
-        index=intervals.time_index(rows["time_ns"]),
-    )
+    values = {name: rows[column].to_numpy() for name, column in zip(names, COLUMNS, strict=False)}
+    named = {name: _named(values[name], states[name]) for name in names if name in states}
+    return pd.DataFrame({**values, **named}, index=intervals.time_index(rows["time_ns"]))
+
+
+def _named(values: npt.NDArray[np.float64], names: Sequence[str]) -> pd.Categorical:
+    """Return states by their names; values without one are missing."""
+    known = dict(enumerate(names))
+    return pd.Categorical([known.get(value) for value in values], categories=list(names))
 
 
 def summary(run: RunRecord) -> pd.DataFrame:

@@ -200,7 +200,8 @@ class Run(RunRecord):
         DataFrame
             Index ``time_s``; columns with the names in the congestion control's descriptor
             (:mod:`ccbench.run.cca_info`), none if it reports nothing, as most of Linux's do
-            (``cubic``, ``reno``).
+            (``cubic``, ``reno``). States, such as the phase of ``bbr3``, are categorical, with
+            their names.
 
         Raises
         ------

@@ -22,8 +22,8 @@ MBPS, RTT_MS = 48.0, 50.0
 #: The target queueing delay of BasicDelay, d_t.
 TARGET_MS = 12.5
 EIGHT = (Flow(cca="nimbus_vegas", count=8),)
-COMPETITIVE, DELAY = 0, 1
-WATCHER, PULSER, SILENT = 0, 1, 2
+COMPETITIVE, DELAY = "competitive", "delay"
+WATCHER, PULSER, SILENT = "watcher", "pulser", "paused"
 
 POISSON = Flow(kind="poisson", rate_mbps=MBPS / 2)
 CBR = Flow(kind="cbr", rate_mbps=MBPS / 2)

@@ -83,11 +83,12 @@ static size_t aimd_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_in
 {
 	((u16 *)info)[0] = tcp_snd_cwnd(tcp_sk(sk));
 	((s16 *)info)[1] = -3;
+	((u8 *)info)[4] = 1;
 	*attr = INET_DIAG_VEGASINFO;
-	return 4;
+	return 5;
 }
 
-CCBENCH_CCA(aimd, CCA_INFO("cwnd_packets:u16|half:s16:0.5"), "AIMD with state");
+CCBENCH_CCA(aimd, CCA_INFO("cwnd_packets:u16|half:s16:0.5|mode:u8:slow/fast"), "AIMD with state");
 """
     source = folder / "tcp_aimd.c"
     before, operations, after = source.read_text().partition("static struct tcp_congestion_ops")
@@ -100,6 +101,7 @@ CCBENCH_CCA(aimd, CCA_INFO("cwnd_packets:u16|half:s16:0.5"), "AIMD with state");
     info = run.cca_info(0)
     assert info["cwnd_packets"].tolist() == run.samples("cwnd_packets")[0].dropna().tolist()
     assert set(info["half"]) == {-1.5}
+    assert set(info["mode"]) == {"fast"}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from ccbench.base import validation
 from ccbench.base.cache import cache_dir
 from ccbench.base.code_digests import code_digest
 from ccbench.base.errors import CcbenchError, MissingRequirement
+from ccbench.base.structures import states
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.kernel import INFO, doctor
@@ -221,6 +222,8 @@ class KernelEngine:
         if info:
             names = {cca: [field.name for field in fields] for cca, fields in info.items()}
             provenance["cca_info"] = names
+            if named := {cca: own for cca, fields in info.items() if (own := states(fields))}:
+                provenance["cca_states"] = named
         if "qdiscs" in tables:
             provenance["qdisc_statistics"] = [
                 [field.name for field in fields] for fields in self._statistics(scenario)

@@ -35,7 +35,7 @@ __all__ = [
     "state_of",
 ]
 
-#: Phases in the order of the module's numbers (``kernel_modules/tcp_bbr3/bbr3.h``).
+#: Phases of ``bbr3``.
 PHASES = ("startup", "drain", "down", "cruise", "refill", "up", "probe_rtt")
 
 #: The phases of ProbeBW.
@@ -262,7 +262,7 @@ def _version_3(info: pd.DataFrame) -> pd.DataFrame:
     bounds = ("bw_shortterm_mbps", "inflight_longterm", "inflight_shortterm")
     return pd.DataFrame(
         {
-            "phase": info["phase"].map(dict(enumerate(PHASES))),
+            "phase": info["phase"].astype("object"),
             "max_bw_mbps": info["max_bw_mbps"],
             "extra_acked": info["extra_acked"],
             **{name: info[name].where(info[name] > 0) for name in bounds},

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 __all__ = [
+    "PULSERS",
     "SETTLED_S",
     "accuracy_percent",
     "delays_ms",
@@ -38,8 +39,11 @@ __all__ = [
 #: Start of the evaluation of a detector in seconds.
 SETTLED_S = 10.0
 
+#: Roles of pulsers in NimbusCC's report, also of one that does not pulse at the moment.
+PULSERS = ("pulser", "paused")
+
 #: Field of a mode-switching sender's report, and its value in TCP-competitive mode.
-_COMPETITIVE = {"nimbus": ("mode", 0), "copa": ("default_mode", 0)}
+_COMPETITIVE = {"nimbus": ("mode", "competitive"), "copa": ("default_mode", 0)}
 
 
 def verdicts(run: Run, *, flows: Sequence[int] = (0,), link_mbps: float | None = None) -> Any:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from ccbench.experiment.scenario import Flow
 from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, farthest
-from ccbench.studies.nimbus.measures import delays_ms
+from ccbench.studies.nimbus.measures import PULSERS, delays_ms
 from ccbench.studies.nimbus.testbed import LINK_MBPS, seeds, shared
 from ccbench.studies.published import at_most, exactly, fraction, similar, unbounded
 from ccbench.studies.study import Findings, Rows, Study
@@ -107,8 +107,8 @@ def _measure(run: Run) -> Rows:
                 if active
                 else 1.0,
                 "delay_ms": waited[time_s],
-                "pulsers": sum(state["role"] > 0 for state in states.values()),
-                "competitive": sum(state["mode"] == 0 for state in states.values()),
+                "pulsers": sum(state["role"] in PULSERS for state in states.values()),
+                "competitive": sum(state["mode"] == "competitive" for state in states.values()),
             }
         )
     return rows

@@ -57,7 +57,7 @@ def _measure(run: Run) -> Rows:
         {
             "threshold": _DEFAULT if configured is None else float(configured) / 100,
             "seed": run.scenario.seed,
-            "delay_percent": 100 * float((mode == 1).mean()),
+            "delay_percent": 100 * float((mode == "delay").mean()),
             "median_rtt_ms": float(delays_ms(run).median()) + run.scenario.rtt_ms,
             "deviation_p10_mbps": float(off.quantile(0.1)),
             "deviation_median_mbps": float(off.median()),

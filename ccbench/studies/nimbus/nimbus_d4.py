@@ -93,7 +93,9 @@ def _measure(run: Run) -> Rows:
             "seed": run.scenario.seed,
             "mbps": float(run.summary()["throughput_mbps"].iloc[0]),
             "delay_ms": float(delays_ms(run).mean()),
-            "competitive_percent": 100 * float((mode["mode"] == 0).mean()) if is_nimbus else 100.0,
+            "competitive_percent": 100 * float((mode["mode"] == "competitive").mean())
+            if is_nimbus
+            else 100.0,
         }
     ]
 

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from ccbench.experiment.scenario import Flow
 from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
+from ccbench.studies.nimbus.measures import PULSERS
 from ccbench.studies.nimbus.testbed import shared
 from ccbench.studies.published import percentage, quantity
 from ccbench.studies.study import Findings, Rows, Study
@@ -63,7 +64,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 def _measure(run: Run) -> Rows:
     roles = pd.DataFrame({flow: run.cca_info(flow)["role"] for flow in range(_FLOWS)})
-    pulsers = (roles > 0).sum(axis=1)
+    pulsers = roles.isin(PULSERS).sum(axis=1)
     elected = pulsers[pulsers > 0]
     settings = dict(run.scenario.sysctls)
     return [

@@ -54,7 +54,7 @@ def table(columns: Columns, **values: Any) -> pd.DataFrame:
     return pd.DataFrame({**zeros, **values}).astype(dict(columns))
 
 
-def make_run(scenario: Scenario = SCENARIO, **tables: pd.DataFrame) -> Run:
+def make_run(scenario: Scenario = SCENARIO, **tables: Any) -> Run:
     """Return a run in which missing tables are empty or zero."""
     flows = scenario.flow_count
     settings: dict[str, Any] = {
@@ -116,6 +116,23 @@ class TestSamples:
         assert cwnd[0].tolist() == [10, 20]
         assert math.isnan(cwnd[1].iloc[0])
         assert cwnd[1].iloc[1] == 5
+
+    def test_state_of_cca(self) -> None:
+        """Reported values have the names and the states of the run's provenance.
+
+        A value is missing if the congestion control has not reported, or if it has no name.
+        """
+        reported = {"cca_info_0": [1.0, np.nan, 2.0], "cca_info_1": [3.0, np.nan, 4.0]}
+        flows = table(FLOW_COLUMNS, time_ns=[MS, 2 * MS, 3 * MS], flow=0).assign(**reported)
+        names = {
+            "cca_info": {"bbr": ["phase", "gain"]},
+            "cca_states": {"bbr": {"phase": ["a", "b"]}},
+        }
+        run = make_run(flows=flows, provenance=names)
+        state = run.cca_info(0)
+        assert state["phase"].astype("string").fillna("-").tolist() == ["b", "-", "-"]
+        assert state["gain"].iloc[[0, 2]].tolist() == [3.0, 4.0]
+        assert run.cca_info(1).columns.empty
 
     def test_unknown(self) -> None:
         """An unknown column is refused with the list of columns."""

@@ -262,7 +262,10 @@ class TestAccuracy:
         scenario = shared(own, *cross_traffic(category), duration_s=20, seed=1, name="")
         # Competitive until 12.5 s; times before 10 s do not count.
         times = np.arange(201) / 10
-        reported = pd.DataFrame({"mode": (times > 12.5).astype(int)}, index=times).drop(index=10.0)
+        reported = pd.DataFrame(
+            {"mode": np.where(times > 12.5, "delay", "competitive")}, index=times
+        )
+        reported = reported.drop(index=10.0)
         run = cast("Run", SimpleNamespace(scenario=scenario, cca_info=lambda _: reported))
         assert mode_accuracy_percent(run) == pytest.approx(expected)
 

@@ -256,6 +256,8 @@ def _info(text: str) -> tuple[Field, ...]:
         name, sign, bits, unit = match.groups(default="")
         dtype = f"{'i' if sign == 's' else 'u'}{int(bits or 32) // 8}"
         names = tuple(unit.split("/")) if "/" in unit else ()
+        if len({*names}) < len(names):
+            raise ValueError(word)
         fields.append(Field(name, dtype, 1 if names else _number(unit or "1"), names))
     cca_info.check(fields)  # or an error
     return tuple(fields)

@@ -165,7 +165,15 @@ class TestCcas:
 
     @pytest.mark.parametrize(
         "info",
-        ["", "mode:float", "mode:u8:slow", "mode|mode", "a|b|c|d|e|f", "|".join("abcdefgh")],
+        [
+            "",
+            "mode:float",
+            "mode:u8:slow",
+            "mode:u8:a/a",
+            "mode|mode",
+            "a|b|c|d|e|f",
+            "|".join("abcdefgh"),
+        ],
     )
     def test_damaged_state(self, info: str) -> None:
         """Fields that cannot be read, have the same name, or do not fit are an error."""
