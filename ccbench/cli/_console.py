@@ -10,14 +10,18 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from ccbench.base.estimate import Estimate
 
 __all__ = [
     "WIDTH",
     "coloured",
     "in_hours",
+    "in_mbps",
     "json_text",
     "made_by",
     "plain",
@@ -32,6 +36,9 @@ WIDTH = 140
 
 #: Minimum width of a value in columns, in however narrow a terminal.
 _MIN_VALUE_WIDTH = 30
+
+#: Rate in Mbit/s below which two decimals would not do.
+_LOW_MBPS = 0.1
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -137,3 +144,17 @@ def in_hours(hours: float) -> str:
     if hours < 1 / 30:
         return f"{hours * 3600:.0f} s"
     return f"{hours * 60:.0f} min" if hours < 1 else f"{hours:.1f} h"
+
+
+def in_mbps(rate: float | Estimate) -> str:
+    """Return a rate in Mbit/s with two decimals, a low one with four; a dash if it is unknown.
+
+    Examples
+    --------
+    >>> in_mbps(9.876), in_mbps(0.00567), in_mbps(math.nan)
+    ('9.88', '0.0057', '-')
+    """
+    mean = rate if isinstance(rate, float) else rate.mean
+    if math.isnan(mean):
+        return "-"
+    return format(rate, ".4f" if 0 < mean < _LOW_MBPS else ".2f")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ccbench.cli._console import made_by, print_pairs, print_table
+from ccbench.cli._console import in_mbps, made_by, print_pairs, print_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,9 +100,9 @@ def _parts(result: RepeatedHarm) -> dict[str, str]:
         note += "; the interval contains 0"
     return {
         "measured": _measured(result),
-        "beta alone": f"{estimate('solo_mbps'):.2f} Mbit/s",
-        "beta with alpha": f"{estimate('competing_mbps'):.2f} Mbit/s",
-        "alpha with beta": f"{estimate('alpha_mbps'):.2f} Mbit/s",
+        "beta alone": f"{in_mbps(estimate('solo_mbps'))} Mbit/s",
+        "beta with alpha": f"{in_mbps(estimate('competing_mbps'))} Mbit/s",
+        "alpha with beta": f"{in_mbps(estimate('alpha_mbps'))} Mbit/s",
         "absolute harm": f"{estimate('absolute'):.3f}",
         "expected harm": f"{estimate('expected').mean:.3f} (sharing by number of flows)",
         "relative harm": f"{result.relative:+.3f} ({note})",

@@ -365,9 +365,10 @@ def _print_cca(build: KernelBuild, name: str, *, as_json: bool) -> None:
         "receiver": "takes part, with its own feedback of marks" if cca.needs_receiver else "any",
         "bottlenecks": "{} with {} = {}".format(*cca.qdisc_option) if cca.qdisc_option else "",
         "state": ", ".join(described["state"]),
-        "module parameters": ", ".join(described["module_parameters"]),
     }
     print_pairs({key: value for key, value in words.items() if value}, words=True)
+    if parameters := described["module_parameters"]:
+        print_table(["module parameter", ""], [list(row) for row in parameters.items()], words=2)
 
 
 def _default(value: object) -> str:

@@ -13,7 +13,7 @@ import click
 from ccbench.base.errors import InputError
 from ccbench.base.estimate import Estimate
 from ccbench.base.progress_bars import progress
-from ccbench.cli._console import made_by, print_json, print_pairs, print_table
+from ccbench.cli._console import in_mbps, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     NoiseChoice,
     engine_options,
@@ -280,7 +280,7 @@ def _events(run: Run) -> Iterator[str]:
         last = first + subflows - 1
         numbers = f"flow{'s' if subflows > 1 else ''} {first}"
         numbers += f" to {last}" if subflows > 1 else ""
-        yield f"{numbers}: connection with a goodput of {mbps:.2f} Mbit/s"
+        yield f"{numbers}: connection with a goodput of {in_mbps(mbps)} Mbit/s"
 
 
 def _warn_if_late(run: Run) -> None:
@@ -402,8 +402,8 @@ def _print_flows(flows: pd.DataFrame, title: str) -> None:
                 str(name),
                 flow["label"],
                 flow["cca"],
-                _shown(flow["throughput_mbps"], ".2f"),
-                _shown(flow["goodput_mbps"], ".2f"),
+                in_mbps(flow["throughput_mbps"]),
+                in_mbps(flow["goodput_mbps"]),
                 _shown(flow["srtt_ms"], ".1f"),
                 _shown(flow["retransmits"], ".0f"),
                 _shown(flow["drops"], ".0f"),

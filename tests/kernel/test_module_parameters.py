@@ -63,11 +63,14 @@ class TestParameters:
         assert message in str(caught.value)
 
     @pytest.mark.parametrize(
-        ("name", "value"), [("tcp_rapid.tolerance", "1001"), ("tcp_cubic.hystart", "on")]
+        ("name", "value", "described"),
+        [
+            ("tcp_rapid.tolerance", "1001", r"change it, which is described as: .+ \(0 to 1000\)$"),
+            ("tcp_cubic.hystart", "on", "change it$"),
+        ],
     )
-    def test_refused(self, engine: KernelEngine, name: str, value: str) -> None:
-        """A value that the module refuses ends the run with the parameter's name."""
-        with pytest.raises(EngineError) as caught:
+    def test_refused(self, engine: KernelEngine, name: str, value: str, described: str) -> None:
+        """A value that the module refuses ends the run with the parameter and its description."""
+        message = rf"module_parameters\.{name} = '{value}' is refused by the virtual kernel: "
+        with pytest.raises(EngineError, match=message + described):
             engine.run(dumbbell(module_parameters={name: value}))
-        assert name.partition(".")[2] in str(caught.value).splitlines()[0]
-        assert "refused" in str(caught.value)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ccbench.base.errors import CcbenchError, EngineError, RefusedInput
 from ccbench.emulate.kernel.boot import crash, trapping
 from ccbench.emulate.kernel.boot.crash import Crash
+from ccbench.emulate.kernel.boot.parameters import module_parameters
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _BAD_QDISC = re.compile(r"netlink bottleneck(\d+)-(\w+) [0-9a-f]+: (.*)")
 _BAD_SYSCTL = re.compile(r"write /proc/sys/(\S+) (.*): (.*)")
 
 #: Console message about an invalid module parameter, after which Linux may continue without it.
-_BAD_PARAMETER = re.compile("(invalid|too large) for parameter `")
+_BAD_PARAMETER = re.compile(r"(\w+): `(.*)' (?:invalid|too large) for parameter `([\w.]+)'")
 
 #: Console message about code that sleeps in atomic context, after which Linux continues.
 _FAULT = re.compile(r"\] (BUG: |bad: scheduling|softirq: huh)")
@@ -89,7 +90,7 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
     if refused := trapping.refusal(console):
         return refused
     is_out_of_memory = any(sign in line for line in lines for sign in _OUT_OF_MEMORY)
-    if refusal := _refusal(lines, is_out_of_memory=is_out_of_memory):
+    if refusal := _refusal(lines, build, is_out_of_memory=is_out_of_memory):
         return refusal
     crashed = Crash.read(lines)
     log = _store(console)
@@ -114,7 +115,9 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
     return EngineError(f"{problem}{location}; {log}: {step}", excerpt)
 
 
-def _refusal(lines: Sequence[str], *, is_out_of_memory: bool) -> EngineError | None:
+def _refusal(
+    lines: Sequence[str], build: KernelBuild, *, is_out_of_memory: bool
+) -> EngineError | None:
     """Return the error if the guest has refused its input, or the host lacks memory."""
     if any(_HOST_OUT_OF_MEMORY in line for line in lines):
         message = (
@@ -122,7 +125,7 @@ def _refusal(lines: Sequence[str], *, is_out_of_memory: bool) -> EngineError | N
             "there, or run fewer scenarios at once"
         )
         return EngineError(message, lines[-_CONSOLE_LINES:])
-    if refused := _refused_input(lines, is_out_of_memory=is_out_of_memory):
+    if refused := _refused_input(lines, build, is_out_of_memory=is_out_of_memory):
         return RefusedInput(refused)
     failed = "" if is_out_of_memory else _failed_step(lines)
     message = f"the virtual kernel cannot execute its plan: {failed}"
@@ -152,11 +155,16 @@ def _early_exit(status: int) -> str:
     return f"the virtual kernel exited early with status {status}"
 
 
-def _refused_input(lines: Sequence[str], *, is_out_of_memory: bool) -> str:
+def _refused_input(lines: Sequence[str], build: KernelBuild, *, is_out_of_memory: bool) -> str:
     """Return which setting of the scenario the guest has refused; empty if none."""
-    if refused := next(filter(_BAD_PARAMETER.search, lines), ""):
-        message = refused.rpartition("] ")[2]  # without the kernel's time
-        return f"one of module_parameters is refused: {message}: correct its name or its value"
+    if parameter := next(filter(None, map(_BAD_PARAMETER.search, lines)), None):
+        loaded, value, name = parameter.groups()
+        # Of a built-in module, the kernel's command line contains the name.
+        module, _, name = name.rpartition(".") if "." in name else (loaded, "", name)
+        meaning = module_parameters(module, build).get(name)
+        described = f", which is described as: {meaning}" if meaning else ""
+        field = f"module_parameters.{module}.{name}"
+        return f"{field} = {value!r} is refused by the virtual kernel: change it{described}"
     message = "" if is_out_of_memory else _failed_step(lines)
     if sysctl := _BAD_SYSCTL.fullmatch(message):
         path, value, reason = sysctl.groups()

@@ -126,14 +126,23 @@ def _modules(kernel: KernelBuild) -> list[str]:
     return sorted({*loadable, *ccas, *(f"sch_{qdisc}" for qdisc in kernel.qdiscs)})
 
 
-def module_parameters(module: str, kernel: KernelBuild) -> list[str]:
-    """Return the names of a module's parameters, sorted; none if there is no such module."""
+def module_parameters(module: str, kernel: KernelBuild) -> dict[str, str]:
+    """Return the parameters of a module, sorted, with their descriptions; none without the module.
+
+    Descriptions are empty if the module has none, or is built in.
+    """
     if module not in _modules(kernel):
-        return []
+        return {}
     if module in kernel.modules:
         # Each parameter has a type, a description, or both.
-        names = re.findall(rb"(?<![ -~])parm(?:type)?=(\w+):", kernel.module(module).read_bytes())
+        content = kernel.module(module).read_bytes()
+        names = re.findall(rb"(?<![ -~])parm(?:type)?=(\w+):", content)
+        described = dict(re.findall(rb"(?<![ -~])parm=(\w+):([^\0]*)", content))
     else:
         # These are Linux's names of parameters; the other such string is the name of a source file.
         names = re.findall(rb"\0%s\.(\w{2,})(?=\0)" % module.encode(), kernel.linux.read_bytes())
-    return sorted({name.decode() for name in names})
+        described = {}
+    return {
+        name.decode(): described.get(name, b"").decode(errors="replace")
+        for name in sorted({*names})
+    }
