@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -79,6 +80,8 @@ __all__ = [
     "ready",
     "use",
 ]
+
+_log = logging.getLogger(__name__)
 
 _HZ_RANGE = validation.Range(100, 1000)
 
@@ -375,7 +378,7 @@ def _current(tree: KernelTree, cache: Path, sources: Sources) -> KernelBuild:
     if path.exists():
         return load_build(path)
     toolchain.check()
-    with only_one(cache, _nothing):
+    with only_one(cache, _logged):
         return _with_guest(tree, cache, sources, os.cpu_count() or 1, _nothing)
 
 
@@ -459,7 +462,7 @@ def use(release: str) -> KernelBuild:
         built = ", ".join(sorted({tree.name for tree in _trees(cache, sources)})) or "none"
         step = f"build it: ccbench kernel build {release}"
         raise validation.bad("release", release, f"one that is built ({built})", step)
-    with only_one(cache, _nothing):
+    with only_one(cache, _logged):
         _use(tree.path, cache)
     return _current(tree, cache, sources)
 
@@ -703,6 +706,11 @@ def only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[None
         yield
     finally:
         os.close(lock)
+
+
+def _logged(step: str, _share: float) -> None:
+    """Log a step, where nothing else shows progress."""
+    _log.warning("%s", step)
 
 
 def _nothing(_step: str, _share: float) -> None:

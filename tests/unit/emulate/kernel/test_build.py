@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -241,6 +243,17 @@ class TestBuild:
             with pytest.raises(KeyboardInterrupt):
                 building.build(tarball, on_progress=stop)
         assert seen == ["done", "waiting for another build"]
+
+    def test_waiting(self, kernel: Path, sources: Path, caplog: pytest.LogCaptureFixture) -> None:
+        """A run that needs modules built while another build runs says that it waits."""
+        building.build(kernel)
+        write(sources, {"link/ours.c": f"/* changed */\n{MODULE}"})
+        with ThreadPoolExecutor() as pool, exclusive(building.kernels_dir() / "lock"):
+            waiting = pool.submit(building.installed)
+            while "waiting for another build" not in caplog.messages and not waiting.done():
+                time.sleep(0.01)
+            assert caplog.messages == ["waiting for another build"]
+            assert not waiting.done()
 
     @pytest.mark.usefixtures("sources")
     def test_selected(self, kernel: Path, tarball: Path) -> None:
