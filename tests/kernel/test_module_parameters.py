@@ -65,7 +65,7 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("name", "value", "described"),
         [
-            ("tcp_rapid.tolerance", "1001", r"change it, which is described as: .+ \(0 to 1000\)$"),
+            ("tcp_rapid.tolerance", "1001", r"change it; its description: .+ \(0 to 1000\)$"),
             ("tcp_cubic.hystart", "on", "change it$"),
         ],
     )

@@ -162,7 +162,7 @@ def _refused_input(lines: Sequence[str], build: KernelBuild, *, is_out_of_memory
         # Of a built-in module, the kernel's command line contains the name.
         module, _, name = name.rpartition(".") if "." in name else (loaded, "", name)
         meaning = module_parameters(module, build).get(name)
-        described = f", which is described as: {meaning}" if meaning else ""
+        described = f"; its description: {meaning}" if meaning else ""
         field = f"module_parameters.{module}.{name}"
         return f"{field} = {value!r} is refused by the virtual kernel: change it{described}"
     message = "" if is_out_of_memory else _failed_step(lines)
