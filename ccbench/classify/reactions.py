@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
+from threadpoolctl import threadpool_limits  # scikit-learn needs it too
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,6 +48,8 @@ _WRONG, _SURE = 0.01, 0.95
 _REGULARISATION = 1.0
 #: Share of right labels given up to find unknown CCAs.
 _GIVEN_UP = 0.02
+#: Decimals of limits: more would depend on the processor.
+_DECIMALS = 6
 #: Loss with the least and the greatest level of noise, and cross traffic with the greatest.
 _LEAST_LOSS, _MOST_LOSS, _MOST_CROSS_SHARE = 10**-4.5, 1e-2, 0.15
 
@@ -349,7 +352,7 @@ def choose_limits(rows: Sequence[Sample]) -> Limits:
                 probabilities[tested] = reactions.probabilities(values)
                 own_ccas = [rows[i].cca for i in tested.tolist()]
                 distances[tested], noise[tested] = reactions.compare(values, own_ccas)
-    levels = np.quantile(noise, np.linspace(0, 1, _BINS + 1)[1:-1])
+    levels = np.quantile(noise, np.linspace(0, 1, _BINS + 1)[1:-1]).round(_DECIMALS)
     servers: dict[tuple[str, ...], list[int]] = {}
     for i, row in enumerate(rows):
         servers.setdefault((row.cca, row.variant, row.variation.name, str(row.seed)), []).append(i)
@@ -428,9 +431,10 @@ def _confidence_weights(
     parts = [column[:, None] for column in (np.ones(len(labels)), ratios, noises)]
     columns = np.hstack([*parts, *(part * of_label for part in parts)])
     model = LogisticRegression(C=_REGULARISATION, fit_intercept=False, max_iter=10_000)
-    fitted = model.fit(columns, is_right).coef_[0]
+    with threadpool_limits(1):  # several threads round differently
+        fitted = model.fit(columns, is_right).coef_[0]
     common, own = fitted[:3], fitted[3:].reshape(3, n_ccas).T
-    weights: npt.NDArray[np.float64] = common + own
+    weights: npt.NDArray[np.float64] = (common + own).round(_DECIMALS)
     return weights
 
 
@@ -450,7 +454,10 @@ def _farthest(
         line = (0.0, 0.0)
         if own.any():
             fitted = model.fit(noises[own][:, None], distances[own])
-            line = float(fitted.intercept_), float(fitted.coef_[0])
+            line = (
+                round(float(fitted.intercept_), _DECIMALS),
+                round(float(fitted.coef_[0]), _DECIMALS),
+            )
         result.append(line)
     return tuple(result)
 
@@ -464,7 +471,8 @@ def _least(
     wrong = np.sort(confidences[~is_right])[::-1]
     allowed = int(_allowed(_WRONG * len(confidences) / n_repeated) * n_repeated)
     clear = float(wrong[allowed]) if len(wrong) > allowed else 0.0
-    return max(clear, float(np.quantile(confidences[is_right], _GIVEN_UP)))
+    least = max(clear, float(np.quantile(confidences[is_right], _GIVEN_UP)))
+    return round(least, _DECIMALS)
 
 
 def _allowed(limit: float) -> int:

@@ -332,6 +332,14 @@ def two() -> Limits:
     )
 
 
+def test_decimals(limits: Limits) -> None:
+    """Limits have six decimals, as the rest depends on the order in which a processor adds."""
+    values = np.concatenate([np.ravel(part) for part in (limits.weights, limits.distances)])
+    values = np.concatenate([values, limits.levels, np.ravel(limits.confidences)])
+    assert values.any()
+    assert np.array_equal(values, values.round(6))
+
+
 def test_confidence(two: Limits) -> None:
     """Confidence rises with the ratio of probabilities, and falls with noise."""
     by_ratio = [two.confidence("b", ratio, 0.2, 3) for ratio in (0, 1, 2)]
