@@ -190,7 +190,8 @@ class TestModule:
     @pytest.mark.parametrize("value", ["0", "1001"])
     def test_bad_parameter(self, value: str) -> None:
         """1/delta below 1 or above 1000 is refused."""
-        with pytest.raises(EngineError, match="invalid for parameter `inverse_delta'"):
+        message = rf"module_parameters\.tcp_copa\.inverse_delta = '{value}' is refused"
+        with pytest.raises(EngineError, match=message):
             copa_run(
                 Flow(cca="copa"),
                 duration_s=1,

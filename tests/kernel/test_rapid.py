@@ -418,7 +418,8 @@ class TestModule:
     )
     def test_bad_parameter(self, parameter: str, value: str) -> None:
         """Invalid parameters are refused."""
-        with pytest.raises(EngineError, match=f"invalid for parameter `{parameter}'"):
+        message = rf"module_parameters\.tcp_rapid\.{parameter} = '{value}' is refused"
+        with pytest.raises(EngineError, match=message):
             rapid_run(duration_s=1, module_parameters={f"tcp_rapid.{parameter}": value})
 
     def test_state(self) -> None:
