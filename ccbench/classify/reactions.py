@@ -48,7 +48,8 @@ _WRONG, _SURE = 0.01, 0.95
 _REGULARISATION = 1.0
 #: Share of right labels given up to find unknown CCAs.
 _GIVEN_UP = 0.02
-#: Decimals of limits: more would depend on the processor.
+#: Decimals of fitted limits: more would depend on the processor. Levels are not fitted, and each
+#: rounding of one could move a server to the next bin.
 _DECIMALS = 6
 #: Loss with the least and the greatest level of noise, and cross traffic with the greatest.
 _LEAST_LOSS, _MOST_LOSS, _MOST_CROSS_SHARE = 10**-4.5, 1e-2, 0.15
@@ -352,7 +353,7 @@ def choose_limits(rows: Sequence[Sample]) -> Limits:
                 probabilities[tested] = reactions.probabilities(values)
                 own_ccas = [rows[i].cca for i in tested.tolist()]
                 distances[tested], noise[tested] = reactions.compare(values, own_ccas)
-    levels = np.quantile(noise, np.linspace(0, 1, _BINS + 1)[1:-1]).round(_DECIMALS)
+    levels = np.quantile(noise, np.linspace(0, 1, _BINS + 1)[1:-1])
     servers: dict[tuple[str, ...], list[int]] = {}
     for i, row in enumerate(rows):
         servers.setdefault((row.cca, row.variant, row.variation.name, str(row.seed)), []).append(i)

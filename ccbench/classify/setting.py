@@ -50,6 +50,9 @@ class Setting:
         number("rtt_ms", self.rtt_ms, above_0, example=85)
         packets = validation.Range(1, 1_000_000)
         validation.whole("queue_packets", self.queue_packets, packets, example=64)
+        # Equal settings are equal in files, too.
+        for name in ("bandwidth_mbps", "rtt_ms"):
+            object.__setattr__(self, name, float(getattr(self, name)))
 
     @classmethod
     def named(cls, name: str) -> Setting:

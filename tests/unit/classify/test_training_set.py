@@ -106,6 +106,18 @@ class TestFile:
             small_set.save(tmp_path / name)
         assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
+    def test_equal_settings(self, tmp_path: Path) -> None:
+        """Training sets of equal settings are the same file, if 85 ms are a float or an integer."""
+        named = Setting.named("5bw-85rtt-64q")
+        given = Setting(bandwidth_mbps=5, rtt_ms=85, queue_packets=64)
+        for setting, name in ((named, "named"), (given, "given")):
+            own, others = (
+                [sample(cca, setting, s) for cca in LEVELS for s in seeds]
+                for seeds in ((1, 2), (3, 4))
+            )
+            train(own, others, {}).save(tmp_path / name)
+        assert (tmp_path / "named").read_bytes() == (tmp_path / "given").read_bytes()
+
     @pytest.mark.parametrize("content", [b"", b"something else"])
     def test_damaged(self, tmp_path: Path, content: bytes) -> None:
         """A file of another kind is an input error that names it."""
