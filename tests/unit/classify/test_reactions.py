@@ -333,7 +333,7 @@ def two() -> Limits:
 
 
 def test_decimals(limits: Limits) -> None:
-    """Fitted limits have six decimals, as the rest depends on the order in which a processor adds."""
+    """Fitted limits have six decimals: more depend on the order in which a processor adds."""
     values = np.concatenate([np.ravel(part) for part in (limits.weights, limits.distances)])
     values = np.concatenate([values, np.ravel(limits.confidences)])
     assert values.any()
