@@ -125,6 +125,7 @@ def _described(comparison: Comparison) -> dict[str, Any]:
         "quantity": comparison.quantity,
         "measured": _finite(comparison.value),
         "half_width": _finite(comparison.half_width),
+        "n_cases": comparison.n_cases,
         "unit": comparison.unit,
         "published": published.text,
         "where": published.where,

@@ -80,6 +80,8 @@ class Comparison:
         The publication's statement and its location (:mod:`ccbench.studies.published`).
     unit : str
         Unit of both; empty if they have none.
+    n_cases : int, optional
+        Number of cases of which the result is a share.
     note : str
         Qualification of the result, or reason for a difference.
 
@@ -95,6 +97,7 @@ class Comparison:
     measured: float | Estimate
     published: Published
     unit: str = ""
+    n_cases: int | None = None
     note: str = ""
 
     @property

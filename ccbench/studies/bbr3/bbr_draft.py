@@ -289,6 +289,7 @@ def _comparison(case: DraftCase, rows: pd.DataFrame, sender: Sender) -> Comparis
     return Comparison(
         quantity=f"{case.label}: paths on which it holds",
         measured=100 * holds / (holds + fails) if holds + fails else math.nan,
+        n_cases=int(holds + fails),
         published=unbounded("verify", where) if never_run else exactly(100, where, text="verify"),
         unit="%",
         note=f"{_source(sender)}{', '.join(parts)} of {len(rows)} paths.{example}",

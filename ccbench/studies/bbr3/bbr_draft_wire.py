@@ -86,6 +86,7 @@ def _agreement(label: str, verdicts: pd.DataFrame) -> Comparison:
     return Comparison(
         quantity=f"{label}: same verdict by TCP's own state",
         measured=100 * float(same.mean()),
+        n_cases=len(same),
         published=_NOT_STATED,
         unit="%",
         note=f"{same.sum()} of {len(same)} paths.{pairs}",

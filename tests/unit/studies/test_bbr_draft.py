@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from ccbench import studies
 from ccbench.base.errors import InputError
 from ccbench.studies.bbr3.bbr_draft import CASES, study_of, verdict
 from ccbench.studies.bbr3.case import GRID, Step
-from ccbench.studies.bbr3.state import Entry, Sender
+from ccbench.studies.bbr3.state import BBR3, Entry, Sender
 
 _BBR = Sender("bbr", ("rate_low", "rate_high", "min_us", "pacing_gain", "cwnd_gain"))
 
@@ -38,6 +39,19 @@ class TestCases:
     def test_paths(self) -> None:
         """Each case has a path that can show it."""
         assert [] == [case.name for case in CASES if all(map(case.unsuitable, GRID))]
+
+
+class TestShare:
+    def test_cases(self) -> None:
+        """The share of paths on which a case holds is of those on which it came about."""
+        verdicts = ["holds", "fails", "does not come about", "fails", "fails"]
+        rtts_ms = (1, 10, 100, 1000, 1)
+        rates_mbps = (100, 100, 100, 100, 10)
+        columns = {"case": "startup-plateau", "mbps": rates_mbps, "rtt_ms": rtts_ms}
+        table = pd.DataFrame({**columns, "verdict": verdicts, "found": ""})
+        findings = study_of(BBR3).conclude(table)
+        share = next(x for x in findings.comparisons if "STARTUP on Bandwidth" in x.quantity)
+        assert (share.measured, share.n_cases) == (25, 4)
 
 
 class TestSender:

@@ -71,6 +71,10 @@ class TestTables:
                 "| `a-1` | share (%) | 38.2 ± 1.2 | about 40 | section 3 | **differs** |",
             ),
             (
+                comparison(n_cases=20),
+                "| `a-1` | share (%) | 38.2 (of 20) | about 40 | section 3 | agrees |",
+            ),
+            (
                 comparison("differs", "direction", measured=None, unit=""),
                 "| `a-1` | share | none | about 40 | section 3 | **differs**, direction only |",
             ),
@@ -85,7 +89,7 @@ class TestTables:
         ],
     )
     def test_row(self, one: Mapping[str, object], row: str) -> None:
-        """A row has the measured number with its interval, the statement, its source, a verdict."""
+        """A row has the number with its interval or its cases, the statement, its source, a verdict."""
         assert row == lines("results: a-1", result("a-1", one))[-1]
 
     def test_a_study_without_results(self) -> None:
