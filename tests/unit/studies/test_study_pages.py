@@ -89,7 +89,7 @@ class TestTables:
         ],
     )
     def test_row(self, one: Mapping[str, object], row: str) -> None:
-        """A row has the number with its interval or its cases, the statement, its source, a verdict."""
+        """A row has the number, its interval or cases, the statement, its source, and a verdict."""
         assert row == lines("results: a-1", result("a-1", one))[-1]
 
     def test_a_study_without_results(self) -> None:
