@@ -138,9 +138,11 @@ def _measured(comparison: Mapping[str, Any]) -> str:
     value, half_width = comparison["measured"], comparison["half_width"]
     if value is None:
         return "none"
-    interval = "" if half_width is None else f" ± {half_width:.2g}"
-    n_cases = comparison.get("n_cases")
-    return f"{value:.3g}{interval}" + ("" if n_cases is None else f" (of {n_cases})")
+    if n_cases := comparison.get("n_cases"):
+        ends = comparison["interval"]
+        interval = "" if ends is None else f"{ends[0]:.3g} to {ends[1]:.3g}, "
+        return f"{value:.3g} ({interval}of {n_cases})"
+    return f"{value:.3g}" if half_width is None else f"{value:.3g} ± {half_width:.2g}"
 
 
 def _verdict(comparison: Mapping[str, Any]) -> str:

@@ -121,10 +121,12 @@ class StudyResult:
 def _described(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison as JSON-compatible values; non-finite numbers become None."""
     published = comparison.published
+    low, high = map(_finite, comparison.interval)
     return {
         "quantity": comparison.quantity,
         "measured": _finite(comparison.value),
         "half_width": _finite(comparison.half_width),
+        "interval": None if low is None else [low, high],
         "n_cases": comparison.n_cases,
         "unit": comparison.unit,
         "published": published.text,

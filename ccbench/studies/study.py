@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.share import Share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,15 +74,13 @@ class Comparison:
     ----------
     quantity : str
         The compared quantity, in a few words.
-    measured : float or Estimate
-        The result, or the mean of repetitions with its interval; NaN, which agrees with nothing, if
-        the runs do not determine it.
+    measured : float, Estimate or Share
+        The result, the mean of repetitions, or the share of cases, with its interval; NaN, which
+        agrees with nothing, if the runs do not determine it.
     published : Published
         The publication's statement and its location (:mod:`ccbench.studies.published`).
     unit : str
         Unit of both; empty if they have none.
-    n_cases : int, optional
-        Number of cases of which the result is a share.
     note : str
         Qualification of the result, or reason for a difference.
 
@@ -94,21 +93,34 @@ class Comparison:
     """
 
     quantity: str
-    measured: float | Estimate
+    measured: float | Estimate | Share
     published: Published
     unit: str = ""
-    n_cases: int | None = None
     note: str = ""
 
     @property
     def value(self) -> float:
-        """The result; the mean of repetitions."""
-        return self.measured.mean if isinstance(self.measured, Estimate) else self.measured
+        """The result; the mean of repetitions; the percentage of cases."""
+        if isinstance(self.measured, Estimate | Share):
+            return self.measured.mean
+        return self.measured
 
     @property
     def half_width(self) -> float:
-        """Half the width of its 95 % confidence interval; NaN if it has none."""
+        """Half the width of the interval of repetitions; NaN without repetitions."""
         return self.measured.half_width if isinstance(self.measured, Estimate) else math.nan
+
+    @property
+    def n_cases(self) -> int | None:
+        """Number of cases of which the result is a share."""
+        return self.measured.n_cases if isinstance(self.measured, Share) else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The ends of its 95 % confidence interval; NaN if it has none."""
+        if isinstance(self.measured, Estimate | Share):
+            return self.measured.low, self.measured.high
+        return math.nan, math.nan
 
     @property
     def verdict(self) -> Verdict:
@@ -122,9 +134,9 @@ class Comparison:
         """Whether the result differs and its whole 95 % confidence interval does, too."""
         if self.verdict != "differs":
             return False
-        if math.isnan(self.half_width):
+        low, high = self.interval
+        if math.isnan(low):
             return True
-        low, high = self.value - self.half_width, self.value + self.half_width
         return high < self.published.low or low > self.published.high
 
     @property

@@ -34,6 +34,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ccbench.base import validation
+from ccbench.base.share import Share
 from ccbench.studies.bbr3 import paths, probe_bw, probe_rtt, recovery, startup
 from ccbench.studies.bbr3.case import GRID, DraftCase, Point
 from ccbench.studies.bbr3.state import BBR3, Sender
@@ -288,8 +289,7 @@ def _comparison(case: DraftCase, rows: pd.DataFrame, sender: Sender) -> Comparis
         example = f" {Point(row['mbps'], row['rtt_ms'])}: {row['found']}."
     return Comparison(
         quantity=f"{case.label}: paths on which it holds",
-        measured=100 * holds / (holds + fails) if holds + fails else math.nan,
-        n_cases=int(holds + fails),
+        measured=Share(int(holds), int(holds + fails), is_sample=False),
         published=unbounded("verify", where) if never_run else exactly(100, where, text="verify"),
         unit="%",
         note=f"{_source(sender)}{', '.join(parts)} of {len(rows)} paths.{example}",

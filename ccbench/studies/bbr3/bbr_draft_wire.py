@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ccbench.base.share import Share
 from ccbench.studies.bbr3.bbr_draft import CASES, UNSUITABLE, study_of
 from ccbench.studies.bbr3.state import BBR3, Sender
 from ccbench.studies.catalogue import info
@@ -85,8 +86,7 @@ def _agreement(label: str, verdicts: pd.DataFrame) -> Comparison:
     pairs = "".join(f" {n} x {pair}." for pair, n in sorted(others.items()))
     return Comparison(
         quantity=f"{label}: same verdict by TCP's own state",
-        measured=100 * float(same.mean()),
-        n_cases=len(same),
+        measured=Share(int(same.sum()), len(same), is_sample=False),
         published=_NOT_STATED,
         unit="%",
         note=f"{same.sum()} of {len(same)} paths.{pairs}",

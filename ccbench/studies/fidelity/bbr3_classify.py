@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ccbench.base.estimate import Estimate
+from ccbench.base.share import Share
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 from ccbench.classify.vote import UNKNOWN
@@ -71,13 +71,11 @@ def _share(
     verdicts: pd.DataFrame, answer: str, quantity: str, *, of_goal: bool = False
 ) -> Comparison:
     """Return the percentage of servers with an answer."""
-    is_answer = 100.0 * (verdicts["answer"] == answer)
     return Comparison(
         quantity=quantity,
-        measured=Estimate(is_answer.groupby(verdicts["seed"]).mean().to_numpy()),
+        measured=Share(int((verdicts["answer"] == answer).sum()), len(verdicts)),
         published=_NONE if of_goal else NOT_STATED,
         unit="%",
-        note=f"{(verdicts['answer'] == answer).sum()} of {len(verdicts)}.",
     )
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ccbench.base.estimate import Estimate
+from ccbench.base.share import Share
 from ccbench.classify.reactions import opinion
 from ccbench.classify.verdict import TraceVerdict, decided, judge
 from ccbench.classify.vote import UNKNOWN, vote
@@ -144,7 +144,7 @@ def _compared(final: pd.DataFrame, condition: str, column: str, goal: Published)
     own = final[final["condition"] == condition]
     return Comparison(
         quantity=f"{condition}: votes that are {column}",
-        measured=Estimate(own.groupby("seed")[column].mean().to_numpy()),
+        measured=Share(int((own[column] > 0).sum()), len(own)),
         published=goal,
         unit="%",
         note=confusions(own[own["wrong"] > 0]) if column == "wrong" else "",

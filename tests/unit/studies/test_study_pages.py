@@ -71,7 +71,11 @@ class TestTables:
                 "| `a-1` | share (%) | 38.2 ± 1.2 | about 40 | section 3 | **differs** |",
             ),
             (
-                comparison(n_cases=20),
+                comparison(n_cases=20, interval=[19, 61]),
+                "| `a-1` | share (%) | 38.2 (19 to 61, of 20) | about 40 | section 3 | agrees |",
+            ),
+            (
+                comparison(n_cases=20, interval=None),
                 "| `a-1` | share (%) | 38.2 (of 20) | about 40 | section 3 | agrees |",
             ),
             (
