@@ -27,9 +27,9 @@ pytestmark = pytest.mark.skipif(
 
 _SERVER = "198.18.0.2"
 
-#: Attempts to classify a server: BBR's probing is random, a limit at its edge results in unknown,
+#: Attempts to classify a server: probing is random, a label at the edge of its limit is unknown,
 #: and the links of a busy machine fail.
-_ATTEMPTS = 3
+_ATTEMPTS = 6
 
 
 @dataclass(frozen=True)
