@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from ccbench.base import validation
+from ccbench.base.checked_fields import set_field
 from ccbench.experiment.flow import MTU_BYTES
 
 __all__ = ["LOW_RATE", "SETTINGS", "Setting"]
@@ -51,8 +52,8 @@ class Setting:
         packets = validation.Range(1, 1_000_000)
         validation.whole("queue_packets", self.queue_packets, packets, example=64)
         # Equal settings are equal in files, too.
-        for name in ("bandwidth_mbps", "rtt_ms"):
-            object.__setattr__(self, name, float(getattr(self, name)))
+        set_field(self, "bandwidth_mbps", float(self.bandwidth_mbps))
+        set_field(self, "rtt_ms", float(self.rtt_ms))
 
     @classmethod
     def named(cls, name: str) -> Setting:
