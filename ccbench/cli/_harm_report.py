@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ccbench.cli._console import in_mbps, made_by, print_pairs, print_table
@@ -23,6 +24,7 @@ def print_harm(result: RepeatedHarm) -> None:
         **_circumstances(result.experiment),
         "noise": result.noise.describe(),
         "repetitions": _repetitions(result),
+        "order": _order(result),
     }
     if result.repetitions[0].harm is not None:
         pairs |= _parts(result)
@@ -91,6 +93,21 @@ def _repetitions(result: RepeatedHarm) -> str:
         return "1 (exact: nothing is random, so all seeds give this run; add noise to vary it)"
     count = len(result.repetitions)
     return f"{count} (mean \u00b1 half of the 95 % interval)" if count > 1 else "1 (no interval)"
+
+
+def _order(result: RepeatedHarm) -> str:
+    """Return how harm depends on which flows start first."""
+    order = result.order
+    if order is None:
+        return "fixed: beta first; harm includes its effect (start_spread_ms randomises it)"
+    count = len(result.repetitions)
+    text = f"random: alpha starts first in {len(order.alpha_first)} of {count}"
+    if order.alpha_first and order.beta_first:
+        means = map(fmean, (order.alpha_first, order.beta_first))
+        text += " (mean {:+.3f}, otherwise {:+.3f})".format(*means)
+    if not math.isnan(order.explained):
+        text += f"; explains {100 * order.explained:.0f} % of the variance"
+    return text
 
 
 def _parts(result: RepeatedHarm) -> dict[str, str]:

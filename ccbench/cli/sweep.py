@@ -241,20 +241,28 @@ def _print_estimates(sweep: Sweep, estimates: Sequence[CaseEstimate]) -> None:
         ],
         title=str(sweep.document.get("name", "")),
     )
+    _print_order(sweep)
     if sweep.repeat == 1:
         click.echo("One run of each combination: --repeat N gives means with 95 % intervals.\n")
         return
     click.echo(f"Mean of {sweep.repeat} repetitions ± half of its 95 % interval.\n")
-    equal = sum(
-        not planned.scenario.draws_at_random
-        and all(len(set(estimate.estimate.values)) == 1 for estimate in case)
-        for case, planned in zip(cases, sweep.cases, strict=True)
-    )
-    if equal:
-        where = "all combinations" if equal == len(cases) else f"{equal} combinations"
+    exact = sum(case[0].is_exact for case in cases)
+    if exact:
+        where = "all combinations" if exact == len(cases) else f"{exact} combinations"
         click.echo(
             f"In {where} all repetitions are equal, as nothing in them is random: add noise, such "
             f"as\n--vary noise.reverse_jitter_ms={_typical_jitter(sweep)}\n"
+        )
+
+
+def _print_order(sweep: Sweep) -> None:
+    """Say that harm includes the effect of the order of flows where all start together."""
+    if "harm" in sweep.metrics and any(
+        not case.scenario.noise.start_spread_ms for case in sweep.cases
+    ):
+        click.echo(
+            "Flows that start together do so in the order beta, alpha, and harm includes the "
+            "effect of\nthis order: add --vary noise.start_spread_ms=20 to randomise it.\n"
         )
 
 

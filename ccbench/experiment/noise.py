@@ -26,6 +26,8 @@ _TIME = number(Range(0, 1_000), example=0.1)
 #: Jitter of a testbed in each direction, and the shortest round-trip time of its calibration.
 _TYPICAL_JITTER_MS = 0.7
 _SHORTEST_CALIBRATED_MS = 20.0
+#: Time within which programs that a testbed starts together open their connections.
+_TYPICAL_START_SPREAD_MS = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,10 @@ class Noise:
         return any(getattr(self, kind.name) for kind in fields(self))
 
     def scaled(self, factor: float) -> Noise:
-        """Return this noise with each kind multiplied by `factor`.
+        """Return this noise with each kind multiplied by `factor`, except the spread of starts.
+
+        The spread decides which flow starts first, at any level of the other kinds: without it, a
+        comparison of flows is one of their order.
 
         Raises
         ------
@@ -94,11 +99,12 @@ class Noise:
 
         Examples
         --------
-        >>> Noise(reverse_jitter_ms=0.1, background_share=0.005).scaled(10).describe()
-        'reverse jitter 1 ms, background traffic 5 %'
+        >>> Noise(reverse_jitter_ms=0.1, start_spread_ms=20).scaled(10).describe()
+        'reverse jitter 1 ms, start spread 20 ms'
         """
         with validation.within(f"noise times {factor:g}: "):
-            return Noise(**{kind.name: factor * getattr(self, kind.name) for kind in fields(self)})
+            levels = {kind.name: factor * getattr(self, kind.name) for kind in fields(self)}
+            return Noise(**{**levels, "start_spread_ms": self.start_spread_ms})
 
     def describe(self) -> str:
         """Return a description of the noise."""
@@ -150,7 +156,8 @@ def typical(*, rtt_ms: float) -> Noise:
 
     It is a jitter of 0.7 ms in each direction, with which CUBIC and Reno share a bottleneck as on
     Mahimahi and BESS (docs/studies/noise.md describes the calibration at 20 to 80 ms). Below 20 ms
-    the jitter decreases in proportion to the round-trip time.
+    the jitter decreases in proportion to the round-trip time. Flows start in random order within
+    20 ms, as programs do that a testbed starts together.
 
     Parameters
     ----------
@@ -160,9 +167,13 @@ def typical(*, rtt_ms: float) -> Noise:
     Examples
     --------
     >>> typical(rtt_ms=40).describe()
-    'forward jitter 0.7 ms, reverse jitter 0.7 ms'
+    'forward jitter 0.7 ms, reverse jitter 0.7 ms, start spread 20 ms'
     >>> typical(rtt_ms=2).describe()
-    'forward jitter 0.07 ms, reverse jitter 0.07 ms'
+    'forward jitter 0.07 ms, reverse jitter 0.07 ms, start spread 20 ms'
     """
     jitter_ms = _TYPICAL_JITTER_MS * min(1.0, rtt_ms / _SHORTEST_CALIBRATED_MS)
-    return Noise(forward_jitter_ms=jitter_ms, reverse_jitter_ms=jitter_ms)
+    return Noise(
+        forward_jitter_ms=jitter_ms,
+        reverse_jitter_ms=jitter_ms,
+        start_spread_ms=_TYPICAL_START_SPREAD_MS,
+    )

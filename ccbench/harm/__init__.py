@@ -8,7 +8,14 @@ mean with its interval; :func:`sensitivity` does so at several levels of noise. 
 evaluates the three deployment thresholds.
 """
 
-from ccbench.harm._pairs import check_shared
+from ccbench.harm._pairs import (
+    Sides,
+    beta_groups,
+    check_shared,
+    in_order,
+    sides,
+    with_later_flows,
+)
 from ccbench.harm.circumstances import (
     NETWORKS,
     WORKLOADS,
@@ -35,6 +42,7 @@ from ccbench.harm.deployability import Assessment, Deployability, assess
 from ccbench.harm.experiment import Experiment, HarmResult, flow_names, long_flows, measure
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
 from ccbench.harm.noise_levels import LEVELS, Sensitivity, sensitivity
+from ccbench.harm.order import OrderEffect
 from ccbench.harm.performance import METRICS, Metric, achieved, metrics_named, recovery_s
 from ccbench.harm.repetition import (
     MAX_REPETITIONS,
@@ -63,14 +71,17 @@ __all__ = [
     "Metric",
     "MetricHarm",
     "Network",
+    "OrderEffect",
     "RepeatedHarm",
     "Repetition",
     "Sensitivity",
+    "Sides",
     "Step",
     "Workload",
     "achieved",
     "assess",
     "best_breakpoint",
+    "beta_groups",
     "bounds",
     "check_shared",
     "compare",
@@ -80,6 +91,7 @@ __all__ = [
     "expected_harm",
     "flow_names",
     "harm",
+    "in_order",
     "jain_index",
     "judge",
     "latest",
@@ -94,5 +106,7 @@ __all__ = [
     "repeat",
     "rolling_deviation",
     "sensitivity",
+    "sides",
+    "with_later_flows",
     "workload_named",
 ]

@@ -52,7 +52,7 @@ class Network:
     >>> Network(
     ...     name="dsl", bottleneck=Bottleneck(bandwidth_mbps=12, queue_bdp=2), rtt_ms=30
     ... ).path_noise.describe()
-    'forward jitter 0.7 ms, reverse jitter 0.7 ms'
+    'forward jitter 0.7 ms, reverse jitter 0.7 ms, start spread 20 ms'
     """
 
     name: str

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ccbench.base import validation
-from ccbench.harm._pairs import check_samples, flow_counts
+from ccbench.harm._pairs import Sides, check_samples, sides
 from ccbench.harm.metrics import expected_harm, harm
 from ccbench.harm.performance import METRICS, achieved
 
@@ -82,10 +82,10 @@ def compare(
     --------
     >>> {part.metric: part.absolute for part in compare(solo, competing)}  # doctest: +SKIP
     """
-    n_beta, n_alpha = flow_counts(solo.scenario, competing.scenario)
-    chosen, alone, together = _achieved(solo, competing, metrics, window)
+    flows = sides(solo.scenario, competing.scenario)
+    chosen, alone, together = _achieved(solo, competing, flows, metrics, window)
     endless = all(flow.kind == "bulk" for flow in competing.scenario.flows)
-    expected = expected_harm(n_alpha=n_alpha, n_beta=n_beta) if endless else math.nan
+    expected = expected_harm(n_alpha=flows.n_alpha, n_beta=flows.n_beta) if endless else math.nan
     return tuple(
         _of_metric(m, _of_all(solo, m, alone), _of_all(solo, m, together), expected) for m in chosen
     )
@@ -111,7 +111,8 @@ def compare_flows(
     --------
     >>> compare_flows(solo, competing)["harm"]  # doctest: +SKIP
     """
-    chosen, alone, together = _achieved(solo, competing, metrics, window)
+    flows = sides(solo.scenario, competing.scenario)
+    chosen, alone, together = _achieved(solo, competing, flows, metrics, window)
     harms = pd.DataFrame(
         {
             m.name: [
@@ -126,15 +127,19 @@ def compare_flows(
 
 
 def _achieved(
-    solo: Run, competing: Run, metrics: Iterable[Metric] | None, window: Window | None
+    solo: Run,
+    competing: Run,
+    flows: Sides,
+    metrics: Iterable[Metric] | None,
+    window: Window | None,
 ) -> tuple[tuple[Metric, ...], pd.DataFrame, pd.DataFrame]:
     """Return the metrics, and the beta flows' performance alone and in competition."""
-    n_beta, _ = flow_counts(solo.scenario, competing.scenario)
     check_samples(solo, "solo run")
     check_samples(competing, "competing run")
     chosen = _recorded(solo, competing) if metrics is None else tuple(metrics)
-    together = achieved(competing, chosen, window).iloc[:n_beta]
-    return chosen, achieved(solo, chosen, window), together
+    alone = achieved(solo, chosen, window)
+    together = achieved(competing, chosen, window).iloc[flows.beta].set_axis(alone.index)
+    return chosen, alone, together
 
 
 def _recorded(solo: Run, competing: Run) -> tuple[Metric, ...]:

@@ -24,7 +24,7 @@ from ccbench.base import validation
 from ccbench.base.errors import EngineError, InputError
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.experiment.scenario import Scenario
-from ccbench.harm._pairs import check_samples
+from ccbench.harm._pairs import beta_groups, check_samples, in_order
 from ccbench.harm.circumstances import NETWORKS, WORKLOADS
 from ccbench.harm.comparison import harm_or_nan
 from ccbench.harm.performance import METRICS, achieved, metrics_named
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
+    from ccbench.experiment.flow import Flow
     from ccbench.harm.circumstances import Network, Workload
     from ccbench.harm.performance import Metric
     from ccbench.run.run import Run
@@ -138,15 +139,17 @@ class Assessment:
                     yield _Key(network, victim, attacker, "beta", repetition)
 
     def _scenario(self, key: _Key, seed: int) -> Scenario:
-        flows = [key.victim.with_cca(self.beta)]
+        victim = key.victim.with_cca(self.beta)
+        flows: tuple[Flow, ...] = (victim,)
         name = f"{key.victim.name} alone"
         if key.attacker is not None:
-            flows.append(key.attacker.with_cca(self.alpha if key.side == "alpha" else self.beta))
-            name = f"{flows[1].label} beside {flows[0].label}"
+            attacker = key.attacker.with_cca(self.alpha if key.side == "alpha" else self.beta)
+            flows = in_order((victim,), (attacker,), noise=key.network.path_noise, seed=seed)
+            name = f"{attacker.label} beside {victim.label}"
         judged = {m for w in self.workloads for m in self.metrics_of(w)}
         with validation.within(f"network {key.network.name!r}, {name}: "):
             return Scenario(
-                flows=tuple(flows),
+                flows=flows,
                 bottlenecks=(key.network.bottleneck,),
                 rtt_ms=key.network.rtt_ms,
                 noise=key.network.path_noise,
@@ -272,7 +275,7 @@ _Achieved: TypeAlias = "dict[str, tuple[float, float]]"
 
 
 def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
-    """Return the performance of each group of flows."""
+    """Return the performance of the victim's flows, and of the attacker's if there are any."""
     try:
         check_samples(run, run.scenario.name)
     except InputError as error:  # caused by the run, not by the user's input
@@ -281,7 +284,8 @@ def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
     bounded = [replace(m, of=m.at_least) for m in metrics if m.at_least is not None]
     least = exact.assign(**achieved(run, bounded))
     groups = run.scenario.flow_table()["group"]
-    return tuple(
+    (of_victim,) = beta_groups(run.scenario)
+    of_groups = [
         {
             m.name: (
                 m.of_group(flow, exact.loc[groups == number, m.name]),
@@ -291,7 +295,8 @@ def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
             if m.exists_for(flow)
         }
         for number, flow in enumerate(run.scenario.flows)
-    )
+    ]
+    return (of_groups.pop(of_victim), *of_groups)
 
 
 def _harms(

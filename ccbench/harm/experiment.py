@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ccbench.base import validation
 from ccbench.experiment.noise import NO_NOISE, Noise, typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
-from ccbench.harm._pairs import check_samples, check_shared, flow_counts
+from ccbench.harm._pairs import check_samples, check_shared, in_order, sides
 from ccbench.harm.convergence import converged_at, measured_from
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
 
@@ -98,9 +98,14 @@ class Experiment:
 
     @cached_property
     def competing(self) -> Scenario:
-        """The beta flows followed by the alpha flows; beta's flow numbers are those of `solo`."""
+        """Both groups of flows.
+
+        With noise that spreads the starts, the seed decides which group has the lower numbers;
+        otherwise the beta flows are first, with the numbers of `solo`.
+        """
         name = f"{flow_names(self.alpha)} against {flow_names(self.beta)}"
-        return self._scenario(self.beta + self.alpha, name)
+        flows = in_order(self.beta, self.alpha, noise=self.noise, seed=self.seed)
+        return self._scenario(flows, name)
 
     def describe(self) -> str:
         """Return a description in one line, with beta's round-trip time and BDP."""
@@ -159,7 +164,7 @@ def long_flows(  # noqa: PLR0913 - settings of a network, all by keyword
     queue_bdp, queue_packets : float, int
         Limit of the queue; exactly one of the two.
     alpha_flows, beta_flows : int
-        Number of flows of each CCA. All start at 0 s.
+        Number of flows of each CCA. All start at 0 s, or within the noise's `start_spread_ms`.
     duration_s : float
         Length of each run in seconds.
     seed : int
@@ -291,7 +296,8 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
     >>> measure(solo=runs[0], competing=runs[1]).relative > 0.2  # doctest: +SKIP
     True
     """
-    n_beta, n_alpha = flow_counts(solo.scenario, competing.scenario)
+    flows = sides(solo.scenario, competing.scenario)
+    n_alpha, n_beta = flows.n_alpha, flows.n_beta
     check_samples(solo, "solo run")
     check_samples(competing, "competing run")
     together, alone = competing.throughput(INTERVAL_S), solo.throughput(INTERVAL_S)
@@ -311,7 +317,7 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
     counted = (together.index > from_s) & (together.index <= to_s)
     means = together[counted].mean()
     solo_mbps = float(alone[counted].mean().sum())
-    competing_mbps = float(means.iloc[:n_beta].sum())
+    competing_mbps = float(means.iloc[flows.beta].sum())
     with validation.within("throughput of the beta flows: "):
         absolute = harm(solo_mbps, competing_mbps)
     with validation.within("throughput of the flows in competition: "):
@@ -322,7 +328,7 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
         expected=expected_harm(n_alpha=n_alpha, n_beta=n_beta),
         solo_mbps=solo_mbps,
         competing_mbps=competing_mbps,
-        alpha_mbps=float(means.iloc[n_beta:].sum()),
+        alpha_mbps=float(means.iloc[flows.alpha].sum()),
         jain=jain,
         n_alpha=n_alpha,
         n_beta=n_beta,

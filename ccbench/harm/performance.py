@@ -17,7 +17,7 @@ import pandas as pd
 
 from ccbench.base import validation
 from ccbench.base.errors import InputError
-from ccbench.harm._pairs import check_samples, flow_counts
+from ccbench.harm._pairs import check_samples, sides
 from ccbench.run import packets
 
 if TYPE_CHECKING:
@@ -213,14 +213,14 @@ def recovery_s(
     --------
     >>> recovery_s(solo, competing, since_s=30)  # doctest: +SKIP
     """
-    flows, _ = flow_counts(solo.scenario, competing.scenario)
+    beta = sides(solo.scenario, competing.scenario).beta
     check_samples(solo, "solo run")
     check_samples(competing, "competing run")
     validation.number("share", share, validation.Range(0, 1, low_open=True), example=0.9)
     until_s = validation.Range(0, solo.scenario.duration_s, high_open=True)
     validation.number("since_s", since_s, until_s, example=30)
     alone = solo.throughput(interval_s).sum(axis=1)
-    together = competing.throughput(interval_s).iloc[:, :flows].sum(axis=1)
+    together = competing.throughput(interval_s).iloc[:, beta].sum(axis=1)
     later = alone.index > since_s + interval_s / 2
     if not (alone[later] > 0).any():
         allowed = "a time after which the flows send in the solo run"

@@ -21,8 +21,10 @@ from ccbench.base import validation
 from ccbench.base.errors import EngineError, InputError
 from ccbench.base.estimate import Estimate
 from ccbench.base.random_streams import repetition_seeds
+from ccbench.harm._pairs import sides
 from ccbench.harm.comparison import MetricHarm, compare, compare_flows
 from ccbench.harm.experiment import HarmResult, measure
+from ccbench.harm.order import OrderEffect, alpha_leads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,9 +83,10 @@ class Repetition:
         Harm by further metrics.
     flows : DataFrame
         Harm to each beta flow by all metrics for which the runs have records; index ``flow``.
-    digest : str
-        Digest of the two runs, equal for identical repetitions; empty for a random scenario, whose
-        runs differ.
+    is_exact : bool
+        :attr:`Run.is_exact <ccbench.run.run.Run.is_exact>` of both runs.
+    alpha_leads : bool
+        Whether the alpha flows start before the beta flows, on average.
     provenance : mapping
         Origin of the competing run.
     """
@@ -92,7 +95,8 @@ class Repetition:
     harm: HarmResult | None
     metrics: tuple[MetricHarm, ...]
     flows: pd.DataFrame
-    digest: str
+    is_exact: bool
+    alpha_leads: bool
     provenance: Mapping[str, Any]
 
 
@@ -145,6 +149,17 @@ class RepeatedHarm:
             return "relative harm", self.relative
         name = self.repetitions[0].metrics[0].metric
         return f"absolute harm by {name}", self.metric_estimate(name, "absolute")
+
+    @property
+    def order(self) -> OrderEffect | None:
+        """Effect of the order of starts on the headline; None if the noise does not spread them."""
+        if not self.noise.start_spread_ms:
+            return None
+        values = tuple(zip(self.repetitions, self.headline[1].values, strict=True))
+        return OrderEffect(
+            tuple(value for repetition, value in values if repetition.alpha_leads),
+            tuple(value for repetition, value in values if not repetition.alpha_leads),
+        )
 
     @property
     def sign(self) -> int:
@@ -227,6 +242,7 @@ class RepeatedHarm:
             "flows": self._mean_of_flows().reset_index().to_dict("records"),
             "noise": self.noise.to_dict(),
             "exact": self.is_exact,
+            "order": None if self.order is None else self.order.to_dict(),
             "scenarios": {
                 "solo": self.experiment.solo.to_dict(),
                 "competing": self.experiment.competing.to_dict(),
@@ -291,9 +307,8 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
 ) -> RepeatedHarm:
     """Measure harm with several seeds.
 
-    Finished runs are in the store, so that a further call runs only missing repetitions. If the
-    experiment is not random by its settings and the first two repetitions are identical, only one
-    is returned.
+    Finished runs are in the store, so that a further call runs only missing repetitions. If nothing
+    in the first repetition drew a random number, it is the only one.
 
     With `precision`, rounds of half as many further repetitions follow until the interval is narrow
     enough. This stopping rule favours samples with a small variance by chance, so the interval
@@ -358,9 +373,9 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
             experiment=experiment, repetitions=distinct, is_exact=is_exact, precision=precision
         )
 
-    if planned > 1 and not experiment.competing.draws_at_random:
-        repeat_until(2)
-        if completed[0].digest == completed[1].digest:
+    if not experiment.competing.draws_at_random:
+        repeat_until(1)
+        if completed[0].is_exact:
             return result(is_exact=True)
     repeat_until(planned)
     while precision is not None:
@@ -467,6 +482,7 @@ def _measured(
         harm=harm,
         metrics=parts,
         flows=pd.DataFrame(flows["harm"]),
-        digest="" if competing.scenario.draws_at_random else solo.digest() + competing.digest(),
+        is_exact=solo.is_exact and competing.is_exact,
+        alpha_leads=alpha_leads(competing.scenario, sides(solo.scenario, competing.scenario)),
         provenance=competing.provenance,
     )

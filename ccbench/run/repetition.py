@@ -46,9 +46,8 @@ class Repetition:
         :meth:`Run.summary <ccbench.run.run.Run.summary>`,
         :meth:`Run.bottleneck_summary <ccbench.run.run.Run.bottleneck_summary>` and
         :meth:`Run.l4s_summary <ccbench.run.run.Run.l4s_summary>`.
-    digest : str
-        :meth:`Run.digest <ccbench.run.run.Run.digest>`; empty for a random scenario, whose runs
-        differ.
+    is_exact : bool
+        :attr:`Run.is_exact <ccbench.run.run.Run.is_exact>`
     provenance : mapping
     """
 
@@ -56,7 +55,7 @@ class Repetition:
     flows: pd.DataFrame
     bottlenecks: pd.DataFrame
     queues: pd.DataFrame
-    digest: str
+    is_exact: bool
     provenance: Mapping[str, Any]
 
     @classmethod
@@ -67,7 +66,7 @@ class Repetition:
             flows=run.summary(),
             bottlenecks=run.bottleneck_summary(),
             queues=run.l4s_summary(),
-            digest="" if run.scenario.draws_at_random else run.digest(),
+            is_exact=run.is_exact,
             provenance=run.provenance,
         )
 
@@ -89,14 +88,8 @@ class RepeatedRun:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the result is deterministic, so that there is no interval.
-
-        This requires a scenario without randomness and at least two repetitions with identical
-        records.
-        """
-        digests = {run.digest for run in self.repetitions}
-        is_same = len(self.repetitions) > 1 and len(digests) == 1
-        return is_same and not self.scenario.draws_at_random
+        """Whether every seed gives this result, so that there is no interval."""
+        return all(run.is_exact for run in self.repetitions)
 
     def estimates(self, table: Callable[[Repetition], pd.DataFrame]) -> pd.DataFrame:
         """Return a table of Estimates over all repetitions; text and settings are unchanged.

@@ -586,6 +586,21 @@ class Run(RunRecord):
         """
         return run_files.load(Path(folder), cls)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether every seed gives this run, as nothing drew a random number.
+
+        That is known of the engine ``kernel``: neither the scenario's noise and impairments nor a
+        function of Linux, a congestion control or a qdisc drew any on which a packet depends
+        (``random_draws`` of the provenance). It is never known of engines in real time.
+
+        Examples
+        --------
+        >>> emulate.run(scenario).is_exact  # doctest: +SKIP
+        True
+        """
+        return not self.scenario.draws_at_random and self.provenance.get("random_draws") == {}
+
     def digest(self) -> str:
         """Return the SHA-256 of all tables, in hexadecimal.
 

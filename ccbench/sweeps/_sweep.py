@@ -249,6 +249,7 @@ class Sweep:
         resolved = emulate.resolve(engine)
         needs = self._needs(resolved)
         measured: dict[_Point, list[Sequence[float]]] = {}
+        is_exact = [True] * len(self.cases)
         failed: list[tuple[_Point, EngineError]] = []
         run_many = partial(
             emulate.run_many, engine=resolved, store=store, executor=executor, jobs=jobs
@@ -267,6 +268,7 @@ class Sweep:
                     if gathered.error is not None:
                         raise gathered.error
                     measured[gathered.key] = self._measured(gathered.runs)
+                    is_exact[gathered.key.case] &= all(run.is_exact for run in gathered.runs)
                 except EngineError as error:
                     failed.append((gathered.key, error))
                 except InputError as error:  # caused by the runs, not by the user's input
@@ -274,7 +276,11 @@ class Sweep:
         if failed:
             raise self._failure(failed, len(needs))
         table = pd.DataFrame([row for point in needs for row in self._rows(point, measured[point])])
-        table.attrs = {"sweep": self.to_dict(), "provenance": resolved.provenance()}
+        table.attrs = {
+            "sweep": self.to_dict(),
+            "exact": is_exact,
+            "provenance": resolved.provenance(),
+        }
         return table
 
     def to_dict(self) -> dict[str, Any]:
@@ -329,12 +335,12 @@ class Sweep:
             queue_log = "summary" if _can_summarise(engine, first) else True
         needs = {}
         for i, case in enumerate(self.cases):
-            recorded = self._scenarios(replace(case.scenario, queue_log=queue_log))
-            for scenario in recorded:
+            recorded = replace(case.scenario, queue_log=queue_log)
+            for j, seed in enumerate(repetition_seeds(case.scenario.seed, self.repeat)):
+                needs[_Point(i, j)] = self._scenarios(replace(recorded, seed=seed))
+            for scenario in needs[_Point(i, 0)]:
                 with validation.within(f"{scenario.name}: "):
                     engine.check(scenario)
-            for j, seed in enumerate(repetition_seeds(case.scenario.seed, self.repeat)):
-                needs[_Point(i, j)] = tuple(replace(scenario, seed=seed) for scenario in recorded)
         return needs
 
     def _scenarios(self, scenario: Scenario) -> tuple[Scenario, ...]:
@@ -418,7 +424,9 @@ def sweep(  # noqa: PLR0913 - independent choices, all by keyword
         Columns: the varied settings, by path; ``repetition``, from 0; ``seed``; for groups,
         ``group`` (the position) and ``label``; a column per metric with its unit, such as
         ``throughput_mbps``. Metrics of a run are the same in all its rows. ``attrs`` contains
-        ``sweep``, the settings, and ``provenance``, the origin of the runs.
+        ``sweep``, the settings; ``exact``, whether every seed gives the same runs, for each
+        combination (:attr:`Run.is_exact <ccbench.run.run.Run.is_exact>`); and ``provenance``, the
+        origin of the runs.
 
     Raises
     ------

@@ -34,13 +34,17 @@ class CaseEstimate:
         Name of the bottleneck or group of flows; empty if there is only one. The name of a group is
         its label, or its number (``group 1``) if the label is not unique or varies.
     estimate : Estimate
-        Estimate over the repetitions; NaN if the metric has no value in one of them.
+        Estimate over the repetitions; NaN if the metric has no value in one of them. Of exact runs
+        it has the value of the first, without an interval.
+    is_exact : bool
+        Whether every seed gives the same runs.
     """
 
     values: Mapping[str, Value]
     metric: SweepMetric
     of: str
     estimate: Estimate
+    is_exact: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as a dictionary of plain values."""
@@ -53,6 +57,7 @@ class CaseEstimate:
             "low": self.estimate.low,
             "high": self.estimate.high,
             "repetitions": self.estimate.repetitions,
+            "exact": self.is_exact,
             "single": list(self.estimate.values),
         }
 
@@ -72,9 +77,16 @@ def estimates(sweep: Sweep, table: pd.DataFrame) -> tuple[CaseEstimate, ...]:
     ...     print(mean.values, mean.of, mean.estimate)
     """
     rows = len(table) // len(sweep.cases)
+    exact = table.attrs["exact"]
     return tuple(
-        CaseEstimate(case.values, metric, of, Estimate(values))
-        for i, case in enumerate(sweep.cases)
+        CaseEstimate(
+            case.values,
+            metric,
+            of,
+            Estimate(values[:1] if is_exact else values),
+            is_exact,
+        )
+        for i, (case, is_exact) in enumerate(zip(sweep.cases, exact, strict=True))
         for metric in sweep.measured
         for of, values in _values(sweep, metric, table.iloc[i * rows : (i + 1) * rows])
     )

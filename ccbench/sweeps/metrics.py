@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.harm import METRICS as OF_FLOWS
-from ccbench.harm import achieved, check_shared, jain_index, measure
+from ccbench.harm import (
+    achieved,
+    check_shared,
+    in_order,
+    jain_index,
+    measure,
+    with_later_flows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -114,7 +121,8 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     Returns
     -------
     solo, competing : Scenario
-        The beta flows alone, and the beta flows followed by the alpha flows.
+        The beta flows alone, and all flows. With noise that spreads the starts, the seed decides
+        which side has the lower numbers; otherwise the beta flows are first.
 
     Raises
     ------
@@ -150,18 +158,21 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
                 f"flows.{i}.kind", scenario.flows[i].kind, '"bulk" for metric harm', step
             )
     check_shared(scenario)
-    others = [i for i in range(count) if i not in chosen]
     solo = tuple(scenario.flows[i] for i in chosen)
+    others = tuple(scenario.flows[i] for i in range(count) if i not in chosen)
+    together = in_order(solo, others, noise=scenario.noise, seed=scenario.seed)
+    before = 0 if together[: len(solo)] == solo else sum(flow.flow_count for flow in others)
     changes = _renumbered(scenario, chosen)
-    competing = solo + tuple(scenario.flows[i] for i in others)
     return (
         replace(scenario, flows=solo, changes=changes),
-        replace(scenario, flows=competing, changes=changes),
+        replace(scenario, flows=together, changes=with_later_flows(changes, before)),
     )
 
 
 def _renumbered(scenario: Scenario, beta: Iterable[int]) -> tuple[Change, ...]:
     """Return the changes with the numbers that their flows have in a run of these groups."""
+    if not scenario.changes:
+        return ()
     groups = scenario.flow_table()["group"].to_numpy()
     order = [int(flow) for group in beta for flow in (groups == group).nonzero()[0]]
     numbers = {flow: number for number, flow in enumerate(order)}

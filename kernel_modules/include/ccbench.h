@@ -150,6 +150,12 @@ struct ccbench_message_record {
 };
 
 /* Occurrence of a change that has a trigger (changes.bin). */
+/* Draws of random numbers by one function of the kernel. */
+struct ccbench_draws_record {
+	char function[64];	/* NUL-terminated, with its module in brackets */
+	__u64 draws;
+};
+
 struct ccbench_change_record {
 	__u64 time_ns;
 	__u64 change;		/* index */

@@ -304,6 +304,9 @@ void summary_record(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb
 /* Ends the summary at the end of the experiment. */
 void summary_finish(void);
 
+/* Records which functions drew random numbers. */
+void draws_finish(void);
+
 /* ---- main.c ---- */
 
 extern struct ccbench_log *queue_log;	/* NULL: events are not recorded */

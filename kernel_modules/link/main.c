@@ -82,6 +82,7 @@ void ccbench_finish(void)
 {
 	if (queue_summary)
 		summary_finish();
+	draws_finish();
 	ccbench_flush_all_logs();
 }
 EXPORT_SYMBOL_GPL(ccbench_finish);

@@ -61,7 +61,7 @@ def forbidden(tmp_path: Path) -> Iterator[Path]:
     assert 0 == libc.capset(header, sets)
 
 
-def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike) -> Run:
+def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> Run:
     """Return a run in which the flows get `mbps`, shape (seconds, flows) or (flows,)."""
     seconds, flows = int(scenario.duration_s), scenario.flow_count
     rates = np.broadcast_to(np.asarray(mbps, dtype=np.float64), (seconds, flows))
@@ -97,7 +97,11 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike) -> Run:
         queue=_NO_QUEUE_EVENTS,
         flows=samples,
         completions=completions,
-        provenance={**PROVENANCE, "identity": identity_of(scenario)},
+        provenance={
+            **PROVENANCE,
+            "identity": identity_of(scenario),
+            "random_draws": {"cca_phase": draws} if draws else {},
+        },
     )
 
 
@@ -197,7 +201,8 @@ class NoisyEngine(ArithmeticEngine):
         mbps = exact.throughput().iloc[0].to_numpy()
         draws = np.random.default_rng(scenario.seed).normal(size=mbps.size)
         weights = mbps * np.exp(noise * self.deviation * draws)
-        return run_with_rates(scenario, mbps.sum() * weights / weights.sum())
+        shares = mbps.sum() * weights / weights.sum()
+        return run_with_rates(scenario, shares, draws=scenario.flow_count if self.draws else 0)
 
 
 def stand_in(engine: Engine) -> EngineInfo:

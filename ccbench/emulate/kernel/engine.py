@@ -19,6 +19,7 @@ from ccbench.emulate.kernel import INFO, doctor
 from ccbench.emulate.kernel.boot import capture as captures
 from ccbench.emulate.kernel.boot import features, parameters, queues, triggers
 from ccbench.emulate.kernel.boot.boot import boot
+from ccbench.emulate.kernel.boot.draws import read_draws
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.boot.results import read_tables
 from ccbench.emulate.kernel.needs import needs
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelEngine"]
 
-#: The module that converts a guest's records to the tables of a run.
-_READER = "ccbench.emulate.kernel.boot.results"
+#: The modules that convert a guest's records to a run.
+_READERS = ("ccbench.emulate.kernel.boot.results", "ccbench.emulate.kernel.boot.draws")
 
 
 class KernelEngine:
@@ -75,8 +76,10 @@ class KernelEngine:
         "ccbench.emulate.kernel.boot.inputs",
         "ccbench.emulate.kernel.source.descriptions",
         *qdiscs.MODULES,
-        _READER,
+        *_READERS,
     )
+    #: Whether every random draw is recorded. Those of programs are not.
+    _records_draws = True
 
     def __init__(self, kernel: KernelBuild | str | None = None) -> None:
         self._given = build.named(kernel) if isinstance(kernel, str) else kernel
@@ -149,7 +152,7 @@ class KernelEngine:
         given = self.guest_input(scenario).digest()
         info = repr(sorted(self._cca_info(scenario).items()))
         names = repr(self._statistics(scenario))
-        return run_identity(self.name, *self.software(), code_digest(_READER), given, info, names)
+        return run_identity(self.name, *self.software(), code_digest(*_READERS), given, info, names)
 
     def provenance(self) -> dict[str, object]:
         """Describe this engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
@@ -211,10 +214,13 @@ class KernelEngine:
         with workspace() as directory:
             boot(self.kernel, directory, given=given, on_progress=on_progress)
             tables = read_tables(directory, given, info, self._statistics(scenario))
+            draws = read_draws(directory)
             if capture is not None:
                 program = f"ccbench {version('ccbench')}, {self.kernel.title}"
                 captures.save(directory, scenario, capture, program)
         provenance = run_provenance(self, scenario)
+        if self._records_draws:
+            provenance["random_draws"] = draws
         if drops := queues.drops(scenario, self.kernel):
             provenance["drops"] = drops
         if asking := features.needing_accecn(scenario, self.kernel):

@@ -69,6 +69,7 @@ class HttpKernelEngine(KernelEngine):
 
     name = HTTP_INFO.name
     code = (*KernelEngine.code, "ccbench.emulate.kernel.web")
+    _records_draws = False
 
     @classmethod
     def of_version(cls, version: str) -> Self:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from ccbench.harm import measure
+from ccbench.harm import measure, sides
 from ccbench.harm.experiment import INTERVAL_S, flow_names
 from ccbench.raygen.figures.style import ALPHA_COLOUR, BETA_COLOUR
 
@@ -47,14 +47,15 @@ def throughput_figure(experiment: Experiment, solo: Run, competing: Run, *, titl
     >>> throughput_figure(experiment, solo, competing, title="")  # doctest: +SKIP
     """
     harm = measure(solo, competing, experiment.measured_s)
+    flows = sides(solo.scenario, competing.scenario)
     together = competing.throughput(INTERVAL_S)
     figure = Figure(figsize=(5.5, 3.8), layout="constrained")
     axes = figure.subplots()
     # Transparent, for light and dark pages.
     axes.axvspan(harm.from_s, harm.to_s, color="0.5", alpha=0.12, linewidth=0, label="measured")
     alpha_name, beta_name = flow_names(experiment.alpha), flow_names(experiment.beta)
-    _draw_side(axes, together.iloc[:, harm.n_beta :], alpha_name, ALPHA_COLOUR)
-    _draw_side(axes, together.iloc[:, : harm.n_beta], beta_name, BETA_COLOUR)
+    _draw_side(axes, together.iloc[:, flows.alpha], alpha_name, ALPHA_COLOUR)
+    _draw_side(axes, together.iloc[:, flows.beta], beta_name, BETA_COLOUR)
     alone = solo.throughput(INTERVAL_S).sum(axis=1)
     axes.plot(alone.index, alone, color=BETA_COLOUR, linestyle=":", label=f"{beta_name} alone")
     axes.plot(

@@ -16,7 +16,7 @@ import pandas as pd
 
 from ccbench.base.estimate import Estimate
 from ccbench.experiment.flow import MTU_BYTES
-from ccbench.harm import expected_harm, harm, long_flows
+from ccbench.harm import beta_groups, expected_harm, harm, long_flows
 from ccbench.studies.published import Published, unbounded
 from ccbench.studies.study import Comparison
 
@@ -124,7 +124,8 @@ def measure(run: Run) -> Rows:
     scenario = run.scenario
     (link,) = scenario.bottlenecks
     from_s = scenario.duration_s * _SETTLING
-    is_beta = (scenario.flow_table()["group"] == 0).to_numpy()
+    (of_beta,) = beta_groups(scenario)
+    is_beta = (scenario.flow_table()["group"] == of_beta).to_numpy()
     throughput = run.throughput(1.0)
     mbps = throughput[throughput.index > from_s].mean().to_numpy()
     counted = run.samples("drops").fillna(0)
@@ -135,9 +136,9 @@ def measure(run: Run) -> Rows:
     packets = mbps * (throughput.index[-1] - from_s) * 1e6 / 8 / MTU_BYTES
     return [
         {
-            "alpha": "" if is_solo else scenario.flows[1].cca,
+            "alpha": "" if is_solo else scenario.flows[1 - of_beta].cca,
             "alpha_flows": int((~is_beta).sum()),
-            "beta": scenario.flows[0].cca,
+            "beta": scenario.flows[of_beta].cca,
             "beta_flows": int(is_beta.sum()),
             "mbps": link.mean_mbps,
             "rtt_ms": scenario.rtt_ms,

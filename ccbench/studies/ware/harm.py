@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ccbench.harm import (
+    beta_groups,
     converged_at,
     expected_harm,
     harm,
@@ -45,22 +46,22 @@ def scenarios_of(experiments: Iterable[Experiment]) -> tuple[Scenario, ...]:
 
 
 def measure(run: Run) -> Rows:
-    """Return a row for each flow and second; beta's flows form the first group."""
+    """Return a row for each flow and second."""
     scenario = run.scenario
     throughput = run.throughput(INTERVAL_S)
-    groups = scenario.flow_table()["group"]
+    is_beta = scenario.flow_table()["group"].isin(beta_groups(scenario))
     network = {
         "bandwidth_mbps": scenario.bottlenecks[0].mean_mbps,
         "rtt_ms": scenario.rtt_ms,
         "queue_packets": scenario.bottlenecks[0].queue_packets,
         "queue_bdp": (scenario.bottlenecks[0].queue_packets or 0) / scenario.bdp_packets(),
         "seed": scenario.seed,
-        "alpha_flows": int((groups > 0).sum()),
+        "alpha_flows": int((~is_beta).sum()),
         "converged_s": converged_at(throughput),
         "duration_s": scenario.duration_s,
     }
     return [
-        {**network, "flow": flow, "is_beta": groups[flow] == 0, "time_s": time_s, "mbps": mbps}
+        {**network, "flow": flow, "is_beta": is_beta[flow], "time_s": time_s, "mbps": mbps}
         for flow in throughput.columns
         for time_s, mbps in throughput[flow].items()
     ]

@@ -9,15 +9,19 @@ import numpy as np
 import pytest
 
 from ccbench.base.errors import InputError
+from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.experiment.scenario import Bottleneck, Flow
 from ccbench.harm import (
     Experiment,
+    OrderEffect,
+    compare_flows,
     expected_harm,
     harm,
     jain_index,
     long_flows,
     measure,
     relative_harm,
+    sides,
 )
 
 if TYPE_CHECKING:
@@ -144,13 +148,14 @@ def _experiment(**changes: Any) -> Experiment:
         "queue_bdp": 1,
         "alpha_flows": 2,
         "beta_flows": 3,
+        "noise": NO_NOISE,
     }
     return long_flows(**settings | changes)
 
 
 class TestExperiment:
     def test_beta_keeps_its_flow_numbers(self) -> None:
-        """The beta flows come first in both runs, so that their numbers agree."""
+        """If all flows start together, beta comes first in both runs: the numbers agree."""
         experiment = _experiment()
         assert list(experiment.solo.flow_table()["cca"]) == ["cubic"] * 3
         assert list(experiment.competing.flow_table()["cca"]) == ["cubic"] * 3 + ["bbr"] * 2
@@ -215,6 +220,68 @@ class TestExperiment:
         assert Experiment(alpha=(long,), **first).competing.flow_count == 2
         with pytest.raises(InputError, match="no bottleneck is on the path"):
             Experiment(alpha=(second,), **first)
+
+
+#: Noise with which flows start in random order.
+_SPREAD = Noise(start_spread_ms=20)
+
+
+class TestOrder:
+    """The order of alpha and beta in the competing run."""
+
+    def test_half_of_the_seeds(self) -> None:
+        """With spread starts, the seed decides which side has the lower numbers, evenly."""
+        pairs = [_experiment(noise=_SPREAD, seed=seed) for seed in range(400)]
+        first = sum(pair.competing.flows[0].cca == "bbr" for pair in pairs)
+        assert abs(first - 200) < 4 * 10  # four standard deviations; the seeds are fixed
+
+    def test_fixed_without_spread(self) -> None:
+        """If flows start together, beta is first for every seed."""
+        for seed in range(20):
+            flows = _experiment(noise=Noise(reverse_jitter_ms=1), seed=seed).competing.flows
+            assert ["cubic", "bbr"] == [flow.cca for flow in flows]
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_measured_alike(self, make_run: MakeRun, seed: int) -> None:
+        """Harm does not depend on which side has the lower numbers."""
+        pair = _experiment(noise=_SPREAD, seed=seed)
+        rates = {"cubic": [10.0, 20.0, 30.0], "bbr": [5.0, 35.0]}
+        both = [mbps for flow in pair.competing.flows for mbps in rates[flow.cca]]
+        solo, competing = make_run(pair.solo, [30, 30, 30]), make_run(pair.competing, both)
+        result = measure(solo, competing)
+        assert (60, 40) == pytest.approx((result.competing_mbps, result.alpha_mbps))
+        harms = compare_flows(solo, competing)["harm"]["throughput"]
+        # Rates count from the start of each flow, which the noise moves by milliseconds.
+        assert [2 / 3, 1 / 3, 0] == pytest.approx(harms.tolist(), abs=1e-3)
+        assert [0, 1, 2] == harms.index.tolist()
+        flows = sides(pair.solo, pair.competing)
+        assert flows.beta == slice(*((2, 5) if pair.competing.flows[0].cca == "bbr" else (0, 3)))
+
+    def test_alpha_equals_beta(self, make_run: MakeRun) -> None:
+        """Of two equal groups each is beta for some seeds, so that roles are exchangeable."""
+        harms = set()
+        for seed in range(8):
+            pair = _experiment(alpha="cubic", alpha_flows=3, noise=_SPREAD, seed=seed)
+            competing = make_run(pair.competing, [10, 10, 10, 20, 20, 20])
+            harms.add(round(measure(make_run(pair.solo, [30, 30, 30]), competing).relative, 6))
+        assert {round(1 - 30 / 90 - 0.5, 6), round(1 - 60 / 90 - 0.5, 6)} == harms
+
+    def test_own_order(self, make_run: MakeRun) -> None:
+        """Runs of scenarios of one's own may have beta first or last, whatever the seed."""
+        pair = _experiment(noise=_SPREAD)
+        solo = make_run(pair.solo, [30, 30, 30])
+        for flows, mbps in (
+            (pair.beta + pair.alpha, [10, 10, 10, 30, 40]),
+            (pair.alpha + pair.beta, [30, 40, 10, 10, 10]),
+        ):
+            competing = make_run(replace(pair.competing, flows=flows), mbps)
+            assert 30 == pytest.approx(measure(solo, competing).competing_mbps)
+
+    def test_effect(self) -> None:
+        """The order explains all of the variance between constants, and none between equals."""
+        assert 1 == pytest.approx(OrderEffect((0.1, 0.1), (-0.1, -0.1)).explained)
+        assert 0 == OrderEffect((0.1, -0.1), (0.1, -0.1)).explained
+        assert math.isnan(OrderEffect((0.1, 0.2, 0.3), (0.1,)).explained)
 
 
 class TestMeasure:

@@ -62,18 +62,21 @@ class TestRepeat:
         assert experiment(NO_NOISE).noise == NO_NOISE
 
     def test_exact(self, noisy_engine: NoisyEngine) -> None:
-        """Without randomness two seeds agree, and the result is one run without interval."""
+        """Where nothing draws at random, the result is one run without interval."""
         result = harm.repeat(experiment(NO_NOISE), engine=noisy_engine, store=None)
         assert result.is_exact
         assert len(result.repetitions) == 1
-        assert len(noisy_engine.ran) == 4
+        assert len(noisy_engine.ran) == 2
         assert math.isnan(result.relative.half_width)
         assert result.sign == 1  # of the single harm
 
+    @pytest.mark.parametrize("deviation", [0.0, 0.1])
     @pytest.mark.parametrize("count", [2, 5])
-    def test_random_without_noise(self, noisy_engine: NoisyEngine, count: int) -> None:
-        """A congestion control that draws at random is repeated without noise as well."""
-        noisy_engine.draws = True
+    def test_random_without_noise(
+        self, noisy_engine: NoisyEngine, count: int, deviation: float
+    ) -> None:
+        """A congestion control that draws at random is repeated, even if all draws agree."""
+        noisy_engine.draws, noisy_engine.deviation = True, deviation
         result = harm.repeat(
             experiment(NO_NOISE), repetitions=count, engine=noisy_engine, store=None
         )

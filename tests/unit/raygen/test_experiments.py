@@ -8,7 +8,7 @@ import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.experiment.noise import typical
-from ccbench.harm import Experiment, measure
+from ccbench.harm import Experiment, measure, sides
 from ccbench.raygen import DEFAULT_SPACE, Choice, Number, SearchConfig, Space
 from ccbench.raygen.experiments import experiment
 from tests.unit.conftest import run_with_rates
@@ -23,8 +23,10 @@ class TestRoundTripTimes:
     @pytest.mark.parametrize("ratio", [0.25, 1.0, 4.0])
     def test_ratio(self, ratio: float) -> None:
         """Beta keeps its round-trip time, alpha has a multiple of it; the queue is beta's BDPs."""
-        competing = _experiment(alpha_rtt_ratio=ratio).competing
-        beta_ms, alpha_ms = (competing.rtt_ms + flow.extra_rtt_ms for flow in competing.flows)
+        own = _experiment(alpha_rtt_ratio=ratio)
+        competing = own.competing
+        (beta,), (alpha,) = own.beta, own.alpha
+        beta_ms, alpha_ms = (competing.rtt_ms + flow.extra_rtt_ms for flow in (beta, alpha))
         assert (100, 100 * ratio) == (beta_ms, alpha_ms)
         # 12 Mbit/s are a full packet each millisecond.
         assert 150 == competing.bottlenecks[0].queue_packets
@@ -52,7 +54,7 @@ class TestShortFlows:
     def test_ten_seconds(self, values: dict[str, Any], begins_s: float) -> None:
         """Short beta flows have ten seconds beside alpha flows; the runs end with them."""
         short = _experiment(workload="short", **values)
-        beta, alpha = short.competing.flows
+        (beta,), (alpha,) = short.beta, short.alpha
         ends_s = begins_s + 10
         assert (begins_s, ends_s, 0) == (beta.start_s, beta.stop_s, alpha.start_s)
         assert ends_s == short.solo.duration_s == short.competing.duration_s
@@ -63,7 +65,10 @@ class TestShortFlows:
         short = _experiment(workload="short", beta_start_s=5)
         before, during = np.arange(15)[:, None] < 5, np.arange(15)[:, None] >= 5
         solo = run_with_rates(short.solo, 10.0 * during)
-        competing = run_with_rates(short.competing, [0, 99] * before + [4, 6] * during)
+        rates = np.zeros((15, 2))
+        flows = sides(short.solo, short.competing)
+        rates[:, flows.beta], rates[:, flows.alpha] = 4.0 * during, 99.0 * before + 6.0 * during
+        competing = run_with_rates(short.competing, rates)
         actual = measure(solo, competing, short.measured_s)
         assert (10, 4, 6) == (actual.solo_mbps, actual.competing_mbps, actual.alpha_mbps)
         assert (5, 15, None) == (actual.from_s, actual.to_s, actual.converged_at_s)

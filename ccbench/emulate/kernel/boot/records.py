@@ -9,6 +9,7 @@ __all__ = [
     "BATCH_RECORD",
     "CHANGE_RECORD",
     "COMPLETION_RECORD",
+    "DRAWS_RECORD",
     "ECN_RECORD",
     "FIRST_RECORD",
     "FLOW_RECORD",
@@ -94,6 +95,9 @@ FLOW_RECORD = np.dtype(
 
 #: The statistics of one qdisc.
 QDISC_RECORD = np.dtype([("time_ns", "u8"), ("bottleneck", "u4"), ("statistics", "u1", 60)])
+
+#: Draws of random numbers by one function of the guest's kernel.
+DRAWS_RECORD = np.dtype([("function", "S64"), ("draws", "u8")])
 
 #: One occurrence of a change after an event.
 CHANGE_RECORD = np.dtype([("time_ns", "u8"), ("change", "u8")])

@@ -90,6 +90,8 @@ _REGISTERS_KEPT = (
     r"\g<0>",
 )
 
+_DRAWS = "a run must report which functions drew random numbers"
+
 EDITS = (
     Edit(
         file="arch/um/Kconfig",
@@ -108,6 +110,31 @@ EDITS = (
         find=r"\bgetrandom\(buf, len, flags\);",
         replace="ccbench_getrandom(buf, len, flags);",
         reason="the kernel's random numbers come from the scenario's seed",
+    ),
+    # Who draws them decides whether all seeds give the same run.
+    Edit(
+        file="drivers/char/random.c",
+        find=r"^#include <asm/io\.h>$",
+        replace=r'\g<0>\n#include "ccbench_draws.h"',
+        reason=_DRAWS,
+    ),
+    Edit(
+        file="drivers/char/random.c",
+        find=r"^void get_random_bytes\(void \*buf, size_t len\)\n\{\n",
+        replace=r"\g<0>\tccbench_drew(_RET_IP_);\n",
+        reason=_DRAWS,
+    ),
+    Edit(
+        file="drivers/char/random.c",
+        find=r"^(type get_random_ ##type\(void\)\s+\\\n\{\s+\\\n(?:\t\w.*;\s+\\\n)+)",
+        replace=r"\1\tccbench_drew(_RET_IP_);\t\t\t\t\t\t\\\n",
+        reason=_DRAWS,
+    ),
+    Edit(
+        file="drivers/char/random.c",
+        find=r"^u32 __get_random_u32_below\(u32 ceil\)\n\{\n(?:.*\n){1,12}?\tu64 mult;\n",
+        replace=r"\g<0>\n\tccbench_drew(_RET_IP_);\n",
+        reason=_DRAWS,
     ),
     # Without this sign, Linux up to 6.5, and 6.1 before the fix, ignores the start time and uses
     # the host's time.
@@ -404,6 +431,7 @@ ADDITIONS = {
     "arch/um/kernel/ccbench_crash.h": "um/crash.h",
     "arch/um/kernel/ccbench_ipv6.h": "um/ipv6.h",
     "arch/um/os-Linux/ccbench_entropy.h": "um/entropy.h",
+    "drivers/char/ccbench_draws.h": "um/draws.h",
     "arch/um/os-Linux/ccbench_random_stream.h": "include/random_stream.h",
     "arch/um/include/shared/ccbench_process.h": "um/process.h",
     "arch/um/include/shared/ccbench_registers.h": "um/registers.h",
