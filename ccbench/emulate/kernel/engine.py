@@ -214,7 +214,7 @@ class KernelEngine:
         with workspace() as directory:
             boot(self.kernel, directory, given=given, on_progress=on_progress)
             tables = read_tables(directory, given, info, self._statistics(scenario))
-            draws = read_draws(directory)
+            draws = read_draws(directory, given.ccas)
             if capture is not None:
                 program = f"ccbench {version('ccbench')}, {self.kernel.title}"
                 captures.save(directory, scenario, capture, program)
