@@ -22,6 +22,7 @@ from ccbench.emulate import run_many
 from ccbench.emulate.bess import cores
 from ccbench.emulate.bess.engine import BessEngine
 from ccbench.experiment.noise import Noise
+from tests.realtime.disturbance import in_time
 
 if TYPE_CHECKING:
     from ccbench import Run
@@ -31,13 +32,19 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session", params=["stand-in", "real"])
-def result(request: pytest.FixtureRequest, bess: Path) -> Run:
-    """Give a run of two flows, on the stand-in and on the real BESS."""
+def any_result(request: pytest.FixtureRequest, bess: Path) -> Run:
+    """Give a run of two flows, on the stand-in and on the real BESS, even if it was late."""
     if request.param == "stand-in":
         return BessEngine(bess).run(TWO)
     if "CCBENCH_BESS_DIR" not in os.environ:
         pytest.skip("CCBENCH_BESS_DIR names no BESS")
     return BessEngine().run(TWO)
+
+
+@pytest.fixture
+def result(any_result: Run) -> Run:
+    """Give the run, if it was in time."""
+    return in_time(any_result)
 
 
 def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
@@ -81,8 +88,6 @@ class TestRun:
 
     def test_rate(self, result: Run) -> None:
         """Full packets pass at the scenario's rate of IP bytes, though BESS counts other bytes."""
-        if result.is_late:
-            pytest.skip("this machine was too busy")
         left = result.queue[result.queue["event"] == "dequeue"]
         gaps_ms = left["time_ns"].diff().shift(-1) / 1e6
         busy = (left["backlog_packets"] > 0) & (left["bytes"] == 1500)
@@ -98,14 +103,14 @@ class TestRun:
         last = result.flows.groupby("flow")[["drops", "retransmits"]].max().sum()
         assert last["retransmits"] >= 0.7 * last["drops"] > 0
 
-    def test_provenance(self, result: Run) -> None:
+    def test_provenance(self, any_result: Run) -> None:
         """A run states its origin, the lateness of packets and the precision of the rate."""
-        made_by = result.provenance
+        made_by = any_result.provenance
         assert made_by["engine"] == "bess"
         assert made_by["engine_version"].count("-") >= 2
         assert made_by["late_ms_median"] < made_by["late_ms_p99"]
         wrong = (abs(made_by["rate_error"]), made_by["switch_waited_share"])
-        assert result.is_late == (made_by["late_ms_p99"] > 5 or max(wrong) > 0.005)
+        assert any_result.is_late == (made_by["late_ms_p99"] > 5 or max(wrong) > 0.005)
 
     def test_losses(self, bess: Path) -> None:
         """Random losses are recorded before the queue, with the scenario's probability."""

@@ -167,10 +167,12 @@ class TestSite:
             else:
                 assert reply.endswith(b"\r\n\r\n")
                 assert actual.body_bytes < 100
-        assert time.monotonic() - begin_s < 5
+        assert time.monotonic() - begin_s < 60
 
     def test_drip_in_tls(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A server that stalls in the TLS handshake is abandoned too."""
         monkeypatch.setattr(site, "_TIMEOUT_S", 0.5)
-        with saying(lambda _: time.sleep(2)) as where:
+        is_abandoned = threading.Event()
+        with saying(lambda _: is_abandoned.wait()) as where:
             assert kind_of(f"https://{where}") == "timeout"
+            is_abandoned.set()
