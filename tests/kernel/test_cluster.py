@@ -132,7 +132,7 @@ def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen
 
 def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for a condition up to a time limit."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from contextlib import AbstractContextManager
 
-_TIMEOUT_S = 20.0
+_TIMEOUT_S = 120.0
 
 _WATCHED = pytest.StashKey[Path]()
 _PHASES = pytest.StashKey[list[tuple[float, float]]]()
@@ -108,9 +108,9 @@ class Alone:
 
     @staticmethod
     def has_ended(own: set[str]) -> bool:
-        """Wait briefly until nothing runs in these process namespaces."""
+        """Wait until nothing runs in these process namespaces."""
         assert own, "it did not even start"
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + _TIMEOUT_S
         while (left := own & {namespace for _, namespace in _processes()}) and (
             time.monotonic() < deadline
         ):

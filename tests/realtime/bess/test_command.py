@@ -127,7 +127,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Record a command, and wait for it; return its output, without the process number."""
     with start(folder, bess, command, **how) as process:
-        stdout, stderr = process.communicate(timeout=90)
+        stdout, stderr = process.communicate(timeout=300)
     return subprocess.CompletedProcess(
         command, process.returncode, stdout.partition("\n")[2], stderr
     )
@@ -252,7 +252,7 @@ class TestEnd:
                 os.killpg(process.pid, number)
             else:
                 os.kill(pid, number)
-            stdout, stderr = process.communicate(timeout=30)  # until no process has them open
+            stdout, stderr = process.communicate(timeout=45)  # until no process has them open
         assert alone.has_ended(own)
         return subprocess.CompletedProcess([], process.returncode, stdout, stderr)
 
@@ -290,7 +290,7 @@ class TestEnd:
                 os.killpg(process.pid, number)
             else:
                 os.kill(pid, number)
-            stdout, _ = process.communicate(timeout=30)
+            stdout, _ = process.communicate(timeout=45)
         assert alone.has_ended(own)
         assert (stdout, left_on(folder)) == ("", [])
         assert not Recording.is_in(folder / "recording")

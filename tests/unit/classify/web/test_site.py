@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def saying(talk: Callable[[socket.socket], None]) -> Iterator[str]:
+def saying(talk: Callable[[socket.socket], object]) -> Iterator[str]:
     """Serve one connection after the other with `talk`; give the host and port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
