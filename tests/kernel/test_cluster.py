@@ -163,7 +163,7 @@ def machines(folder: Path, **environment: str) -> Iterator[Cluster]:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait long for workers, as the machine may be busy with other tests."""
-    monkeypatch.setattr("ccbench.emulate._cluster._TIMEOUT_S", 60)
+    monkeypatch.setattr("ccbench.emulate._cluster._TIMEOUT_S", 300)
 
 
 @pytest.fixture
