@@ -51,7 +51,7 @@ def skip_if_busy(errors: str) -> None:
 def in_time(run: Run) -> Run:
     """Return a run; skip the test if its link was late."""
     if run.is_late:
-        pytest.skip(f"this machine was too busy: {run.provenance['late_ms_p99']:.3g} ms late")
+        pytest.skip("this machine was too busy: the link was late")
     return run
 
 

@@ -32,19 +32,13 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session", params=["stand-in", "real"])
-def any_result(request: pytest.FixtureRequest, bess: Path) -> Run:
-    """Give a run of two flows, on the stand-in and on the real BESS, even if it was late."""
+def result(request: pytest.FixtureRequest, bess: Path) -> Run:
+    """Give a run of two flows, on the stand-in and on the real BESS."""
     if request.param == "stand-in":
         return BessEngine(bess).run(TWO)
     if "CCBENCH_BESS_DIR" not in os.environ:
         pytest.skip("CCBENCH_BESS_DIR names no BESS")
     return BessEngine().run(TWO)
-
-
-@pytest.fixture
-def result(any_result: Run) -> Run:
-    """Give the run, if it was in time."""
-    return in_time(any_result)
 
 
 def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
@@ -88,14 +82,16 @@ class TestRun:
 
     def test_rate(self, result: Run) -> None:
         """Full packets pass at the scenario's rate of IP bytes, though BESS counts other bytes."""
-        left = result.queue[result.queue["event"] == "dequeue"]
+        queue = in_time(result).queue
+        left = queue[queue["event"] == "dequeue"]
         gaps_ms = left["time_ns"].diff().shift(-1) / 1e6
         busy = (left["backlog_packets"] > 0) & (left["bytes"] == 1500)
         assert gaps_ms[busy].mean() == pytest.approx(1500 * 8 / 6e3, rel=0.01)
 
     def test_delay(self, result: Run) -> None:
         """The shortest round trip is the base RTT, within mm-delay's milliseconds each way."""
-        least_ms = result.flows.loc[result.flows["min_rtt_us"] > 0, "min_rtt_us"].min() / 1e3
+        flows = in_time(result).flows
+        least_ms = flows.loc[flows["min_rtt_us"] > 0, "min_rtt_us"].min() / 1e3
         assert 38 < least_ms < 46
 
     def test_retransmits(self, result: Run) -> None:
@@ -103,14 +99,14 @@ class TestRun:
         last = result.flows.groupby("flow")[["drops", "retransmits"]].max().sum()
         assert last["retransmits"] >= 0.7 * last["drops"] > 0
 
-    def test_provenance(self, any_result: Run) -> None:
+    def test_provenance(self, result: Run) -> None:
         """A run states its origin, the lateness of packets and the precision of the rate."""
-        made_by = any_result.provenance
+        made_by = result.provenance
         assert made_by["engine"] == "bess"
         assert made_by["engine_version"].count("-") >= 2
         assert made_by["late_ms_median"] < made_by["late_ms_p99"]
         wrong = (abs(made_by["rate_error"]), made_by["switch_waited_share"])
-        assert any_result.is_late == (made_by["late_ms_p99"] > 5 or max(wrong) > 0.005)
+        assert result.is_late == (made_by["late_ms_p99"] > 5 or max(wrong) > 0.005)
 
     def test_losses(self, bess: Path) -> None:
         """Random losses are recorded before the queue, with the scenario's probability."""
