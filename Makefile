@@ -54,9 +54,9 @@ pages: ## update the tables of the studies' pages from docs/studies/results
 	@scripts/bootstrap.sh dev
 	$(BIN)/python docs/study_pages.py
 
-fuzz: ## test 10,000 damaged files and command lines of each kind (docs/reliability.md; an hour or more)
+fuzz: ## all property tests with 10,000 random examples of each (docs/reliability.md; an hour or more)
 	@scripts/bootstrap.sh dev
-	CCBENCH_EXAMPLES=10000 $(BIN)/pytest $(PYTEST_ARGS) tests/unit/test_broken_input.py tests/unit/test_broken_records.py
+	CCBENCH_EXAMPLES=10000 $(BIN)/pytest $(PYTEST_ARGS) -m hypothesis tests/unit
 
 sanitize: ## test the compiled cores under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/bootstrap.sh dev

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ccbench.base.locks import exclusive
 
@@ -22,6 +23,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     WritePcap: TypeAlias = Callable[[Path, Iterable[tuple[int, bytes, int]]], Path]
+
+_EXAMPLES = os.environ.get("CCBENCH_EXAMPLES")
+
+#: The settings of all property tests. Without CCBENCH_EXAMPLES every run draws the same 100
+#: examples of each; with it, other ones each time (`make fuzz`). Nothing depends on speed.
+settings.register_profile(
+    "ccbench",
+    max_examples=int(_EXAMPLES or 100),
+    derandomize=_EXAMPLES is None,
+    database=None,
+    deadline=None,
+    # Examples write the same file of a test's folder again.
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("ccbench")
 
 
 def pytest_configure() -> None:

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from ccbench.base.errors import CcbenchError
@@ -16,17 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["WORDS", "damages", "refused_or_read", "thorough"]
-
-_EXAMPLES = os.environ.get("CCBENCH_EXAMPLES")
-
-thorough = settings(
-    max_examples=int(_EXAMPLES or 100),
-    derandomize=_EXAMPLES is None,  # without CCBENCH_EXAMPLES every run draws the same examples
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+__all__ = ["WORDS", "damages", "refused_or_read"]
 
 #: Replacements for a number or a word.
 WORDS = (

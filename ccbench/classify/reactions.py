@@ -227,12 +227,12 @@ class Reactions:
         self.ccas = tuple(ccas)
         values = np.stack([row.measured for row in rows])
         names = np.array([row.cca for row in rows])
+        # Not with n_jobs: threads would empty this process's list of warning filters, and add the
+        # trees' results in any order, which changes the last digits.
         trees = ExtraTreesClassifier(
-            _TREES, max_features=_FEATURES, class_weight="balanced", random_state=0, n_jobs=-1
+            _TREES, max_features=_FEATURES, class_weight="balanced", random_state=0
         )
         self._trees = trees.fit(values, names)
-        # Threads would add the trees' results in any order, which changes the last digits.
-        self._trees.set_params(n_jobs=1)
         self._columns = np.searchsorted(self.ccas, trees.classes_)
         self._scale = (values.std(axis=0) + _STEPS).astype(np.float32)
         self._scaled, self._names = values / self._scale, names

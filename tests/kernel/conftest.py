@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
 
 #: Time limit for processes of a killed program to end.
-_SOON_S = 20.0
+_SOON_S = 300.0
 
 
 @pytest.fixture(scope="session")

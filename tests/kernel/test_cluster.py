@@ -132,7 +132,7 @@ def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen
 
 def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for a condition up to a time limit."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -163,7 +163,7 @@ def machines(folder: Path, **environment: str) -> Iterator[Cluster]:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait long for workers, as the machine may be busy with other tests."""
-    monkeypatch.setattr("ccbench.emulate._cluster._TIMEOUT_S", 60)
+    monkeypatch.setattr("ccbench.emulate._cluster._TIMEOUT_S", 300)
 
 
 @pytest.fixture

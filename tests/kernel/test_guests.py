@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.kernel
 
-_HANG_S = 3.0
+#: Includes the time that a guest takes to boot on a busy machine.
+_HANG_S = 6.0
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,6 @@ CRASHES = [
 HOOKS = ("init", "ssthresh", "set_state", "cwnd_event", "in_ack_event", "pkts_acked", "get_info")
 
 
-@pytest.mark.usefixtures("impatient")
 class TestEvilModules:
     @pytest.fixture
     def end(self, evil: KernelBuild, own_temporary: Path, own_crashes: Path) -> Ending:
@@ -157,10 +157,11 @@ class TestEvilModules:
             ("sleep", "load", "mutex_lock(&lock), mutex_lock(&lock)"),
         ],
     )
+    @pytest.mark.usefixtures("impatient")
     def test_hang(self, end: Ending, deed: str, hook: str, code: str) -> None:
         """A hung guest is reported with the place of its loop or deadlock."""
         error, _ = end(deed, hook)
-        place = r"clock has not advanced for 3 s, in evil_do\+0x\w+ \[tcp_evil\] \((\S+)\)"
+        place = r"clock has not advanced for 6 s, in evil_do\+0x\w+ \[tcp_evil\] \((\S+)\)"
         actual = re.search(place, str(error))
         assert actual, str(error)
         file, number = line_of(code).split(":")
@@ -201,13 +202,19 @@ def test_debug_information(evil: KernelBuild) -> None:
 
 def test_stopped_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A watcher that was stopped itself, as with the whole machine, reports no hung guest."""
-    clock, looks = time.monotonic, itertools.count()
-    monkeypatch.setattr(time, "monotonic", lambda: clock() + 1000.0 * next(looks))
     progress = tmp_path / "progress.bin"  # without a byte: a clock that stands still
     progress.touch()
-    with subprocess.Popen(["sleep", "0.5"]) as process:
+    clock, looks = time.monotonic, itertools.count()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+
+        def jumping() -> float:
+            look = next(looks)
+            if look == 5:
+                process.communicate()  # which ends the process
+            return clock() + 1000.0 * look
+
+        monkeypatch.setattr(time, "monotonic", jumping)
         assert boot_module._watch(process, progress, None)
-    assert next(looks) > 2  # of them the first is before it looks
 
 
 def test_many_at_once(own_temporary: Path) -> None:

@@ -44,7 +44,7 @@ def test_search(tmp_path: Path) -> None:
     """A search shows its progress live, then clears it, and shows its tables as tables."""
     cells = [v4.new_code_cell(source) for source in (SEARCH, "result.top_table()")]
     notebook = v4.new_notebook(cells=cells)
-    client = _Listening(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
+    client = _Listening(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})
     client.execute()
     heard = "\n".join(client.heard)
     for words in ("generation 1/2", "generation 2/2", "6/6 networks", "confirming the worst"):

@@ -132,7 +132,7 @@ class TestDisturbed:
                 os.kill(pid, signal.SIGSTOP)
                 stops += 1
             time.sleep(0.05)
-        assert stops > 10
+        assert stops
         assert expected == content(run.result(), tmp_path / "stopped")
 
     def test_lost_program(
@@ -142,7 +142,7 @@ class TestDisturbed:
         run = start(way, kernels)
         os.kill(children(kernels[0].pid)[1], signal.SIGKILL)  # the server
         with pytest.raises(EngineError):
-            run.result(30)
+            run.result(300)
         assert gone(own_temporary)
         assert not workspaces()
 
@@ -156,7 +156,7 @@ class TestDisturbed:
             os.kill(pid, signal.SIGSTOP)
         kernels[0].kill()
         with pytest.raises(EngineError, match="killed by signal 9"):
-            run.result(30)
+            run.result(300)
         assert gone(own_temporary)
         assert not workspaces()
 
@@ -168,11 +168,11 @@ class TestDisturbed:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """A guest that makes no progress is ended with all its programs."""
-        monkeypatch.setattr(boot_module, "HANG_S", 2.0)
         run = start(way, kernels)
+        monkeypatch.setattr(boot_module, "HANG_S", 2.0)  # not before it has started
         kernels[0].send_signal(signal.SIGSTOP)
         with pytest.raises(EngineError, match="clock has not advanced for 2 s"):
-            run.result(30)
+            run.result(300)
         assert gone(own_temporary)
         assert not workspaces()
 

@@ -16,27 +16,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ccbench.base.errors import EngineError
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
+from tests.realtime.disturbance import WATCH, is_busy, stalled_phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from contextlib import AbstractContextManager
 
-_TIMEOUT_S = 20.0
+_TIMEOUT_S = 120.0
 
-#: Prints when it was woken too late, and by how much, in seconds.
-_WATCH = """
-import time
-while True:
-    due = time.time() + 0.002
-    time.sleep(0.002)
-    now = time.time()
-    if now - due > 0.01:
-        print(now, now - due, flush=True)
-"""
-#: A test is not valid if the machine stalls for more than this share of it.
-_MOST_STALLED = 0.01
-_STALLS = pytest.StashKey[Path]()
+_WATCHED = pytest.StashKey[Path]()
+_PHASES = pytest.StashKey[list[tuple[float, float]]]()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,9 +36,10 @@ def _watch(
 ) -> Iterator[None]:
     """Record all stalls of this machine, for as long as the tests of a file take."""
     path = tmp_path_factory.mktemp("watch") / "stalls"
-    request.config.stash[_STALLS] = path
+    request.config.stash[_WATCHED] = path
+    request.config.stash[_PHASES] = []
     with path.open("w") as file:
-        process = subprocess.Popen([sys.executable, "-c", _WATCH], stdout=file)
+        process = subprocess.Popen([sys.executable, "-c", WATCH], stdout=file)
     yield
     process.kill()
     process.wait()
@@ -69,16 +61,22 @@ def pytest_runtest_protocol() -> Generator[None, bool, bool]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Skip a failed test in real time if the machine stalled meanwhile."""
+    """Skip a failed test if the machine disturbed it, or an earlier one that shares its runs."""
     report = yield
-    path = item.config.stash.get(_STALLS, None)
-    if not report.failed or path is None:
+    path = item.config.stash.get(_WATCHED, None)
+    if path is None:
         return report
-    stalls = [tuple(map(float, line.split())) for line in path.read_text().splitlines()]
-    stalled_s = sum(late_s for when_s, late_s in stalls if call.start <= when_s <= call.stop)
-    if stalled_s > _MOST_STALLED * call.duration:
+    phases = item.config.stash[_PHASES]
+    phases.append((call.start, call.stop))
+    if not report.failed or call.excinfo is None:
+        return report
+    reason = ""
+    if isinstance(call.excinfo.value, EngineError) and is_busy(str(call.excinfo.value)):
+        reason = "Skipped: this machine was too busy"
+    elif stalled := stalled_phase(path.read_text(), phases):
+        reason = "Skipped: this machine stood still for {:.2f} of {:.1f} s".format(*stalled)
+    if reason:
         report.outcome = "skipped"
-        reason = f"Skipped: this machine stood still for {stalled_s:.2f} of {call.duration:.1f} s"
         report.longrepr = (str(item.path), item.location[1] or 0, f"{reason}: {call.excinfo}")
     return report
 
@@ -110,9 +108,9 @@ class Alone:
 
     @staticmethod
     def has_ended(own: set[str]) -> bool:
-        """Wait briefly until nothing runs in these process namespaces."""
+        """Wait until nothing runs in these process namespaces."""
         assert own, "it did not even start"
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + _TIMEOUT_S
         while (left := own & {namespace for _, namespace in _processes()}) and (
             time.monotonic() < deadline
         ):

@@ -31,7 +31,7 @@ from ccbench.experiment.trace import Trace
 from ccbench.raygen.space import Space
 from ccbench.run.captures.reader import read_capture
 from ccbench.run.run import Run
-from tests.damage import WORDS, damages, refused_or_read, thorough
+from tests.damage import WORDS, damages, refused_or_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,6 @@ class TestText:
 
     @pytest.mark.parametrize("path", _SCENARIOS, ids=lambda path: path.stem)
     @given(damage=damages())
-    @thorough
     def test_scenario(self, tmp_path: Path, path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A damaged scenario that is read can be written and read again unchanged."""
         (tmp_path / "scenario.toml").write_bytes(damage(path.read_bytes()))
@@ -70,7 +69,6 @@ class TestText:
         refused_or_read(read, tmp_path / "scenario.toml")
 
     @given(damage=damages())
-    @thorough
     def test_rtt_trace(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A damaged RTT trace that is read can be written and read again unchanged."""
         (tmp_path / "rtts.csv").write_bytes(damage(_RTTS.read_bytes()))
@@ -84,7 +82,6 @@ class TestText:
         refused_or_read(read, tmp_path / "rtts.csv")
 
     @given(damage=damages())
-    @thorough
     def test_space(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A damaged search space that is read can be written and read again unchanged."""
         (tmp_path / "space.toml").write_bytes(damage(_SPACE.read_bytes()))
@@ -96,7 +93,6 @@ class TestText:
         refused_or_read(read, tmp_path / "space.toml")
 
     @given(damage=damages())
-    @thorough
     def test_trace(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A damaged trace that is read has a rate."""
         (tmp_path / "link.trace").write_bytes(damage(_TRACE.read_bytes()[:2000]))
@@ -111,14 +107,12 @@ class TestRecords:
     """Files that programs write."""
 
     @given(damage=damages())
-    @thorough
     def test_mahimahi_log(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A damaged log of Mahimahi is read or refused."""
         (tmp_path / "log").write_bytes(damage(_LOG.read_bytes()[:3000]))
         refused_or_read(LinkLog.read, tmp_path / "log")
 
     @given(damage=damages(), number=st.integers(0, 5))
-    @thorough
     def test_capture(
         self,
         tmp_path: Path,
@@ -138,7 +132,6 @@ class TestRecords:
         refused_or_read(read, path)
 
     @given(damage=damages(), table=st.sampled_from(["run.json", "flows.parquet", "queue.parquet"]))
-    @thorough
     def test_run(
         self,
         tmp_path: Path,
@@ -192,7 +185,6 @@ _QUICK = [name for name in _COMMANDS if name not in {"classify", "doctor", "kern
         max_size=6,
     ),
 )
-@thorough
 def test_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: list[str]
 ) -> None:
@@ -247,7 +239,6 @@ _LINES = (
         max_size=3,
     ),
 )
-@thorough
 def test_damaged_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

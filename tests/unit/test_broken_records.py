@@ -40,7 +40,7 @@ from ccbench.raygen.result import SearchResult
 from ccbench.run.captures.reader import read_capture
 from ccbench.run.queue_summary import QueueSummary
 from ccbench.run.run import Run
-from tests.damage import damages, refused_or_read, thorough
+from tests.damage import damages, refused_or_read
 from tests.unit.conftest import ArithmeticEngine, run_with_rates
 
 if TYPE_CHECKING:
@@ -87,7 +87,6 @@ class TestCaptures:
     """Captures, and pairs of them."""
 
     @given(damage=damages(), number=st.integers(0, 5))
-    @thorough
     def test_pcapng(
         self,
         tmp_path: Path,
@@ -108,7 +107,6 @@ class TestCaptures:
         refused_or_read(check, path)
 
     @given(damage=damages(), which=st.integers(0, 1))
-    @thorough
     def test_pair(
         self,
         tmp_path: Path,
@@ -251,7 +249,6 @@ class TestFolders:
     """Folders of results: changes of any file are detected."""
 
     @given(damage=damages(), share=st.floats(0, 1, exclude_max=True))
-    @thorough
     def test_run(
         self, tmp_path: Path, stored: Path, damage: Callable[[bytes], bytes], share: float
     ) -> None:
@@ -270,7 +267,6 @@ class TestFolders:
         refused_or_read(check, tmp_path / "run")
 
     @given(damage=damages(), share=st.floats(0, 1, exclude_max=True))
-    @thorough
     def test_simulation(
         self, tmp_path: Path, simulated: Path, damage: Callable[[bytes], bytes], share: float
     ) -> None:
@@ -289,7 +285,6 @@ class TestFolders:
         refused_or_read(check, tmp_path / "bfc")
 
     @given(damage=damages(), name=st.sampled_from(["queue.parquet", "shell.json"]))
-    @thorough
     def test_recording(
         self, tmp_path: Path, recorded: Path, damage: Callable[[bytes], bytes], name: str
     ) -> None:
@@ -308,7 +303,6 @@ class TestFolders:
         name=st.sampled_from(["search.json", "results.csv", "claims.csv"]),
         is_complete=st.booleans(),
     )
-    @thorough
     def test_search(
         self,
         tmp_path: Path,
@@ -349,7 +343,6 @@ class TestFolders:
         refused_or_read(check, tmp_path / "found")
 
     @given(damage=damages())
-    @thorough
     def test_training_set(
         self, tmp_path: Path, small_set: Path, damage: Callable[[bytes], bytes]
     ) -> None:
@@ -405,7 +398,6 @@ class TestTables:
     """Tables that people write."""
 
     @given(damage=damages())
-    @thorough
     def test_flow_sizes(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A damaged list of short flows is in order, with bytes and finite times, or refused."""
         path = tmp_path / "flows.csv"
@@ -421,7 +413,6 @@ class TestTables:
         refused_or_read(check, path)
 
     @given(damage=damages(), name=st.sampled_from(["networks", "workloads"]))
-    @thorough
     def test_circumstances(
         self, tmp_path: Path, damage: Callable[[bytes], bytes], name: str
     ) -> None:
@@ -433,7 +424,6 @@ class TestTables:
         refused_or_read(load, path)
 
     @given(damage=damages())
-    @thorough
     def test_occupancy(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A damaged CSV file of a queue's occupancy is plausible or refused."""
         path = tmp_path / "queue.csv"
@@ -450,7 +440,6 @@ class TestTables:
         refused_or_read(check, path)
 
     @given(damage=damages())
-    @thorough
     def test_servers(self, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
         """A damaged list of servers is read or refused."""
         path = tmp_path / "hosts"

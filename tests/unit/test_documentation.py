@@ -158,3 +158,29 @@ def test_links(name: str) -> None:
     local = [target for target in targets if not re.match(r"[a-z]+:", target)]
     assert local
     assert [] == [item for item in local if not (CHECKOUT / item).exists()]
+
+
+def test_make_targets() -> None:
+    """Every make target on a page exists, and `make help` lists it."""
+    makefile = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):.*## ", makefile, re.MULTILINE))
+    for page in pages():
+        shell = "".join(block.text for block in blocks(page) if block.language == "sh")
+        named = set(re.findall(r"^make ([a-z]+)", shell, re.MULTILINE))
+        named |= set(re.findall(r"`make ([a-z]+)", page.read_text(encoding="utf-8")))
+        assert named <= targets, page
+
+
+def test_main_commands() -> None:
+    """README names the command of the main job and that of all tests, which CI runs."""
+    readme, contributing, start = (
+        (CHECKOUT / name).read_text(encoding="utf-8")
+        for name in ("README.md", "CONTRIBUTING.md", "docs/getting-started.md")
+    )
+    assert re.search(r"^make demo\b", readme, re.MULTILINE)
+    assert re.search(r"^make demo$", start, re.MULTILINE)
+    time = re.compile(r"^make test\b.*?(\d+ minutes on 2 cores)", re.MULTILINE)
+    assert time.findall(readme) == time.findall(contributing)
+    assert len(time.findall(readme)) == 1
+    last_line = (CHECKOUT / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1]
+    assert last_line == "exec make test"

@@ -11,14 +11,13 @@ import pytest
 
 from ccbench.classify.setting import SETTINGS
 from ccbench.emulate.recording import Recording
+from tests.realtime.disturbance import skip_if_busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 _SERVER = "198.18.0.2"
-#: Number of attempts on a busy machine.
-_ATTEMPTS = 4
 
 
 @pytest.mark.skipif("CCBENCH_BESS_DIR" not in os.environ, reason="CCBENCH_BESS_DIR names no BESS")
@@ -28,12 +27,8 @@ def test_nearest(tmp_path: Path, web_server: Callable[..., Any], cca: str) -> No
     name = SETTINGS[0].name
     options = ("--engine", "bess", "--setting", name, "--insecure", "--pause", "0", "--json")
     with web_server(tmp_path, "nginx", cca, 30_000_000) as web:
-        for _ in range(_ATTEMPTS):
-            done = web.ccbench("classify", _SERVER, *options)
-            if not any(words in done.stderr for words in ("too busy", "leave core")):
-                break
-        else:
-            pytest.skip("this machine was too busy")
+        done = web.ccbench("classify", _SERVER, *options)
+    skip_if_busy(done.stderr)
     assert not done.returncode, done.stderr
     (row,) = json.loads(done.stdout)["servers"]
     (trace,) = row["traces"]

@@ -21,6 +21,7 @@ from ccbench import Bottleneck
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.bess.engine import BessEngine
 from ccbench.emulate.recording import Recording
+from tests.realtime.disturbance import skip_if_busy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +127,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Record a command, and wait for it; return its output, without the process number."""
     with start(folder, bess, command, **how) as process:
-        stdout, stderr = process.communicate(timeout=90)
+        stdout, stderr = process.communicate(timeout=300)
     return subprocess.CompletedProcess(
         command, process.returncode, stdout.partition("\n")[2], stderr
     )
@@ -164,15 +165,10 @@ def download(
         if "CCBENCH_BESS_DIR" not in os.environ:
             pytest.skip("CCBENCH_BESS_DIR names no BESS")
         directory = Path(os.environ["CCBENCH_BESS_DIR"])
-    for _ in range(5):
-        folder = tmp_path_factory.mktemp("machine")
-        (folder / "file").write_bytes(os.urandom(_FILE_BYTES))
-        done = run(folder, directory, ["python3", "-c", _DOWNLOAD])
-        late = ("too busy", "leave core", "did not start")
-        if not any(words in done.stderr for words in late):
-            break
-    else:
-        pytest.skip("this machine was too busy")
+    folder = tmp_path_factory.mktemp("machine")
+    (folder / "file").write_bytes(os.urandom(_FILE_BYTES))
+    done = run(folder, directory, ["python3", "-c", _DOWNLOAD])
+    skip_if_busy(done.stderr)
     assert done.returncode == 7, done.stderr
     trip_ms, size, user = done.stdout.split()
     return Download(
@@ -256,7 +252,7 @@ class TestEnd:
                 os.killpg(process.pid, number)
             else:
                 os.kill(pid, number)
-            stdout, stderr = process.communicate(timeout=30)  # until no process has them open
+            stdout, stderr = process.communicate(timeout=45)  # until no process has them open
         assert alone.has_ended(own)
         return subprocess.CompletedProcess([], process.returncode, stdout, stderr)
 
@@ -294,7 +290,7 @@ class TestEnd:
                 os.killpg(process.pid, number)
             else:
                 os.kill(pid, number)
-            stdout, _ = process.communicate(timeout=30)
+            stdout, _ = process.communicate(timeout=45)
         assert alone.has_ended(own)
         assert (stdout, left_on(folder)) == ("", [])
         assert not Recording.is_in(folder / "recording")
@@ -362,6 +358,7 @@ def test_others(tmp_path: Path, bess: Path) -> None:
     stale = "iptables -t nat -A POSTROUTING -s 198.51.100.6/32 -j MASQUERADE"
     command = ["python3", "-c", _DOWNLOAD]
     done = run(tmp_path, bess, command, before=f"{foreign}; {stale}")
+    skip_if_busy(done.stderr)
     assert done.returncode == 7, done.stderr
     assert ["ccbench0@theirs", "theirs@ccbench0"] == [
         device.split()[0] for device in left_on(tmp_path)
@@ -373,4 +370,4 @@ def test_ends_in_time(tmp_path: Path, bess: Path) -> None:
     begin_s = time.monotonic()
     done = run(tmp_path, bess, ["sh", "-c", "sleep 60 & exit 3"])
     assert done.returncode == 3, done.stderr
-    assert time.monotonic() - begin_s < 40
+    assert time.monotonic() - begin_s < 55

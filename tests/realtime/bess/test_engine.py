@@ -22,6 +22,7 @@ from ccbench.emulate import run_many
 from ccbench.emulate.bess import cores
 from ccbench.emulate.bess.engine import BessEngine
 from ccbench.experiment.noise import Noise
+from tests.realtime.disturbance import in_time
 
 if TYPE_CHECKING:
     from ccbench import Run
@@ -81,16 +82,16 @@ class TestRun:
 
     def test_rate(self, result: Run) -> None:
         """Full packets pass at the scenario's rate of IP bytes, though BESS counts other bytes."""
-        if result.is_late:
-            pytest.skip("this machine was too busy")
-        left = result.queue[result.queue["event"] == "dequeue"]
+        queue = in_time(result).queue
+        left = queue[queue["event"] == "dequeue"]
         gaps_ms = left["time_ns"].diff().shift(-1) / 1e6
         busy = (left["backlog_packets"] > 0) & (left["bytes"] == 1500)
         assert gaps_ms[busy].mean() == pytest.approx(1500 * 8 / 6e3, rel=0.01)
 
     def test_delay(self, result: Run) -> None:
         """The shortest round trip is the base RTT, within mm-delay's milliseconds each way."""
-        least_ms = result.flows.loc[result.flows["min_rtt_us"] > 0, "min_rtt_us"].min() / 1e3
+        flows = in_time(result).flows
+        least_ms = flows.loc[flows["min_rtt_us"] > 0, "min_rtt_us"].min() / 1e3
         assert 38 < least_ms < 46
 
     def test_retransmits(self, result: Run) -> None:
@@ -163,7 +164,7 @@ class TestCores:
             other = threading.Thread(target=second)
             other.start()
             assert not held.wait(0.5)
-        assert held.wait(5)
+        assert held.wait(300)
         other.join()
 
 

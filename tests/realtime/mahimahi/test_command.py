@@ -64,7 +64,7 @@ def shell(folder: Path, *words: str, forwarding: int = 1) -> subprocess.Complete
     ccbench = [sys.executable, "-c", _MAIN, "shell"]
     machine = ["unshare", "--net", "sh", "-c", _MACHINE.format(forwarding=forwarding)]
     command = [*machine, str(folder), sys.executable, *ccbench, *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 #: Downloads a file from the server, counts its bytes, and ends with its own status.

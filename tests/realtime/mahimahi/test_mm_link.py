@@ -102,7 +102,7 @@ def record(flood: Flood, folder: Path) -> LinkLog:
     command = ["unshare", "-n", "-m", "sh", "-c", _PRIVATE, "sh"]
     command += [*link, "--", "python3", "-c", sender]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
     )
     assert 0 == done.returncode, done.stderr
     return LinkLog.read(folder / "up.log")

@@ -21,7 +21,7 @@ def test_held_folder(tmp_path: Path) -> None:
     descriptor = hold(tmp_path)
     program = "import sys, pathlib; from ccbench.base import durable; "
     program += "durable.write_text(pathlib.Path(sys.argv[1]), 'text')"
-    subprocess.run([sys.executable, "-c", program, str(tmp_path / "file")], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "file")], check=True, timeout=600)
     os.close(descriptor)
     assert (tmp_path / "file").read_text() == "text"
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -180,6 +181,13 @@ class TestOpinion:
             for _ in range(2)
         )
         assert asked(first, limits, 10, 1) == asked(second, limits, 10, 1)
+
+    def test_warnings(self, rows: list[Sample]) -> None:
+        """Training leaves the process's filters of warnings as they are; threads empty the list."""
+        before = list(warnings.filters)
+        for _ in range(10):
+            Reactions(rows, sorted(CENTRES))
+        assert before == list(warnings.filters)
 
 
 class TestNoiseLevel:

@@ -6,7 +6,7 @@ import math
 from collections import deque
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ccbench.base.errors import InputError
@@ -145,7 +145,6 @@ class TestAssignment:
 
 
 class TestBackpressure:
-    @settings(deadline=None, max_examples=60)
     @given(st.data())
     def test_signals_follow_counters(self, data: st.DataObject) -> None:
         """Signals follow the counters, which are never negative, and every pause is resumed."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
@@ -15,8 +14,6 @@ PACKET_BITS = 8 * PACKET_BYTES
 LINK_MBPS = 48.0
 TIME_S = np.arange(500) / 100
 
-#: Properties are tested on the same numbers each time.
-laws = settings(derandomize=True, database=None, deadline=None, max_examples=60)
 rates = st.floats(-1e3, 1e3).map(lambda value: round(value, 3))
 lengths = st.shared(st.integers(2, 30), key="length")
 series = st_numpy.arrays(float, lengths, elements=rates)

@@ -13,11 +13,10 @@ from scipy import special
 
 from ccbench.base.errors import InputError
 from ccbench.elasticity.detector import Detector, spectrum
-from tests.unit.elasticity.conftest import laws, noise, rates, series, tone
+from tests.unit.elasticity.conftest import noise, rates, series, tone
 
 
 class TestSpectrum:
-    @laws
     @given(series)
     def test_parseval(self, values: np.ndarray) -> None:
         """The power of the sines is the variance of the rates."""
@@ -26,7 +25,6 @@ class TestSpectrum:
         power = (amplitudes**2 * np.where(is_alone, 1, 0.5)).sum()
         assert values.var() == pytest.approx(power, rel=1e-9, abs=1e-9)
 
-    @laws
     @given(series, series, st.floats(-10, 10))
     def test_linear(self, first: np.ndarray, second: np.ndarray, factor: float) -> None:
         """Amplitudes scale with the rates, and of a sum they are at most the sum."""
@@ -34,7 +32,6 @@ class TestSpectrum:
         np.testing.assert_allclose(spectrum(factor * first)[1], abs(factor) * a, atol=1e-8)
         assert (spectrum(first + second)[1] <= a + b + 1e-8).all()
 
-    @laws
     @given(series, st.integers(0, 499))
     def test_shift(self, values: np.ndarray, by: int) -> None:
         """Amplitudes do not depend on the phase of a signal, nor thus on the others' RTT."""
@@ -55,14 +52,12 @@ class TestElasticity:
         eta = Detector().elasticity(tone(5, 3) + tone(7, 0.1) + tone(hz, 2))
         assert (1.5 if counts else 30) == pytest.approx(float(eta))
 
-    @laws
     @given(st.floats(0.1, 10), st.floats(0.1, 10), st.floats(0, 6), st.sampled_from([7, 8, 9]))
     def test_ratio_of_tones(self, a: float, b: float, phase: float, hz: int) -> None:
         """η of two tones is the ratio of their amplitudes, whatever their phases and the mean."""
         eta = Detector().elasticity(20 + tone(5, a, phase) + tone(hz, b))
         assert a / b == pytest.approx(float(eta), rel=1e-6)
 
-    @laws
     @given(st_numpy.arrays(float, 20, elements=rates), st.floats(0.1, 100))
     def test_any_unit(self, values: np.ndarray, factor: float) -> None:
         """η has no unit."""

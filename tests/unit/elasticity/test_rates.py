@@ -16,7 +16,6 @@ from tests.unit.elasticity.conftest import (
     LINK_MBPS,
     PACKET_BITS,
     PACKET_BYTES,
-    laws,
     leaving,
     paced,
 )
@@ -56,7 +55,6 @@ class TestEstimate:
         """While the queue is empty, free capacity counts as cross traffic."""
         assert 72 == cross_traffic_mbps(24, 24, link_mbps=96)
 
-    @laws
     @given(st.floats(0.1, 90), st.floats(1, 90), st.floats(0.5, 1.5))
     def test_wrong_link_rate(self, send: float, cross: float, wrong: float) -> None:
         """A wrong μ mixes the sender's own rate into the estimate, as in (7)."""
@@ -66,7 +64,6 @@ class TestEstimate:
         actual = cross_traffic_mbps(send, receive, link_mbps=wrong * link)
         assert expected == pytest.approx(float(actual), rel=1e-9, abs=1e-9)
 
-    @laws
     @given(st.floats(0.001, 1000), st.floats(0.001, 90), st.floats(0.001, 90))
     def test_any_unit(self, factor: float, send: float, receive: float) -> None:
         """Rates in another unit give the estimate in that unit."""

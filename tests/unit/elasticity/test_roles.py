@@ -22,7 +22,7 @@ from ccbench.elasticity.roles import (
     has_other_pulsers,
     smoothed,
 )
-from tests.unit.elasticity.conftest import LINK_MBPS, TIME_S, laws, noise, tone
+from tests.unit.elasticity.conftest import LINK_MBPS, TIME_S, noise, tone
 
 
 class TestWatcher:
@@ -104,7 +104,6 @@ class TestElection:
 
 
 class TestMovingAverage:
-    @laws
     @given(st.sampled_from([0.2, 1.0, 5.0, 6.0, 20.0, 49.8]), st.floats(0.01, 1))
     def test_gain(self, hz: float, weight: float) -> None:
         """A tone leaves the average with the predicted gain."""
@@ -114,7 +113,6 @@ class TestMovingAverage:
         expected = ewma_gain(hz, weight=weight) * spectrum(long[2000:2500])[1][at]
         assert expected == pytest.approx(spectrum(settled)[1][at], rel=1e-4, abs=1e-6)
 
-    @laws
     @given(st.floats(0.1, 49), st.floats(0.01, 0.99))
     def test_weight(self, hz: float, gain: float) -> None:
         """The weight for a gain has that gain, and less at all higher frequencies."""

@@ -98,14 +98,14 @@ class GuestEngine:
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Start a guest; stop it at once, after a failure, or never, as the scenario says."""
-        with subprocess.Popen(["sleep", "60"]) as guest:
+        with subprocess.Popen(["sleep", "600"]) as guest:
             (self.folder / str(guest.pid)).touch()
             try:
                 if scenario == KILLS:
                     os.kill(os.getpid(), signal.SIGKILL)
                 if scenario == FAILS:
                     raise EngineError("the guest died", ["Kernel panic", "not syncing"])
-                deadline = time.monotonic() + 30
+                deadline = time.monotonic() + 300
                 while scenario == ENDLESS and time.monotonic() < deadline:
                     time.sleep(0.01)
                     if on_progress is not None:
@@ -153,7 +153,7 @@ def seeds(count: int) -> list[Scenario]:
 
 def wait_until(condition: Callable[[], bool]) -> None:
     """Wait up to a time limit for a condition; the test itself asserts it."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
 

@@ -181,7 +181,7 @@ class TestRunMany:
         with subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE) as process:
             wait_until(lambda: engine.started() > 0)
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=600)
         assert b"KeyboardInterrupt" in errors
         assert process.returncode not in (0, None)
         assert engine.running() == 0
