@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
 from ccbench.classify import dtw
-from ccbench.experiment.noise import typical
+from ccbench.experiment.noise import NO_NOISE, typical
 from ccbench.harm import relative_harm
 from ccbench.studies.catalogue import info
 from ccbench.studies.fidelity.cases import (
@@ -65,8 +65,12 @@ _CHANCE = "expected of equal engines"
 
 
 def _scenarios(paths: tuple[Path, ...], *, quick: bool) -> tuple[Scenario, ...]:
-    """Return the scenarios for Mahimahi, which has its own noise."""
-    return cases(MIXES, seeds=_REPETITIONS, quick=quick, paths=paths)
+    """Return the scenarios for Mahimahi, which has its own noise; flows start as in the others."""
+    return tuple(
+        replace(scenario, noise=replace(NO_NOISE, start_spread_ms=noise.start_spread_ms))
+        for scenario in cases(MIXES, seeds=_REPETITIONS, quick=quick, paths=paths)
+        for noise in [typical(rtt_ms=scenario.rtt_ms)]
+    )
 
 
 def _references(paths: tuple[Path, ...], *, quick: bool) -> tuple[Scenario, ...]:

@@ -28,7 +28,7 @@ from scipy import special
 from ccbench.base.estimate import Estimate
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
-from ccbench.experiment.noise import NO_NOISE, Noise
+from ccbench.experiment.noise import NO_NOISE, Noise, typical
 from ccbench.experiment.scenario import Scenario
 from ccbench.run.tables import NO_FLOW
 from ccbench.studies.catalogue import info
@@ -86,11 +86,15 @@ _PHASE = "Reno beside Reno"
 def _noise(kind: str, level: float, *, packet_ms: float, rtt_ms: float) -> Noise:
     if kind == "none":
         return NO_NOISE
-    if kind == "background":
-        return Noise(background_share=level)
     if kind == "start spread":
         return Noise(start_spread_ms=level * rtt_ms)
-    return Noise(**{f"{kind.replace(' ', '_')}_ms": level * packet_ms})
+    # With any noise, flows start in random order, as by default.
+    spread_ms = typical(rtt_ms=rtt_ms).start_spread_ms
+    if kind == "background":
+        return Noise(background_share=level, start_spread_ms=spread_ms)
+    return Noise(
+        **{f"{kind.replace(' ', '_')}_ms": level * packet_ms}, start_spread_ms=spread_ms
+    )
 
 
 def _kinds(*, quick: bool) -> Iterator[tuple[str, float]]:
