@@ -92,9 +92,7 @@ def _noise(kind: str, level: float, *, packet_ms: float, rtt_ms: float) -> Noise
     spread_ms = typical(rtt_ms=rtt_ms).start_spread_ms
     if kind == "background":
         return Noise(background_share=level, start_spread_ms=spread_ms)
-    return Noise(
-        **{f"{kind.replace(' ', '_')}_ms": level * packet_ms}, start_spread_ms=spread_ms
-    )
+    return Noise(**{f"{kind.replace(' ', '_')}_ms": level * packet_ms}, start_spread_ms=spread_ms)
 
 
 def _kinds(*, quick: bool) -> Iterator[tuple[str, float]]:
