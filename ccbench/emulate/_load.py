@@ -18,12 +18,18 @@ if TYPE_CHECKING:
     from ccbench.experiment.flow import Flow
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["acks", "packets", "samples", "work_mbit"]
+__all__ = ["acks", "packets", "samples", "slowest_link", "work_mbit"]
 
 #: Retransmitted packets as a share of the packets that a link carries.
 _RETRANSMITTED = 0.2
 #: Packets of a TCP flow that are not full-sized: SYN, the ACK of the SYN-ACK, the last data, FIN.
 _SMALL_PACKETS = 4
+#: ACKs per packet of a receiver that acknowledges every second packet, and those out of order.
+_DELAYED_ACKS = 2 / 3
+#: Packets at the start of a flow that such a receiver acknowledges one by one, and its delay of the
+#: ACK of a single packet.
+_QUICK_ACKS = 16
+_ACK_DELAY_S = 0.04
 #: Samples of a flow at its start and end.
 _MIN_SAMPLES = 2
 #: Round trips of a flow that ends before it fills the link.
@@ -39,9 +45,10 @@ _START_UP_MBIT = 500.0
 def packets(scenario: Scenario) -> tuple[float, ...]:
     """Return an upper bound of the number of packets that arrive at each bottleneck.
 
-    UDP flows send their offered load, TCP flows the lower of their offered load and the link's
-    capacity. Flows that are limited by losses send less. Flows with optimistic ACKs, which conceal
-    losses, send twice as much as is acknowledged: their window grows by each ACK.
+    UDP flows send their offered load, TCP flows the lower of their offered load and the capacity of
+    the slowest link or policer on their path. Flows that are limited by losses send less. Flows
+    with optimistic ACKs, which conceal losses, send twice as much as is acknowledged: their window
+    grows by each ACK.
 
     Examples
     --------
@@ -112,15 +119,48 @@ def _packets(flows: Sequence[Flow], scenario: Scenario, bottleneck: int) -> floa
     arrivals = copies * unlimited
     tcp = [flow for flow in flows if not (flow.is_udp or _optimistic_mbps(flow))]
     if tcp:
-        stop_s = max(flow.start_s + _active_s(flow, duration_s) for flow in tcp)
-        start_s = min(flow.start_s for flow in tcp)
-        capacity_bytes = _capacity_bytes(scenario, bottleneck, stop_s)
-        capacity_bytes -= _capacity_bytes(scenario, bottleneck, start_s)
-        highest_mbps = scenario.highest_mbps(bottleneck)
-        offered = copies * sum(_offered_packets(flow, highest_mbps, duration_s) for flow in tcp)
-        arrivals += min(offered, capacity_bytes / MTU_BYTES) * (1 + _RETRANSMITTED)
+        by_limit: dict[int, list[Flow]] = {}
+        for flow in tcp:
+            by_limit.setdefault(slowest_link(flow, scenario), []).append(flow)
+        offered = copies * sum(_sent(own, scenario, i) for i, own in by_limit.items())
+        arrivals += min(offered, _carried(tcp, scenario, bottleneck)) * (1 + _RETRANSMITTED)
         arrivals += _SMALL_PACKETS * sum(flow.flow_count for flow in tcp)
     return arrivals
+
+
+def slowest_link(flow: Flow, scenario: Scenario) -> int:
+    """Return the number of the link with the least capacity on a flow's path while it sends.
+
+    Examples
+    --------
+    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> links = [Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (1000, 10, 1000)]
+    >>> scenario = Scenario(flows=(Flow(),), bottlenecks=tuple(links), rtt_ms=50, duration_s=10)
+    >>> slowest_link(scenario.flows[0], scenario)
+    1
+    """
+    first, last = scenario.links_of(flow)
+    links = range(first, last + 1)
+    return first if len(links) == 1 else min(links, key=lambda i: _carried([flow], scenario, i))
+
+
+def _sent(flows: Sequence[Flow], scenario: Scenario, slowest: int) -> float:
+    """Return an upper bound of the number of packets of TCP flows with the same slowest link."""
+    highest_mbps = scenario.highest_mbps(slowest)
+    offered = sum(_offered_packets(flow, highest_mbps, scenario.duration_s) for flow in flows)
+    return min(offered, _carried(flows, scenario, slowest) / _copies(scenario, slowest))
+
+
+def _carried(flows: Sequence[Flow], scenario: Scenario, bottleneck: int) -> float:
+    """Return how many full packets a link and its policer let through while flows send."""
+    stop_s = max(flow.start_s + _active_s(flow, scenario.duration_s) for flow in flows)
+    start_s = min(flow.start_s for flow in flows)
+    capacity_bytes = _capacity_bytes(scenario, bottleneck, stop_s)
+    capacity_bytes -= _capacity_bytes(scenario, bottleneck, start_s)
+    if (policer := scenario.links[bottleneck].policer) is not None:
+        policed_bytes = policer.rate_mbps * 1e6 / 8 * (stop_s - start_s) + policer.burst_bytes
+        capacity_bytes = min(capacity_bytes, policed_bytes)
+    return capacity_bytes / MTU_BYTES
 
 
 def _copies(scenario: Scenario, bottleneck: int) -> float:
@@ -159,8 +199,8 @@ def _capacity_bytes(scenario: Scenario, bottleneck: int, until_s: float) -> floa
 def _acks(flows: Sequence[Flow], scenario: Scenario) -> float:
     """Return an upper bound of the number of ACKs that flows of the other direction cause.
 
-    Each packet of data causes one, with those that the receiver adds. ACKs are sent whether the
-    links on their way can carry them or not.
+    Receivers acknowledge every second packet, or each, and add those of `extra_acks`. ACKs are sent
+    whether the links on their way can carry them or not.
     """
     tcp = [flow for flow in flows if not flow.is_udp]
     return sum(
@@ -175,8 +215,20 @@ def _acks_after(flows: Sequence[Flow], scenario: Scenario, last: int) -> float:
     for flow in flows:
         extra_acks = flow.receiver.extra_acks if flow.receiver else 0
         by_factor.setdefault(1 + extra_acks, []).append(flow)
-    each = sum(factor * _packets(own, scenario, last) for factor, own in by_factor.items())
-    return min(each, max(by_factor) * _packets(flows, scenario, last))
+    each = sum(factor * _single_acks(own, scenario, last) for factor, own in by_factor.items())
+    return min(each, max(by_factor) * _single_acks(flows, scenario, last))
+
+
+def _single_acks(flows: Sequence[Flow], scenario: Scenario, last: int) -> float:
+    """Return an upper bound of the number of ACKs of flows, without additional ones."""
+    arrivals = _packets(flows, scenario, last)
+    if any(flow.acks == "every" or _optimistic_mbps(flow) for flow in flows):
+        return arrivals
+    timers = sum(
+        flow.flow_count * (_QUICK_ACKS + _flow_duration_s(flow, scenario) / _ACK_DELAY_S)
+        for flow in flows
+    )
+    return min(arrivals, arrivals * _DELAYED_ACKS + timers)
 
 
 def _offered_packets(flow: Flow, highest_mbps: float, duration_s: float) -> float:
