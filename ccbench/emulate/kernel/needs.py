@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ccbench.emulate._load import packets, samples, work_mbit
+from ccbench.emulate._load import packets, samples, slowest_link, work_mbit
 from ccbench.emulate.kernel.boot import records
-from ccbench.emulate.kernel.boot.plan import path_packets, unread_packets
+from ccbench.emulate.kernel.boot.plan import in_flight_packets, path_packets, unread_packets
 from ccbench.emulate.resources import Needs
 from ccbench.experiment.qdiscs import QDISCS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ccbench.experiment.flow import Flow
     from ccbench.experiment.scenario import Scenario
 
 __all__ = ["needs"]
@@ -53,7 +56,7 @@ def needs(scenario: Scenario) -> Needs:
     flows = scenario.flow_count
     share = scenario.noise.background_share
     packet_bytes = (1 - share) * _GUEST_PACKET_BYTES + share * _BACKGROUND_PACKET_BYTES
-    guest_bytes = _GUEST_BYTES + packet_bytes * path_packets(scenario) + _GUEST_FLOW_BYTES * flows
+    guest_bytes = _GUEST_BYTES + packet_bytes * _path_packets(scenario) + _GUEST_FLOW_BYTES * flows
     guest_bytes += _UNREAD_PACKET_BYTES * unread_packets(scenario)
     logged = _EVENTS_PER_PACKET * sum(packets(scenario)) if scenario.queue_log is True else 0.0
     sampled = samples(scenario)
@@ -78,6 +81,37 @@ def needs(scenario: Scenario) -> Needs:
         if is_log
         else "raise sample_interval_ms, or lower duration_s or the number of flows",
     )
+
+
+def _path_packets(scenario: Scenario) -> float:
+    """Return the maximum number of packets of a run on the path and in its queues.
+
+    At most twice the packets that fill a slow link and its queue are underway: a window in slow
+    start doubles until the first loss is known. Faster links on the path hold none besides.
+    """
+    whole = path_packets(scenario)
+    if any(flow.is_udp or flow.receiver for flow in scenario.flows):
+        return whole
+    slow = {link for flow in scenario.paths for link in _slow_links(flow, scenario)}
+    data = 2 * sum(
+        in_flight_packets(scenario, scenario.highest_mbps(link)) + scenario.longest_queue(link)
+        for link in slow
+    )
+    others = set(range(len(scenario.links))) - slow
+    return min(whole, data + sum(min(scenario.longest_queue(link), data) for link in others))
+
+
+def _slow_links(flow: Flow, scenario: Scenario) -> Iterator[int]:
+    """Yield the links on a flow's path that may be the slowest at some time."""
+    first, last = scenario.links_of(flow)
+    slowest_mbps = scenario.highest_mbps(slowest_link(flow, scenario))
+    for i in range(first, last + 1):
+        link = scenario.links[i]
+        is_constant = link.bandwidth_mbps is not None and all(
+            change.bottleneck != i for change in scenario.changes
+        )
+        if not (is_constant and link.mean_mbps > slowest_mbps):
+            yield i
 
 
 def _other_records(scenario: Scenario) -> float:

@@ -26,6 +26,7 @@ __all__ = [
     "Programs",
     "data_packets",
     "guest_memory_mb",
+    "in_flight_packets",
     "path_packets",
     "plan",
     "unread_packets",
@@ -240,8 +241,8 @@ def data_packets(scenario: Scenario) -> float:
     return twice * _in_flight(scenario) + queued
 
 
-def _in_flight(scenario: Scenario) -> float:
-    """Return the maximum number of packets of the fastest link within the longest round trip."""
+def in_flight_packets(scenario: Scenario, mbps: float) -> float:
+    """Return the maximum number of packets at a rate within the longest round trip."""
     noise = scenario.noise
     jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
     if noise.wifi_jitter_ms or any(change.wifi_jitter_ms for change in scenario.changes):
@@ -249,8 +250,13 @@ def _in_flight(scenario: Scenario) -> float:
     extra_ms = max(flow.extra_rtt_ms for flow in scenario.paths)
     late_ms = sum(_late_ms(link.reordering) for link in scenario.links if link.reordering)
     longest_rtt_ms = scenario.longest_rtt_ms + extra_ms + jitter_ms + late_ms
+    return mbps * 1e3 * longest_rtt_ms / (8 * MTU_BYTES)
+
+
+def _in_flight(scenario: Scenario) -> float:
+    """Return the maximum number of packets of the fastest link within the longest round trip."""
     fastest_mbps = max(map(scenario.highest_mbps, range(len(scenario.links))))
-    return fastest_mbps * 1e3 * longest_rtt_ms / (8 * MTU_BYTES)
+    return in_flight_packets(scenario, fastest_mbps)
 
 
 def unread_packets(scenario: Scenario) -> float:
