@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ccbench.base.validation import RATE_MBPS
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.flow import Flow
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["acks", "packets", "samples", "slowest_link", "work_mbit"]
+__all__ = ["Load", "acks", "packets", "samples", "slowest_link", "work_mbit"]
 
 #: Retransmitted packets as a share of the packets that a link carries.
 _RETRANSMITTED = 0.2
@@ -40,6 +40,33 @@ _SAMPLE_MBIT = 0.002
 _TICK_S = 1e-3
 #: Cost of starting a run, expressed as sent data in Mbit.
 _START_UP_MBIT = 500.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """The traffic of a run, by which its time, memory and records grow.
+
+    Parameters
+    ----------
+    packets : tuple of float
+        Packets that arrive at each bottleneck.
+    samples : float
+        Samples of flows.
+    """
+
+    packets: tuple[float, ...]
+    samples: float
+
+    @classmethod
+    def expected(cls, scenario: Scenario) -> Load:
+        """Return the upper bounds of a scenario's traffic."""
+        return cls(packets(scenario), samples(scenario))
+
+    @property
+    def work_mbit(self) -> float:
+        """The work of the run in Mbit sent, including the cost of its start and of samples."""
+        sent_mbit = sum(self.packets) * MTU_BYTES * 8e-6
+        return _START_UP_MBIT + sent_mbit + self.samples * _SAMPLE_MBIT
 
 
 def packets(scenario: Scenario) -> tuple[float, ...]:
@@ -87,9 +114,8 @@ def samples(scenario: Scenario) -> float:
 
 
 def work_mbit(scenario: Scenario) -> float:
-    """Return the work of a run in Mbit sent, including the cost of its start and of samples."""
-    sent_mbit = sum(packets(scenario)) * MTU_BYTES * 8e-6
-    return _START_UP_MBIT + sent_mbit + samples(scenario) * _SAMPLE_MBIT
+    """Return the expected work of a run; see :attr:`Load.work_mbit`."""
+    return Load.expected(scenario).work_mbit
 
 
 def _at_highest_rates(scenario: Scenario) -> Scenario:

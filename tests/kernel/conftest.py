@@ -22,11 +22,13 @@ from ccbench import Bottleneck, Flow, Scenario
 from ccbench.base.cache import cache_dir
 from ccbench.base.errors import EngineError
 from ccbench.cli.main import main
+from ccbench.emulate._load import Load
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
 from ccbench.emulate.kernel.boot import trapping
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.kernel.source.build import installed, of_release
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
     from ccbench import Run
     from ccbench.emulate.kernel.source.build import KernelBuild
+
+#: An estimate may exceed 2.5 times the actual use by a few small files.
+_NEGLIGIBLE_BYTES = 1e6
 
 #: Time limit for processes of a killed program to end.
 _SOON_S = 300.0
@@ -100,6 +105,22 @@ def run_with(name: str, scenario: Scenario) -> Run:
 def run(scenario: Scenario) -> Run:
     """Run a scenario once, on a kernel with its qdiscs, for all tests of a process."""
     return KernelEngine(kernel_with(*(link.qdisc for link in scenario.bottlenecks))).run(scenario)
+
+
+def check_estimate(result: Run) -> None:
+    """Check that the estimates of a run's memory, records and work are close upper bounds."""
+    scenario, summary = result.scenario, result.queue_summary
+    if summary is None:
+        events = result.queue[result.queue["event"] == "enqueue"].groupby("bottleneck").size()
+    else:
+        counts = summary.counts[summary.counts["event"] == "enqueue"]
+        events = counts.groupby("bottleneck")["packets"].sum()
+    arrived = events.reindex(range(len(scenario.links)), fill_value=0)
+    actual = needs(scenario, Load(tuple(arrived), len(result.flows)))
+    estimated = needs(scenario)
+    for name in ("reading_bytes", "result_bytes", "scratch_bytes", "work"):
+        least, estimate = getattr(actual, name), getattr(estimated, name)
+        assert least <= estimate <= 2.5 * least + _NEGLIGIBLE_BYTES, name
 
 
 def ask(

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,12 +16,11 @@ from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.emulate._load import packets
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.experiment.receiver import Receiver
-from tests.kernel.conftest import dumbbell
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.kernel.conftest import check_estimate, dumbbell, run
 
 pytestmark = pytest.mark.kernel
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 
 #: An estimate is at least the actual use, and at most this many times as much.
 FACTOR = 2.5
@@ -200,6 +199,26 @@ def test_arrivals(flow: Flow, ack_link: Bottleneck) -> None:
     estimates = packets(scenario)
     assert all(a <= e for a, e in zip(arrived, estimates, strict=True))
     assert sum(estimates) <= FACTOR * sum(arrived)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples(path: Path) -> None:
+    """Estimates of the examples are close to what they actually need."""
+    check_estimate(run(Scenario.load(path)))
+
+
+@pytest.mark.parametrize(
+    "rates_mbps", [(1000, 10, 1000), (10_000,) * 5 + (10,)], ids=["dumbbell", "fast links"]
+)
+def test_slowest_link(rates_mbps: tuple[float, ...]) -> None:
+    """Fast links on the path of a flow need no more than its slowest link lets through."""
+    links = tuple(
+        Bottleneck(bandwidth_mbps=rate, queue_packets=round(rate * 4)) for rate in rates_mbps
+    )
+    scenario = Scenario(flows=(Flow(),), bottlenecks=links, rtt_ms=50, duration_s=60)
+    check_estimate(run(scenario))
+    fast = replace(scenario, bottlenecks=links[:1])
+    assert KernelEngine().needs(scenario).running_bytes < KernelEngine().needs(fast).running_bytes
 
 
 @pytest.mark.usefixtures("own_store")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ccbench import Scenario
-from tests.kernel.conftest import run
+from tests.kernel.conftest import check_estimate, run
 
 pytestmark = pytest.mark.kernel
 
@@ -63,6 +63,7 @@ def test_c4(path: Path) -> None:
     """Each transfer of C4's scenarios completes, not faster than its link, as do all frames."""
     scenario = Scenario.load(path)
     result = run(scenario)
+    check_estimate(result)
     times_s = result.completion_times()["fct_s"]
     assert times_s.notna().all()
     size_bytes = scenario.flows[0].size_bytes
@@ -80,3 +81,4 @@ def test_suite(path: Path) -> None:
     result = run(scenario)
     assert (result.completions["delivered_bytes"] > 0).all()
     assert (result.bottleneck_summary()["utilisation"] <= 1.001).all()
+    check_estimate(result)

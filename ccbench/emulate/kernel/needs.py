@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ccbench.emulate._load import packets, samples, slowest_link, work_mbit
+from ccbench.emulate._load import Load, slowest_link
 from ccbench.emulate.kernel.boot import records
 from ccbench.emulate.kernel.boot.plan import in_flight_packets, path_packets, unread_packets
 from ccbench.emulate.resources import Needs
@@ -33,7 +33,9 @@ _UNREAD_PACKET_BYTES = 200
 
 #: Memory for reading the records: constant, per event, sample, other record and flow, in bytes.
 _READER_BYTES = 25e6
-_EVENT_BYTES = 115
+_EVENT_BYTES = 45
+#: Further memory for analysing the bottlenecks one after another, per event of the busiest.
+_BUSIEST_EVENT_BYTES = 70
 _SAMPLE_BYTES = 400
 _OTHER_BYTES = 200
 _FLOW_BYTES = 1000
@@ -51,22 +53,33 @@ _QUEUES_OF_L4S = 3
 _EVENTS_PER_PACKET = 2
 
 
-def needs(scenario: Scenario) -> Needs:
-    """Return the resources of a run; of the guest's memory only the part in use counts."""
+def needs(scenario: Scenario, load: Load | None = None) -> Needs:
+    """Return the resources of a run; of the guest's memory only the part in use counts.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The scenario.
+    load : Load, optional
+        Its traffic; by default the upper bounds.
+    """
+    load = load or Load.expected(scenario)
     flows = scenario.flow_count
     share = scenario.noise.background_share
     packet_bytes = (1 - share) * _GUEST_PACKET_BYTES + share * _BACKGROUND_PACKET_BYTES
     guest_bytes = _GUEST_BYTES + packet_bytes * _path_packets(scenario) + _GUEST_FLOW_BYTES * flows
     guest_bytes += _UNREAD_PACKET_BYTES * unread_packets(scenario)
-    logged = _EVENTS_PER_PACKET * sum(packets(scenario)) if scenario.queue_log is True else 0.0
-    sampled = samples(scenario)
-    other = _other_records(scenario)
-    is_log = logged * _EVENT_BYTES > sampled * _SAMPLE_BYTES
+    events = [_EVENTS_PER_PACKET * arrivals for arrivals in load.packets]
+    logged, busiest = (sum(events), max(events)) if scenario.queue_log is True else (0.0, 0.0)
+    event_bytes = logged * _EVENT_BYTES + busiest * _BUSIEST_EVENT_BYTES
+    sampled = load.samples
+    other = _other_records(scenario, load)
+    is_log = event_bytes > sampled * _SAMPLE_BYTES
     return Needs(
         running_bytes=guest_bytes,
         shared_bytes=guest_bytes,
         reading_bytes=_READER_BYTES
-        + logged * _EVENT_BYTES
+        + event_bytes
         + sampled * _SAMPLE_BYTES
         + other * _OTHER_BYTES
         + flows * _FLOW_BYTES,
@@ -75,7 +88,7 @@ def needs(scenario: Scenario) -> Needs:
         + logged * records.QUEUE_RECORD.itemsize
         + sampled * records.FLOW_RECORD.itemsize
         + other * max(records.BATCH_RECORD.itemsize, records.QDISC_RECORD.itemsize),
-        work=work_mbit(scenario),
+        work=load.work_mbit,
         running_remedy="shorten the queues or the RTT, or start fewer flows",
         reading_remedy='set queue_log = "summary", or lower duration_s or the bandwidth'
         if is_log
@@ -114,7 +127,7 @@ def _slow_links(flow: Flow, scenario: Scenario) -> Iterator[int]:
             yield i
 
 
-def _other_records(scenario: Scenario) -> float:
+def _other_records(scenario: Scenario, load: Load) -> float:
     """Return the maximum number of records of summaries, qdiscs, connections and batches."""
     times = scenario.duration_s * 1e3 / scenario.sample_interval_ms
     number = times * sum(flow.count for flow in scenario.flows if flow.subflows)
@@ -126,7 +139,7 @@ def _other_records(scenario: Scenario) -> float:
             # A qdisc with statistics has two queues, each of which has samples of its own.
             queues = _QUEUES_OF_L4S if has_statistics else 1
             number += queues * (scenario.longest_queue(i) + times)
-    for bottleneck, arrived in zip(scenario.links, packets(scenario), strict=True):
+    for bottleneck, arrived in zip(scenario.links, load.packets, strict=True):
         if bottleneck.wifi is not None:
             batch_ms = sum(bottleneck.wifi.overhead_ms) / 2
             number += min(arrived, scenario.duration_s * 1e3 / batch_ms if batch_ms else arrived)

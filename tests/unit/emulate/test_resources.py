@@ -19,6 +19,7 @@ from ccbench.emulate._machine import cgroup_room_bytes
 from ccbench.emulate.kernel.boot.plan import data_packets, path_packets
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.resources import Room, check_room
+from ccbench.experiment.impairments import Policer
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.scenario import Bottleneck, Change, Flow, RttTrace, Scenario
@@ -214,6 +215,54 @@ class TestPackets:
         cross = Flow(kind="cbr", rate_mbps=1.2, first_bottleneck=1, last_bottleneck=1)
         scenario = Scenario(flows=(cross,), bottlenecks=(link,) * 3, rtt_ms=50, duration_s=10)
         assert packets(scenario) == pytest.approx((0, 1000, 0))
+
+    def test_slowest_link(self) -> None:
+        """Flows send to each link what the slowest link of their own path lets through."""
+        fast, slow = (Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (1200, 12))
+        scenario = Scenario(
+            flows=(Flow(), Flow(last_bottleneck=0)),
+            bottlenecks=(fast, slow, fast),
+            rtt_ms=50,
+            duration_s=10,
+        )
+        alone = replace(scenario, flows=scenario.flows[:1])
+        assert packets(alone) == pytest.approx((12_000,) * 3, abs=10)
+        assert packets(scenario) == pytest.approx((1_200_000, 12_000, 12_000), abs=10)
+        (reverse,) = (replace(alone.flows[0], direction="reverse"),)
+        back = replace(alone, flows=(reverse,), reverse_bottlenecks=alone.bottlenecks)
+        assert packets(back)[3:] == pytest.approx((12_000,) * 3, abs=10)
+
+    def test_dumbbell(self) -> None:
+        """Ten minutes through a slow link between fast ones need less than 300 MB, not 28 GB."""
+        links = tuple(
+            Bottleneck(bandwidth_mbps=rate, queue_packets=rate) for rate in (1000, 10, 1000)
+        )
+        scenario = Scenario(flows=(Flow(),), bottlenecks=links, rtt_ms=50, duration_s=600)
+        check_room(needs(scenario), replace(LAPTOP, memory_bytes=300e6, scratch_bytes=100e6))
+
+    def test_policer(self) -> None:
+        """TCP flows send no more than a policer lets through, as they react to its losses."""
+        link = Bottleneck(
+            bandwidth_mbps=120,
+            queue_packets=100,
+            policer=Policer(rate_mbps=12, burst_bytes=15_000),
+        )
+        scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=10)
+        assert packets(scenario) == pytest.approx((12_000,), abs=20)
+
+    def test_acks(self) -> None:
+        """A receiver that acknowledges every second packet sends fewer ACKs than packets arrive."""
+        link = Bottleneck(bandwidth_mbps=120, queue_packets=100)
+        scenario = Scenario(
+            flows=(Flow(),),
+            bottlenecks=(link,),
+            reverse_bottlenecks=(link,),
+            rtt_ms=50,
+            duration_s=10,
+        )
+        each = replace(scenario, flows=(Flow(acks="every"),))
+        assert packets(each)[1] == packets(each)[0]
+        assert packets(each)[1] / 2 < packets(scenario)[1] < packets(each)[1] * 0.7
 
     def test_extra_acks(self) -> None:
         """Only the flows whose receivers send more ACKs cause them, of the data that fit."""
