@@ -22,7 +22,7 @@ from ccbench.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -173,12 +173,14 @@ def _run_once(
         result.save(output)
     _draw(result, plot)
     bottlenecks, queues = result.bottleneck_summary(), result.l4s_summary()
+    outcomes = {name: table for name, table in result.outcomes().items() if len(table)}
     if as_json:
         document: dict[str, Any] = {
             "scenario": scenario.to_dict(),
             "flows": result.summary().reset_index().to_dict("records"),
             "bottlenecks": bottlenecks.to_dict("records"),
             "queues": queues.reset_index().to_dict("records"),
+            **{name: table.reset_index().to_dict("records") for name, table in outcomes.items()},
             "provenance": result.provenance,
         }
         if not result.connections.empty:
@@ -192,6 +194,7 @@ def _run_once(
         print_json(document)
         return
     _print_flows(_few_rows(result.summary(), scenario), scenario.name)
+    _print_outcomes(outcomes, [outcomes])
     _print_bottlenecks(bottlenecks, scenario)
     _print_queues(queues)
     _print_files({"made by": made_by(result.provenance)}, output, plot, pcap)
@@ -234,6 +237,7 @@ def _repeat(
         return
     flows = result.estimates(lambda repetition: _few_rows(repetition.flows, scenario))
     _print_flows(flows, scenario.name)
+    _print_outcomes(result.outcomes(), [run.outcomes for run in result.repetitions])
     _print_bottlenecks(result.estimates(lambda repetition: repetition.bottlenecks), scenario)
     _print_queues(result.estimates(lambda repetition: repetition.queues))
     form = "1 (exact)" if result.is_exact else f"{count} (mean \u00b1 half of the 95 % interval)"
@@ -412,6 +416,32 @@ def _print_flows(flows: pd.DataFrame, title: str) -> None:
         ],
         title=title,
     )
+
+
+def _print_outcomes(
+    tables: Mapping[str, pd.DataFrame], runs: Sequence[Mapping[str, pd.DataFrame]]
+) -> None:
+    """Print the tables of outcomes, and remarks on those of single runs."""
+    from ccbench.run.outcomes import OUTCOMES
+
+    for outcome in OUTCOMES:
+        if outcome.name not in tables:
+            continue
+        table = tables[outcome.name]
+        print_table(
+            ["flows", "label", *(column.heading for column in outcome.columns)],
+            [
+                [
+                    str(name),
+                    row["label"],
+                    *(_shown(row[column.name], column.form) for column in outcome.columns),
+                ]
+                for name, row in zip(table.index, table.to_dict("records"), strict=True)
+            ],
+            words=2,
+        )
+        for remark in outcome.remarks([run[outcome.name] for run in runs]):
+            click.echo(remark)
 
 
 def _print_bottlenecks(bottlenecks: pd.DataFrame, scenario: Scenario) -> None:

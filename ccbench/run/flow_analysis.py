@@ -98,7 +98,8 @@ def completion_times(run: RunRecord) -> pd.DataFrame:
     table = run.scenario.flow_table()
     sizes = table["size_bytes"].dropna().astype("int64")
     done = run.completions.loc[sizes.index, ["start_ns", "end_ns"]].assign(size_bytes=sizes)
-    messages = run.messages.set_index("flow").astype("int64")
+    is_sized = table.loc[run.messages["flow"], "kind"] == "bytes"
+    messages = run.messages[is_sized.to_numpy()].set_index("flow").astype("int64")
     done = pd.concat([done, messages]).sort_index(kind="stable").rename_axis("flow")
     took_s = (done["end_ns"] - done["start_ns"]) / NS
     return pd.DataFrame(

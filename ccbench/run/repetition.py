@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 #: Columns that contain settings of a scenario, not results.
-SETTINGS = frozenset({"bandwidth_mbps", "queue_packets"})
+SETTINGS = frozenset({"bandwidth_mbps", "queue_packets", "transfers", "size_bytes"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +46,8 @@ class Repetition:
         :meth:`Run.summary <ccbench.run.run.Run.summary>`,
         :meth:`Run.bottleneck_summary <ccbench.run.run.Run.bottleneck_summary>` and
         :meth:`Run.l4s_summary <ccbench.run.run.Run.l4s_summary>`.
+    outcomes : dict of DataFrame
+        :meth:`Run.outcomes <ccbench.run.run.Run.outcomes>`.
     is_exact : bool
         :attr:`Run.is_exact <ccbench.run.run.Run.is_exact>`
     provenance : mapping
@@ -55,6 +57,7 @@ class Repetition:
     flows: pd.DataFrame
     bottlenecks: pd.DataFrame
     queues: pd.DataFrame
+    outcomes: dict[str, pd.DataFrame]
     is_exact: bool
     provenance: Mapping[str, Any]
 
@@ -66,6 +69,7 @@ class Repetition:
             flows=run.summary(),
             bottlenecks=run.bottleneck_summary(),
             queues=run.l4s_summary(),
+            outcomes=run.outcomes(),
             is_exact=run.is_exact,
             provenance=run.provenance,
         )
@@ -107,6 +111,15 @@ class RepeatedRun:
         distinct = self.repetitions[:1] if self.is_exact else self.repetitions
         return estimates(table(repetition) for repetition in distinct)
 
+    def outcomes(self) -> dict[str, pd.DataFrame]:
+        """Return Estimates of the tables of outcomes that have rows."""
+        distinct = self.repetitions[:1] if self.is_exact else self.repetitions
+        return {
+            name: estimates(repetition.outcomes[name] for repetition in distinct)
+            for name, table in self.repetitions[0].outcomes.items()
+            if len(table)
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return means, intervals and single values as a dictionary (JSON-able except for NaN)."""
         return {
@@ -116,12 +129,18 @@ class RepeatedRun:
             "flows": _records(self.estimates(lambda repetition: repetition.flows)),
             "bottlenecks": _records(self.estimates(lambda repetition: repetition.bottlenecks)),
             "queues": _records(self.estimates(lambda repetition: repetition.queues)),
+            **{name: _records(table) for name, table in self.outcomes().items()},
             "runs": [
                 {
                     "seed": repetition.seed,
                     "flows": repetition.flows.reset_index().to_dict("records"),
                     "bottlenecks": repetition.bottlenecks.reset_index().to_dict("records"),
                     "queues": repetition.queues.reset_index().to_dict("records"),
+                    **{
+                        name: table.reset_index().to_dict("records")
+                        for name, table in repetition.outcomes.items()
+                        if len(table)
+                    },
                 }
                 for repetition in self.repetitions
             ],

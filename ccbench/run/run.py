@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.run import delay_analysis, ecn, flow_analysis, queue_analysis, run_files
+from ccbench.run.outcomes import OUTCOMES
 from ccbench.run.record import RunRecord
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ class Run(RunRecord):
         the link's estimate of its capacity.
     messages : DataFrame
         One row per short flow on a shared connection (:class:`~ccbench.experiment.flow.Flow`,
-        `connections`), connection by connection. Columns: ``flow``, the connection; ``start_ns``;
+        `connections`), and per segment of a video that has arrived, connection by connection.
+        Columns: ``flow``, the connection; ``start_ns``, for segments that of the request;
         ``end_ns``, the time at which the receiver had every byte (-1 if never); ``size_bytes``.
     changes : DataFrame
         One row per occurrence of a change of the path after an event
@@ -260,6 +262,22 @@ class Run(RunRecord):
         >>> done.groupby(done["size_bytes"] > 15_000)["fct_s"].quantile(0.95)  # doctest: +SKIP
         """
         return flow_analysis.completion_times(self)
+
+    def outcomes(self) -> dict[str, pd.DataFrame]:
+        """Return what the applications of the flows have achieved.
+
+        Returns
+        -------
+        dict of DataFrame
+            Tables with a row for each group of flows: ``transfers`` of flows of a given size, with
+            the number that ``finished`` and their mean and median completion times; ``videos``,
+            with segments, mean bitrate and stalls. See :mod:`ccbench.run.outcomes`.
+
+        Examples
+        --------
+        >>> run.outcomes()["transfers"]["finished"]  # doctest: +SKIP
+        """
+        return {outcome.name: outcome.table(self) for outcome in OUTCOMES}
 
     def connection_summary(self) -> pd.DataFrame:
         """Return the goodput of each connection of Multipath TCP.

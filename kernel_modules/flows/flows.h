@@ -182,6 +182,7 @@ void messages_delivered(struct flow *flow);
 
 /* ---- video.c ---- */
 
+int video_init(void);
 void video_due(struct flow *flow);
 void video_rx_work(struct flow *flow);
 void video_delivered(struct flow *flow);

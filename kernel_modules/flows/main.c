@@ -283,6 +283,11 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 			return err;
 		flow->messages = messages;
 	}
+	if (spec->kind == CCBENCH_VIDEO) {
+		err = video_init();
+		if (err)
+			return err;
+	}
 	flow->spec = spec;
 	flow->id = id;
 	flow->end_ns = -1;

@@ -20,6 +20,16 @@
 #define REQUEST_BYTES	400
 #define SAFE_PERCENT	90
 
+static struct ccbench_log *log;
+
+int video_init(void)
+{
+	if (log)
+		return 0;
+	log = ccbench_log_open("segments.bin", PAGE_SIZE);
+	return PTR_ERR_OR_ZERO(log);
+}
+
 /* Highest bitrate within the throughput of the last segments, in kbit/s. */
 static u32 bitrate_kbps(const struct flow *flow)
 {
@@ -72,11 +82,19 @@ void video_delivered(struct flow *flow)
 {
 	const struct ccbench_flow_spec *spec = flow->spec;
 	struct video *video = &flow->video;
+	struct ccbench_segment_record *r;
 	u64 now, took_ns, room_ns;
 
 	if (flow->delivered_bytes != video->asked_bytes)
 		return;
 	now = ccbench_now_ns();
+	r = ccbench_log_append(log, sizeof(*r));
+	*r = (struct ccbench_segment_record) {
+		.start_ns = video->asked_ns,
+		.end_ns = now,
+		.bytes = video->segment_bytes,
+		.flow = flow->id,
+	};
 	took_ns = max_t(u64, 1, now - video->asked_ns);
 	video->rate_bps[video->segments++ % ARRAY_SIZE(video->rate_bps)] =
 		mul_u64_u64_div_u64(8 * video->segment_bytes, NSEC_PER_SEC, took_ns);

@@ -149,6 +149,14 @@ struct ccbench_message_record {
 	__u32 message;		/* index within the flow */
 };
 
+/* Segment of a video that has arrived (segments.bin). */
+struct ccbench_segment_record {
+	__u64 start_ns;		/* request */
+	__u64 end_ns;
+	__u64 bytes;
+	__u64 flow;
+};
+
 /* Occurrence of a change that has a trigger (changes.bin). */
 /* Draws of random numbers by one function of the kernel. */
 struct ccbench_draws_record {

@@ -16,6 +16,7 @@ __all__ = [
     "MESSAGE_RECORD",
     "QDISC_RECORD",
     "QUEUE_RECORD",
+    "SEGMENT_RECORD",
     "SUMMARY_RECORDS",
 ]
 
@@ -121,6 +122,9 @@ FIRST_RECORD = np.dtype([("position", "u8"), ("flow", "u8")])
 
 #: One completed short flow over an open connection.
 MESSAGE_RECORD = np.dtype([("end_ns", "u8"), ("flow", "u4"), ("message", "u4")])
+
+#: One segment of a video that has arrived.
+SEGMENT_RECORD = np.dtype([("start_ns", "u8"), ("end_ns", "u8"), ("bytes", "u8"), ("flow", "u8")])
 
 #: One sample of a connection of Multipath TCP.
 CONNECTION_RECORD = np.dtype(

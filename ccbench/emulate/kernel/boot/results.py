@@ -19,9 +19,11 @@ from ccbench.run.tables import (
     BACKLOG_STEPS,
     ECN_DTYPE,
     EVENT_DTYPE,
+    MESSAGE_COLUMNS,
     QUEUE_DTYPE,
     STATE_DTYPE,
     STATISTICS_COLUMNS,
+    empty,
 )
 
 if TYPE_CHECKING:
@@ -81,7 +83,9 @@ def read_tables(
         "queue_summary": _summary(given, directory) if given.queue_log == "summary" else None,
         **_statistics(directory, statistics),
         **_batches(given, directory),
-        **_messages(given, directory),
+        "messages": pd.concat([_messages(given, directory), _segments(directory)]).sort_values(
+            "flow", kind="stable", ignore_index=True
+        ),
         **_changes(given, directory),
         **_connections(directory),
         **_ecn(directory),
@@ -154,10 +158,10 @@ def _batches(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
     return {"batches": _frame({name: batches[name] for name in batches.dtype.names or ()})}
 
 
-def _messages(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
+def _messages(given: GuestInput, directory: Path) -> pd.DataFrame:
     path = directory / "messages.bin"
     if not path.exists():
-        return {}
+        return empty(MESSAGE_COLUMNS)
     arrived = np.fromfile(path, records.MESSAGE_RECORD)
     carried, of_flow = given.carried, given.messages
     first = np.cumsum(of_flow) - of_flow
@@ -169,7 +173,21 @@ def _messages(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
         "end_ns": end_ns,
         "size_bytes": carried["bytes"],
     }
-    return {"messages": _frame(columns)}
+    return _frame(columns)
+
+
+def _segments(directory: Path) -> pd.DataFrame:
+    path = directory / "segments.bin"
+    if not path.exists():
+        return empty(MESSAGE_COLUMNS)
+    segments = np.fromfile(path, records.SEGMENT_RECORD)
+    columns = {
+        "flow": segments["flow"].astype(np.uint32),
+        "start_ns": segments["start_ns"].astype(np.int64),
+        "end_ns": segments["end_ns"].astype(np.int64),
+        "size_bytes": segments["bytes"],
+    }
+    return _frame(columns)
 
 
 def _changes(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
