@@ -55,15 +55,18 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     """Write every kind of file, and return its columns or keys."""
     wifi = Bottleneck(wifi=Wifi(bitrates_mbps=(13,)), queue_packets=50)
     short = Flow(kind="bytes", arrivals=((0.1, 1000),), connections=1)
+    video = Flow(kind="video", bitrates_mbps=(1,), segment_s=2, buffer_s=4)
     event = Change(when=When(flow=0, packet=5), loss=0)
     scenario = Scenario(
-        flows=(Flow(), short), bottlenecks=(wifi,), rtt_ms=20, duration_s=1, changes=(event,)
+        flows=(Flow(), short, video), bottlenecks=(wifi,), rtt_ms=20, duration_s=1, changes=(event,)
     )
     whole = emulate.run(scenario)
     # As of dualpi2, which the default Linux does not have.
     sample = {"time_ns": 0, "bottleneck": 0, **dict.fromkeys(STATISTICS_COLUMNS, 0.0)}
     replace(whole, qdiscs=pd.DataFrame([sample])).save(tmp_path / "run")
-    ends = pd.DataFrame({name: [0, 0] for name in ECN_COLUMNS}).assign(sender="off", receiver="off")
+    ends = pd.DataFrame({name: [0] * 3 for name in ECN_COLUMNS}).assign(
+        sender="off", receiver="off"
+    )
     replace(whole, ecn=ends).save(tmp_path / "ecn")
     multipath = replace(scenario, flows=(Flow(subflows=(Subflow(),)),), changes=())
     emulate.run(multipath).save(tmp_path / "multipath")
@@ -101,6 +104,9 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     actual["run.json"] = list(json.loads((tmp_path / "run" / "run.json").read_text()))
     actual["Run.summary()"] = list(whole.summary().reset_index().columns)
     actual["Run.completion_times()"] = list(whole.completion_times().reset_index().columns)
+    for name, table in whole.outcomes().items():
+        actual[name] = list(table.reset_index().columns)
+        assert actual[name] == list(shown[name][0])
     actual["queues"] = list(whole.l4s_summary().reset_index().columns)
     actual["bottlenecks"] = list(shown["bottlenecks"][0])
     assert actual["Run.summary()"] == list(shown["flows"][0])

@@ -263,6 +263,10 @@ class TestConnections:
         arrivals = ((0.5, 10_000), (9.0, 5_000_000))
         result = run(dumbbell(Flow(kind="bytes", arrivals=arrivals, connections=1)))
         assert [False, True] == result.completion_times()["fct_s"].isna().tolist()
+        (transfers,) = result.outcomes()["transfers"].to_dict("records")
+        assert (transfers["transfers"], transfers["finished"]) == (2, 1)
+        assert transfers["mean_fct_s"] == result.completion_times()["fct_s"].iloc[0]
+        assert 10_000 < transfers["delivered_bytes"] < transfers["size_bytes"] == 5_010_000
 
     def test_saved(self, tmp_path: Path) -> None:
         """Flows carried by connections are saved with the run."""
@@ -306,6 +310,23 @@ class TestApplications:
         fine = result.goodput(0.1)[0].iloc[200:]
         assert (fine == 0).mean() > 0.5
         assert fine.max() > 9
+
+    def test_video_outcome(self) -> None:
+        """A video below the link's rate plays without a stall; one above it stalls for the rest."""
+        flow = Flow(kind="video", bitrates_mbps=(5,), segment_s=2, buffer_s=10)
+        fits = run(dumbbell(flow, duration_s=60)).outcomes()["videos"].loc["0"]
+        assert (fits["stalls"], fits["bitrate_mbps"]) == (0, pytest.approx(5))
+        assert fits["startup_s"] == pytest.approx(5 * 2 / 10, rel=0.3)
+        slow = run(dumbbell(flow, bandwidth_mbps=2.5, duration_s=60))
+        (outcome,) = slow.outcomes()["videos"].to_dict("records")
+        # Every segment takes at least twice as long as it plays.
+        assert 12 <= outcome["segments"] <= 15
+        assert outcome["segments"] - outcome["stalls"] in {0, 1}  # the last may still play
+        played_s = outcome["segments"] * 2
+        rest_s = 60 - outcome["startup_s"] - outcome["stalled_s"]
+        assert rest_s == pytest.approx(played_s, abs=2)
+        assert slow.messages["size_bytes"].sum() <= slow.completions["delivered_bytes"][0]
+        assert slow.completion_times().empty
 
     def test_video_that_does_not_fit(self) -> None:
         """A video whose highest bitrate exceeds the link's rate chooses a safe one at once."""
