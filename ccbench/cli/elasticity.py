@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ccbench.base import validation
-from ccbench.cli._console import print_json, print_pairs, print_table
+from ccbench.cli._console import in_mbps, print_json, print_pairs, print_table
 from ccbench.cli._options import json_option, quantity
 
 if TYPE_CHECKING:
@@ -182,13 +182,12 @@ def _print(seen: Observation, run: Run) -> None:
     if len(seen.flows) > 1:
         kinds = ", ".join(dict.fromkeys(labels[list(seen.flows)]))
         sender = f"{len(seen.flows)} flows ({kinds})"
-    mean = rates.mean()
+    mean = {name: in_mbps(rate) for name, rate in rates.mean().items()}
     lines = {
-        "sender": f"{sender}: S {mean['send_mbps']:.2f}, R {mean['receive_mbps']:.2f} Mbit/s, "
-        f"over {seen.rate_window_s * 1e3:.1f} ms each",
+        "sender": f"{sender}: S {mean['send_mbps']}, R {mean['receive_mbps']} Mbit/s, over "
+        f"{seen.rate_window_s * 1e3:.1f} ms each",
         "link": f"μ {seen.link_mbps:g} Mbit/s, of which {seen.busy:.1%} used",
-        "cross traffic": f"{mean['estimate_mbps']:.2f} Mbit/s estimated, "
-        f"{mean['true_mbps']:.2f} true",
+        "cross traffic": f"{mean['estimate_mbps']} Mbit/s estimated, {mean['true_mbps']} true",
     }
     if len(errors := seen.errors):
         lines["error"] = (

@@ -15,6 +15,11 @@ exactly the bytes that arrived between them, μ (r_{i+n} - r_i). Therefore n_byt
 packets i to i + n - 1, and ẑ is the mean rate of the other packets between s_i and s_{i+n}. Packets
 that the queue refuses do not count. If the queue empties, the unused capacity counts as cross
 traffic.
+
+S / R is the ratio of all arrivals to the link's rate. Packets of a burst, such as a flow's first
+window, arrive almost at once: they have no rate. Therefore a window has a value only if its packets
+were sent over at least half of the time in which they were received, so that S is at most 2 R, as
+in slow start, and ẑ at most 2 μ.
 """
 
 from __future__ import annotations
@@ -34,6 +39,8 @@ __all__ = ["cross_traffic_mbps", "packet_windows", "window_rates_mbps"]
 
 _POSITIVE = Range(0, low_open=True)
 _NOT_NEGATIVE = Range(0)
+#: Shortest time over which the packets of a window were sent, relative to that of receiving them.
+_SHORTEST_SENDING = 0.5
 
 
 def cross_traffic_mbps(
@@ -140,7 +147,8 @@ def window_rates_mbps(
     Returns
     -------
     send_mbps, receive_mbps : numpy.ndarray
-        Shape of `first`; both NaN if all packets were sent or received at one instant.
+        Shape of `first`; both NaN if the packets were received at one instant, or sent within less
+        than half of the time in which they were received, as a burst.
 
     Raises
     ------
@@ -166,7 +174,8 @@ def window_rates_mbps(
     total = np.concatenate([[0.0], np.cumsum(np.broadcast_to(sizes, received.shape))])
     megabits = (total[last] - total[first]) * 8e-6
     spans = sent[last] - sent[first], received[last] - received[first]
-    is_defined = (spans[0] > 0) & (spans[1] > 0)
+    # Equal packets of slow start are exactly at the limit, and times have rounding errors.
+    is_defined = (spans[1] > 0) & (spans[0] >= _SHORTEST_SENDING * spans[1] * (1 - 1e-6))
     send, receive = (
         np.divide(megabits, span, out=np.full(megabits.shape, np.nan), where=is_defined)
         for span in spans

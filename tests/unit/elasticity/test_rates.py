@@ -48,8 +48,17 @@ class TestEstimate:
         send, receive = window_rates_mbps(sent, received, PACKET_BYTES, first, last)
         arrived = np.cumsum(np.where(is_own, 0, PACKET_BYTES))[is_own]
         true = (arrived[last] - arrived[first]) * 8e-6 / (sent[last] - sent[first])
-        estimate = cross_traffic_mbps(send, receive, link_mbps=LINK_MBPS)
-        np.testing.assert_allclose(estimate, true, atol=1e-6)
+        is_defined = np.isfinite(send)
+        estimate = cross_traffic_mbps(send[is_defined], receive[is_defined], link_mbps=LINK_MBPS)
+        np.testing.assert_allclose(estimate, true[is_defined], atol=1e-6)
+        # Only a burst of more than twice the link's rate has no value.
+        in_packets = (arrived[last] - arrived[first])[~is_defined] / PACKET_BYTES + last[
+            ~is_defined
+        ]
+        in_packets -= first[~is_defined]
+        arrived_mbps = in_packets * PACKET_BITS / 1e6 / (sent[last] - sent[first])[~is_defined]
+        assert (arrived_mbps > 1.9 * LINK_MBPS).all()
+        assert is_defined.mean() > 0.8
 
     def test_idle_link(self) -> None:
         """While the queue is empty, free capacity counts as cross traffic."""
@@ -101,6 +110,28 @@ class TestEstimate:
             [0, 0], [1, 2], PACKET_BYTES, np.array([0]), np.array([1])
         )
         assert [True, True] == [bool(np.isnan(item).all()) for item in (send, receive)]
+
+    @pytest.mark.parametrize("gap_s", [0, 1e-9, 1e-4])
+    def test_burst(self, gap_s: float) -> None:
+        """Packets that a sender hands over at once have no rate, however many they are."""
+        sent = np.arange(10) * gap_s
+        received = np.arange(1, 11) * PACKET_BITS / (LINK_MBPS * 1e6)
+        first, last = np.zeros(9, dtype=int), np.arange(1, 10)
+        send, receive = window_rates_mbps(sent, received, PACKET_BYTES, first, last)
+        is_burst = gap_s < received[0] / 2
+        assert [is_burst] * 9 == np.isnan(send).tolist() == np.isnan(receive).tolist()
+        assert np.nanmax(send, initial=0) <= 2 * LINK_MBPS + 1e-9
+
+    @laws
+    @given(st.lists(st.floats(0, 1), min_size=2, max_size=30))
+    def test_highest_rate(self, times: list[float]) -> None:
+        """Whenever packets of a sender arrive at a link, S is at most twice the link's rate."""
+        sent = np.sort(times)
+        received = leaving(sent, np.full(len(sent), PACKET_BYTES), LINK_MBPS)
+        first, last = packet_windows(received, received[1:], window_s=0.1)
+        send, receive = window_rates_mbps(sent, received, PACKET_BYTES, first, last)
+        values = np.stack([send / 2, receive])
+        assert np.nanmax(values, initial=0) <= LINK_MBPS * (1 + 1e-5)
 
     def test_bad_rates(self) -> None:
         """Impossible rates are refused by name and value."""
