@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import time
 from dataclasses import replace
@@ -16,16 +17,20 @@ from ccbench.emulate.engine import CapturingEngine
 from ccbench.emulate.registry import resolve
 from ccbench.emulate.resources import check_room, size
 from ccbench.emulate.store import Store
+from ccbench.experiment.advice import advice
 from ccbench.experiment.scenario import Scenario
 from ccbench.run.captures import writer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from ccbench.emulate.engine import Engine, Progress
     from ccbench.run.run import Run
 
-__all__ = ["DEFAULT_STORE", "check_is_scenario", "make", "run"]
+__all__ = ["DEFAULT_STORE", "advise", "check_is_scenario", "make", "run"]
+
+_log = logging.getLogger(__name__)
 
 #: The store in the user's cache folder.
 DEFAULT_STORE: Store = Store()
@@ -98,6 +103,7 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
     elif store is not None and not fresh and (stored := store.get(scenario, engine)) is not None:
         return stored
     check_room(needs, machine or Machine.here())
+    advise([scenario])
     return make(
         scenario,
         engine=engine,
@@ -106,6 +112,12 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
         capture=capture_path,
         on_progress=on_progress,
     )
+
+
+def advise(scenarios: Iterable[Scenario]) -> None:
+    """Log the advice about some scenarios, each line once."""
+    for line in dict.fromkeys(line for scenario in scenarios for line in advice(scenario)):
+        _log.warning("%s", line)
 
 
 def _checked_capture_bytes(scenario: Scenario, engine: Engine, path: Path, scratch: Path) -> float:

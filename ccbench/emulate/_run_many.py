@@ -18,7 +18,7 @@ from ccbench.base.cores import cores
 from ccbench.base.errors import EngineError, InputError, RefusedInput
 from ccbench.emulate._cluster import WorkersKilled, executor_errors
 from ccbench.emulate._machine import Machine
-from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario, make
+from ccbench.emulate._run import DEFAULT_STORE, advise, check_is_scenario, make
 from ccbench.emulate._worker import Task
 from ccbench.emulate.registry import resolve
 from ccbench.emulate.resources import Room, check_room, size
@@ -145,6 +145,7 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
         room=room,
         translated_errors=nullcontext if is_local else executor_errors,
     )
+    advise(scenarios[i] for i, *_ in waiting)
     if executor is None:
         for i, *_ in waiting:
             with validation.within(f"scenarios[{i}]: "):

@@ -128,6 +128,34 @@ class Qdisc(ABC):
                 raise InputError(f"{message}: remove it")
         self.encode_change(queue_packets, options)
 
+    def short_thresholds(
+        self, options: Mapping[str, Value], packet_ms: float
+    ) -> dict[str, tuple[float, float]]:
+        """Return thresholds that mark every packet that waits behind another.
+
+        Parameters
+        ----------
+        options : mapping
+            Options that are set; the others have their defaults.
+        packet_ms : float
+            Transmission time of a full packet in milliseconds.
+
+        Returns
+        -------
+        dict
+            Value in force of each such option, and one of two packets, by its name.
+        """
+        replaced = {self.options[name].excludes for name in options if name in self.options}
+        found = {}
+        for name, option in self.options.items():
+            value = options.get(name, None if name in replaced else option.default)
+            shortest = packet_ms if option.unit == "ms" else 0.5
+            exempt = int(options.get(option.exempted_by, 0)) > 1 if option.exempted_by else False
+            if option.marks_above and value is not None and not exempt and float(value) <= shortest:
+                enough = 2 * packet_ms if option.unit == "ms" else 1
+                found[name] = float(value), enough
+        return found
+
     def check_name(self, name: str) -> None:
         """Raise an InputError if there is no such option."""
         if name not in self.options:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ccbench.base import validation
 from ccbench.base.validation import Range
 from ccbench.experiment.qdiscs._attributes import attribute
 
-__all__ = ["LARGEST_U32", "Option", "Value", "flag", "milliseconds"]
+__all__ = ["LARGEST_U32", "Option", "Value", "flag", "mark_threshold", "milliseconds"]
 
 Value: TypeAlias = "int | float | str | bool"
 
@@ -49,6 +49,10 @@ class Option:
         Bytes of the netlink attribute.
     is_fixed : bool
         Whether the value cannot change during a run.
+    marks_above : bool
+        Whether every packet is marked that waits for longer, or behind more packets.
+    exempted_by : str
+        For such an option: another one, the number of packets below which none is marked.
     """
 
     summary: str
@@ -64,6 +68,8 @@ class Option:
     excludes: str = ""
     size: int = 4
     is_fixed: bool = False
+    marks_above: bool = False
+    exempted_by: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -152,6 +158,12 @@ def milliseconds(
         high=high,
         default=default,
     )
+
+
+def mark_threshold(attribute: int) -> Option:
+    """Return the delay above which a qdisc marks all packets, in milliseconds."""
+    option = milliseconds(attribute, "delay above which all packets are marked")
+    return replace(option, marks_above=True)
 
 
 def flag(attribute: int, summary: str, *, default: float | None = 0, size: int = 4) -> Option:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ccbench.experiment.qdiscs._descriptor import AttributeQdisc
-from ccbench.experiment.qdiscs._option import flag, milliseconds
+from ccbench.experiment.qdiscs._option import flag, mark_threshold, milliseconds
 
 __all__ = ["QDISCS"]
 
@@ -18,7 +18,7 @@ QDISCS = (
             "target_ms": milliseconds(1, "target queueing delay", default=5),
             "interval_ms": milliseconds(3, "time above the target before a drop", default=100),
             "ecn": flag(4, "mark ECN-capable packets instead of dropping them"),
-            "ce_threshold_ms": milliseconds(5, "delay above which all packets are marked"),
+            "ce_threshold_ms": mark_threshold(5),
         },
     ),
 )

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ccbench.base.structures import Field
 from ccbench.experiment.qdiscs._descriptor import AttributeQdisc
 from ccbench.experiment.qdiscs._option import Option, flag, milliseconds
@@ -76,12 +78,18 @@ QDISCS = (
                 unit="packets",
                 summary="length of the L4S queue above which its packets are marked",
                 excludes="step_ms",
+                marks_above=True,
+                exempted_by="min_qlen_step",
             ),
-            "step_ms": milliseconds(
-                8,
-                "delay in the L4S queue above which packets are marked",
-                default=1,
-                high=_LONGEST_MS,
+            "step_ms": replace(
+                milliseconds(
+                    8,
+                    "delay in the L4S queue above which packets are marked",
+                    default=1,
+                    high=_LONGEST_MS,
+                ),
+                marks_above=True,
+                exempted_by="min_qlen_step",
             ),
             "min_qlen_step": Option(
                 attribute=9,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ccbench.experiment.qdiscs._descriptor import AttributeQdisc
-from ccbench.experiment.qdiscs._option import Option, flag, milliseconds
+from ccbench.experiment.qdiscs._option import Option, flag, mark_threshold, milliseconds
 
 __all__ = ["QDISCS"]
 
@@ -29,7 +29,7 @@ QDISCS = (
             "horizon_ms": milliseconds(
                 14, "longest time that pacing may delay a packet", default=10_000
             ),
-            "ce_threshold_ms": milliseconds(12, "delay above which all packets are marked"),
+            "ce_threshold_ms": mark_threshold(12),
         },
     ),
 )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops
-from ccbench.experiment.qdiscs._option import Option, flag, milliseconds
+from ccbench.experiment.qdiscs._option import Option, flag, mark_threshold, milliseconds
 
 __all__ = ["QDISCS"]
 
@@ -21,7 +21,7 @@ QDISCS = (
             "ecn": flag(4, "mark ECN-capable packets instead of dropping them", default=1),
             "flows": Option(attribute=5, summary="number of queues", default=1024, is_fixed=True),
             "quantum": Option(attribute=6, unit="bytes", summary="bytes of a flow in each turn"),
-            "ce_threshold_ms": milliseconds(7, "delay above which all packets are marked"),
+            "ce_threshold_ms": mark_threshold(7),
             "drop_batch": Option(
                 attribute=8,
                 unit="packets",
