@@ -65,16 +65,22 @@ def bbr(
     do not hold.
     """
     from ccbench.models.bbr import BbrModel
+    from ccbench.models.bbr_errors import measured_errors
 
     made = BbrModel(bandwidth_mbps=bandwidth, rtt_ms=rtt, bbr_flows=bbr_flows, **queue_setting)
     if as_json:
         settings = {**dataclass_dicts.present(made), "duration_s": duration}
-        print_json({"settings": settings, "prediction": made.predict(duration).to_dict()})
+        prediction = made.predict(duration).to_dict()
+        error = measured_errors().to_dict(made)
+        print_json({"settings": settings, "prediction": prediction, "measured_error": error})
     else:
         _print(made, duration)
 
 
 def _print(made: BbrModel, duration: float) -> None:
+    from ccbench.models.bbr_errors import measured_errors
+
+    measured = measured_errors()
     prediction = made.predict(duration)
     share, simple = prediction.loss_based_share, prediction.simple_loss_based_share
     probing, fraction = "not applicable", "not applicable"  # a remark gives the reason
@@ -94,9 +100,10 @@ def _print(made: BbrModel, duration: float) -> None:
             "share while sending": f"{1 - share:.1%} for bbr, {share:.1%} for the others (3.9)",
             "time in ProbeRTT": f"{probing} (3.11)",
             "bbr's fraction": f"{fraction} (3.10)",
+            "measured error": measured.describe(made),
         }
     )
-    for remark in prediction.remarks:
+    for remark in filter(None, (*prediction.remarks, measured.remark(made))):
         click.echo(f"remark: {remark}")
 
 

@@ -49,7 +49,9 @@ class TestThresholds:
         (line,) = of_link(qdisc=qdisc, mbps=1, ce_threshold_ms=5)
         assert "ce_threshold_ms is 5, but a packet takes 12 ms at 1 Mbit/s" in line
         assert line.endswith("set ce_threshold_ms = 24")
-        assert of_link(qdisc=qdisc, mbps=1, ce_threshold_ms=24) == of_link(qdisc=qdisc, mbps=1) == ()
+        assert (
+            of_link(qdisc=qdisc, mbps=1, ce_threshold_ms=24) == of_link(qdisc=qdisc, mbps=1) == ()
+        )
 
     def test_slower_later(self) -> None:
         """A link that becomes slow during the run is judged by its lowest rate."""

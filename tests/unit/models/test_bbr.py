@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from click.testing import CliRunner, Result
 from ccbench.base.errors import InputError
 from ccbench.cli.main import program
 from ccbench.models.bbr import BbrModel, inflight_cap_packets
+from ccbench.models.bbr_errors import measured_errors
+from ccbench.studies.ware import ware_3_10
 
 #: The thesis's network (section 3.2) with a queue in which BBR takes about half.
 THESIS = BbrModel(bandwidth_mbps=10, rtt_ms=40, queue_bdp=32)
@@ -212,7 +215,7 @@ class TestCommand:
         """Text output has the quantities in the order of their derivation, with the equations."""
         result = model_bbr(*NETWORK, "--bbr-flows", 1, "--duration", 400)
         assert 0 == result.exit_code
-        numbers = [line.rpartition("(3.")[2] for line in result.stdout.splitlines()[3:]]
+        numbers = [line.rpartition("(3.")[2] for line in result.stdout.splitlines()[3:-1]]
         assert ["5)", "6)", "7)", "8)", "9)", "11)", "10)"] == numbers
         assert "remark" not in result.stdout
 
@@ -247,3 +250,52 @@ class TestCommand:
         assert 2 == result.exit_code
         assert "" == result.stdout
         assert 1 == len(result.stderr.splitlines())
+
+
+class TestMeasuredErrors:
+    def test_study(self) -> None:
+        """The errors that the package contains are the results of the study."""
+        results = Path(__file__).parents[3] / "docs" / "studies" / "results" / "ware-3.10.json"
+        comparisons = json.loads(results.read_text(encoding="utf-8"))["comparisons"]
+        measured = {row["quantity"]: (row["measured"], row["half_width"]) for row in comparisons}
+        for error in measured_errors().errors:
+            shipped = error.median_percent, error.half_width_percent
+            assert shipped == measured[error.quantity]
+
+    def test_region(self) -> None:
+        """The region is that of the study's scenarios."""
+        measured, study = measured_errors(), ware_3_10.STUDY
+        models = [
+            BbrModel(
+                bandwidth_mbps=scenario.bottlenecks[0].mean_mbps,
+                rtt_ms=scenario.rtt_ms,
+                queue_packets=scenario.bottlenecks[0].queue_packets,
+                bbr_flows=scenario.flows[0].count,
+            )
+            for scenario in study.scenarios(quick=False)
+        ]
+        for model in models:
+            assert measured.is_network_of(model)
+            assert {error.other for error in measured.of(model)} == {"cubic", "reno"}
+        queues_bdp = [model.queue_in_bdp for model in models]
+        flows = [model.bbr_flows for model in models]
+        assert measured.bbr_flows == (min(flows), max(flows))
+        for outside in (
+            replace(models[0], queue_packets=round(0.9 * min(queues_bdp) * models[0].bdp_packets)),
+            replace(models[0], queue_packets=round(1.1 * max(queues_bdp) * models[0].bdp_packets)),
+            replace(models[0], bbr_flows=max(flows) + 1),
+            replace(models[0], cap_gain=4),
+        ):
+            assert measured.of(outside) == ()
+            assert measured.describe(outside).startswith("unknown for this queue")
+
+    def test_printed(self) -> None:
+        """The prediction is printed with its error, and with a remark on another network."""
+        here = model_bbr(*NETWORK).output
+        assert "measured error" in here
+        assert "against cubic" in here
+        assert "remark" not in here
+        assert "on this network it is unknown" in model_bbr(*NETWORK, "--rtt", 50).output
+        document = json.loads(model_bbr(*NETWORK, "--json").output)
+        errors = document["measured_error"]["errors"]
+        assert [error["other"] for error in errors] == ["cubic", "reno"]
