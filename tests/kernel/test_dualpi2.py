@@ -14,8 +14,9 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
+from ccbench.experiment.advice import advice
 from ccbench.run.packets import delivered, waits_ns
-from tests.kernel.conftest import dumbbell, kernel_with, run
+from tests.kernel.conftest import dumbbell, kernel_with, run, run_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,24 @@ MIXED = dualpi2(
     sample_interval_ms=10,
     ecn=True,
 )
+
+
+def test_advice() -> None:
+    """Prague starves where a packet takes the time of the step, and not with the advised step."""
+    starving = dualpi2(
+        Flow(cca="prague"), Flow(cca="cubic"), mbps=12, rtt_ms=20, duration_s=30, ecn="accecn"
+    )
+    (line,) = advice(starving)
+    name, _, value = line.rpartition("set ")[2].partition(" = ")
+    (link,) = starving.bottlenecks
+    mended = replace(starving, bottlenecks=(replace(link, qdisc_options=((name, float(value)),)),))
+    assert advice(mended) == ()
+    ratios = []
+    for scenario in (starving, mended):
+        prague, cubic = run_with("prague", scenario).summary()["throughput_mbps"]
+        ratios.append(prague / cubic)
+    assert ratios[0] < 0.8
+    assert ratios[1] > 1
 
 
 class TestQueues:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -124,6 +125,20 @@ class TestRun:
 def _check_capture(engine: Capturing, folder: Path, machine: Machine) -> None:
     """Run a scenario with a capture of up to 5 GB."""
     run(BASE, engine=engine, store=None, capture=folder / "packets.pcapng", machine=machine)
+
+
+class TestAdvice:
+    def test_logged(
+        self, engine: GuestEngine, store: Store, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Advice about scenarios is logged once before they run, and not for stored runs."""
+        (link,) = BASE.bottlenecks
+        short = replace(BASE, bottlenecks=(replace(link, qdisc="dualpi2"),))
+        with caplog.at_level(logging.WARNING, "ccbench"):
+            list(run_many([short, replace(short, seed=2)], engine=engine, store=store))
+            run(short, engine=engine, store=store)
+        (line,) = [record.getMessage() for record in caplog.records]
+        assert line.endswith("set step_ms = 2")
 
 
 class TestCapture:
