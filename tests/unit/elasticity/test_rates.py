@@ -122,7 +122,6 @@ class TestEstimate:
         assert [is_burst] * 9 == np.isnan(send).tolist() == np.isnan(receive).tolist()
         assert np.nanmax(send, initial=0) <= 2 * LINK_MBPS + 1e-9
 
-    @laws
     @given(st.lists(st.floats(0, 1), min_size=2, max_size=30))
     def test_highest_rate(self, times: list[float]) -> None:
         """Whenever packets of a sender arrive at a link, S is at most twice the link's rate."""
