@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits of Linux's source, where no configuration option suffices.
 
-These are in ``arch/um`` and its processor-specific part, ``arch/x86/um``. Congestion control
-algorithms and qdiscs are unmodified, and TCP only tells congestion controls more (tcp_edits.py).
+These are in ``arch/um`` and its processor-specific part, ``arch/x86/um``; the source of random
+numbers counts who draws them. Congestion control algorithms and qdiscs are unmodified, and TCP only
+tells congestion controls more (tcp_edits.py).
 The texts of an edit, including its reason, are part of the kernel tree's key: changing one rebuilds
 the kernel.
 """
