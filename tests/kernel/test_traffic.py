@@ -14,6 +14,7 @@ from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import MSS_BYTES
 from ccbench.experiment.traffic import FlowMix
+from ccbench.run.tables import MEASURED_COLUMNS
 from tests.kernel.conftest import dumbbell, run
 
 if TYPE_CHECKING:
@@ -406,3 +407,29 @@ def _acks_by_packet(acks: str) -> float:
     grows = avoiding & more.between(0, 1)
     packets = steady["delivered_bytes"].astype(float).diff() / MSS_BYTES
     return float((more * window)[grows].sum() / packets[grows].sum())
+
+
+class TestMissing:
+    def test_no_value_yet(self, tmp_path: Path) -> None:
+        """What TCP has not measured is missing: it never appears as one of Linux's largest numbers."""
+        senders = (
+            *(Flow(cca=cca) for cca in ("cubic", "bbr", "vegas")),
+            Flow(kind="cbr", rate_mbps=1),
+        )
+        result = run(dumbbell(*senders, rtt_ms=300, duration_s=6, sample_interval_ms=50))
+        result.save(tmp_path / "run")
+        for one in (result, Run.load(tmp_path / "run")):
+            samples = one.flows
+            measured = samples[[*MEASURED_COLUMNS]]
+            rtts = measured[["srtt_us", "min_rtt_us"]]
+            first, last = (samples["time_ns"] == time_s * 1e9 for time_s in (0.05, 6))
+            is_udp = samples["flow"] == 3
+            assert rtts[first | is_udp].isna().all(axis=None)
+            assert rtts[last & ~is_udp].notna().all(axis=None)
+            assert rtts.min(axis=None) >= 300_000
+            assert measured.drop(columns="pacing_rate_bps").max(axis=None) < 1e7
+            assert measured.min(axis=None) > 0
+            for flow, name in ((1, "min_us"), (2, "base_us"), (2, "round_us")):
+                own = one.cca_info(flow)[name]
+                assert own.min() >= 300_000
+                assert own.max() < 1e7

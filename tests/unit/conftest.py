@@ -97,6 +97,13 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> R
         queue=_NO_QUEUE_EVENTS,
         flows=samples,
         completions=completions,
+        links=pd.DataFrame(
+            {
+                "bottleneck": range(len(scenario.links)),
+                "carried_packets": totals[-1].sum() // 1500,
+                "carried_bytes": totals[-1].sum(),
+            }
+        ),
         provenance={
             **PROVENANCE,
             "identity": identity_of(scenario),
