@@ -16,7 +16,14 @@ from ccbench.emulate.engine import run_identity
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.registry import ENGINES
 from ccbench.run.run import Run
-from ccbench.run.tables import CCA_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS, STATE_DTYPE, empty
+from ccbench.run.tables import (
+    CCA_COLUMNS,
+    FLOW_COLUMNS,
+    MEASURED_COLUMNS,
+    QUEUE_COLUMNS,
+    STATE_DTYPE,
+    empty,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,6 +81,7 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> R
                 for name, kind in FLOW_COLUMNS.items()
                 if name != "state"
             },
+            **dict.fromkeys(MEASURED_COLUMNS, np.full(seconds * flows, np.nan)),
             "time_ns": np.repeat(np.arange(1, seconds + 1) * 1_000_000_000, flows),
             "flow": np.tile(np.arange(flows, dtype=np.uint32), seconds),
             "delivered_bytes": totals.ravel(),

@@ -358,7 +358,7 @@ class TestSummary:
             time_ns=np.array([500, 500, 1000, 1000]) * MS,
             flow=[0, 1, 0, 1],
             throughput_bytes=[1000, 50_000, 125_000, 50_000],
-            srtt_us=[0, 40_000, 50_000, 60_000],
+            srtt_us=[np.nan, 40_000, 50_000, 60_000],
             drops=[1, 2, 3, 4],
         )
         completions = table(
