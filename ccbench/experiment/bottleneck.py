@@ -108,8 +108,9 @@ class Bottleneck:
         Whether packets with their overhead are sent in ATM cells, 53 bytes for 48, as on ADSL.
     queue_packets : int
         Limit of the queue in packets, without the packet in transmission. Exactly one of
-        `queue_packets` and `queue_bdp` is required. ``cake`` ignores it and counts bytes (option
-        ``memory``); ``fq`` also has a limit for each flow (``flow_limit``, 100).
+        `queue_packets` and `queue_bdp` is required. A qdisc that limits bytes (``bfifo``, ``red``,
+        ``tbf``) or memory (``cake``) has those of so many full packets; ``fq`` also has a limit for
+        each flow (``flow_limit``, 100).
     queue_bdp : float
         Limit of the queue as a multiple of the bandwidth-delay product.
         :class:`~ccbench.experiment.scenario.Scenario`, which has the round-trip time, replaces it

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ccbench.base import validation
-from ccbench.run import packets, queue_analysis
+from ccbench.run import packets, queue_analysis, queue_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def queueing_delay_percentiles_ms(
         validation.number(f"percentiles[{i}]", value, allowed, example=99)
         for i, value in enumerate(percentiles)
     ]
-    queue_analysis.check_bottleneck(run, bottleneck, queue)
+    queue_events.check_bottleneck(run, bottleneck, queue)
     if run.queue_summary is None:
         waited_ns = np.sort(packets.waits_ns(run, bottleneck, queue))
         so_far = np.arange(1, waited_ns.size + 1)

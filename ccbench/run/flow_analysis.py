@@ -77,7 +77,7 @@ def summary(run: RunRecord) -> pd.DataFrame:
     table = run.scenario.flow_table()
     by_flow = run.flows.groupby("flow")
     totals = by_flow[["throughput_bytes", "drops"]].last().reindex(table.index, fill_value=0)
-    srtt_us = run.flows.loc[run.flows["srtt_us"] > 0].groupby("flow")["srtt_us"].mean()
+    srtt_us = by_flow["srtt_us"].mean()
     done = run.completions
     active_us = (_ends_s(done, table) - done["start_ns"] / NS) * 1e6
     return pd.DataFrame(

@@ -22,7 +22,7 @@ import pandas as pd
 from ccbench.base.errors import InputError
 from ccbench.experiment import dynamics
 from ccbench.experiment.qdiscs import QDISCS, Drops
-from ccbench.run import queue_analysis
+from ccbench.run import queue_events
 from ccbench.run.tables import EVENTS, NO_FLOW
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class _BaseDelay:
 
 
 def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntArray:
-    """Return the waiting times of the packets of flows that left a queue, in that order.
+    """Return the waiting times of the packets that left a queue, in that order.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntAr
     """
     link = run.scenario.links[bottleneck]
     _check_order(run, link)
-    log = _Log(run, bottleneck, link)
+    log = _Log(run, bottleneck, link, with_background=True)
     waited_ns: IntArray = log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
     if queue is not None:
         waited_ns = waited_ns[log.dequeued_queue == link.queues.index(queue)]
@@ -261,12 +261,14 @@ def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.
 
 def _events_of_flows(run: RunRecord, number: int) -> pd.DataFrame:
     """Return the log of a bottleneck without background traffic."""
-    log = queue_analysis.events(run, number)
+    log = queue_events.events(run, number)
     return log[log["flow"] != NO_FLOW] if run.scenario.noise.background_share else log
 
 
 class _Log:
     """The log of one bottleneck, with each departure matched to its arrival.
+
+    Background traffic is one more flow, if it is not left out.
 
     Attributes
     ----------
@@ -280,12 +282,14 @@ class _Log:
         Position of each departing packet among the arrivals.
     """
 
-    def __init__(self, run: RunRecord, number: int, link: Bottleneck) -> None:
+    def __init__(
+        self, run: RunRecord, number: int, link: Bottleneck, *, with_background: bool = False
+    ) -> None:
         self.number = number
-        rows = _events_of_flows(run, number)
+        rows = (queue_events.events if with_background else _events_of_flows)(run, number)
         self.time_ns: IntArray = rows["time_ns"].to_numpy()
         event = rows["event"].cat.codes.to_numpy()
-        self.flow: npt.NDArray[Any] = rows["flow"].to_numpy()
+        self.flow: npt.NDArray[Any] = np.minimum(rows["flow"].to_numpy(), run.scenario.flow_count)
         time_ns, flow = self.time_ns, self.flow
         self.is_enqueue = event == _ENQUEUE
         self.is_loss = event == _LOSS
@@ -308,7 +312,9 @@ class _Log:
         # The k-th of the remaining packets of a stream to leave is the k-th that arrived.
         entered_at = np.flatnonzero(entered)
         by_stream = entered_at[np.argsort(stream[entered_at], kind="stable")]
-        first = np.searchsorted(stream[by_stream], np.arange(run.scenario.flow_count * queues))
+        first = np.searchsorted(
+            stream[by_stream], np.arange((run.scenario.flow_count + 1) * queues)
+        )
         arrival = by_stream[first[stream[left]] + _rank(stream[left])]
         position = np.cumsum(self.is_enqueue) - 1
         self.enqueue_of: IntArray = position[arrival[is_dequeue[left]]]

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 
+from ccbench.run import intervals, packets, queue_events
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.run.queue_summary import QueueSummary
+    from ccbench.run.record import RunRecord
 
 __all__ = ["EventRecord", "QueueRecord", "SummaryRecord", "backlog_at"]
 
@@ -26,11 +30,8 @@ class QueueRecord(Protocol):
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the number of waiting packets at some instants."""
 
-    def carried_bytes(self) -> int:
-        """Return the IP bytes of these packets."""
-
     def waited_ns(self) -> int:
-        """Return the sum of the waiting times of all packets."""
+        """Return the sum of the waiting times of the packets that left for the link."""
 
     def packets(self, event: str) -> int:
         """Return the number of packets with an event."""
@@ -42,39 +43,55 @@ class EventRecord:
 
     Parameters
     ----------
-    events : DataFrame
-        Rows of one bottleneck in ``queue`` of a :class:`~ccbench.run.run.Run`.
-    duration_ns : int
-        Length of the run.
+    run : Run
+        A run with a queue log.
+    bottleneck : int
+        Position of the bottleneck.
+    queue : str, optional
+        One of the queues of its qdisc; by default the whole qdisc.
+
+    Raises
+    ------
+    InputError
+        If the run has no queue log, or there is no such queue.
     """
 
-    events: pd.DataFrame
-    duration_ns: int
+    run: RunRecord
+    bottleneck: int
+    queue: str | None = None
+
+    def __post_init__(self) -> None:
+        _ = self._events
+
+    @cached_property
+    def _events(self) -> pd.DataFrame:
+        return queue_events.events(self.run, self.bottleneck, self.queue)
 
     def time_ns_by_packets(self) -> pd.Series[Any]:
         """Return the time at each queue length, if above 0 ns, by packets in ascending order."""
-        times = np.concatenate([[0], self.events["time_ns"], [self.duration_ns]])
-        packets = np.concatenate([[0], self.events["backlog_packets"]])
-        time_ns = pd.Series(np.diff(times)).groupby(packets).sum()
+        duration_ns = intervals.duration_ns(self.run.scenario)
+        times = np.concatenate([[0], self._events["time_ns"], [duration_ns]])
+        lengths = np.concatenate([[0], self._events["backlog_packets"]])
+        time_ns = pd.Series(np.diff(times)).groupby(lengths).sum()
         return time_ns[time_ns > 0]
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the number of waiting packets at some instants."""
-        return backlog_at(self.events, at_ns)
-
-    def carried_bytes(self) -> int:
-        """Return the IP bytes of these packets."""
-        return int(self.events.loc[self.events["event"] == "dequeue", "bytes"].sum())
+        return backlog_at(self._events, at_ns)
 
     def waited_ns(self) -> int:
-        """Return the sum of the waiting times of all packets."""
-        end_ns = np.append(self.events["time_ns"].to_numpy()[1:], self.duration_ns)
-        length_ns = end_ns - self.events["time_ns"]
-        return int(length_ns.to_numpy() @ self.events["backlog_packets"].to_numpy(np.int64))
+        """Return the sum of the waiting times of the packets that left for the link.
+
+        Raises
+        ------
+        InputError
+            If the qdisc drops arbitrary packets, as CHOKe does.
+        """
+        return int(packets.waits_ns(self.run, self.bottleneck, self.queue).sum())
 
     def packets(self, event: str) -> int:
         """Return the number of packets with an event."""
-        return int((self.events["event"] == event).sum())
+        return int((self._events["event"] == event).sum())
 
 
 @dataclass(frozen=True)
@@ -106,14 +123,9 @@ class SummaryRecord:
         sample = np.searchsorted(samples["time_ns"].to_numpy(), at_ns)
         return np.asarray(samples["backlog_packets"].to_numpy()[sample])
 
-    def carried_bytes(self) -> int:
-        """Return the IP bytes of these packets."""
-        return self.summary.bytes("dequeue", self.bottleneck, self.queue)
-
     def waited_ns(self) -> int:
-        """Return the sum of the waiting times of all packets."""
-        occupancy = self._rows("occupancy")
-        return int(occupancy["time_ns"].to_numpy() @ occupancy["packets"].to_numpy(np.int64))
+        """Return the sum of the waiting times of the packets that left for the link."""
+        return self.summary.waited_ns("dequeue", self.bottleneck, self.queue)
 
     def packets(self, event: str) -> int:
         """Return the number of packets with an event."""

@@ -28,14 +28,14 @@ class QueueSummary:
         Time at each queue length. Columns: ``bottleneck`` from 0; ``packets``, the length;
         ``time_ns``, which adds up to the run's length for each bottleneck; ``arrivals``, the number
         of packets that arrived at that length. Sorted by bottleneck and packets, without lengths
-        that never occurred. Lengths above `queue_packets` + 2 of the longest queue count as that.
+        that never occurred.
     waits : DataFrame
         Histogram of the waiting times of packets that left for the link. Columns: ``bottleneck``;
         ``from_ns`` and ``to_ns`` (exclusive), 1.6 % apart; ``packets``.
     counts : DataFrame
         Number of each flow's packets by event. Columns: ``bottleneck``; ``flow``; ``event`` as in
-        ``queue`` of a :class:`~ccbench.run.run.Run`; ``packets``; ``bytes`` of IP. Without events
-        that never occurred.
+        ``queue`` of a :class:`~ccbench.run.run.Run`; ``packets``; ``bytes`` of IP; ``waited_ns``,
+        the sum of the packets' waiting times until the event. Without events that never occurred.
     samples : DataFrame
         Backlog at multiples of the scenario's `sample_interval_ms` from 0. Columns: ``time_ns``;
         ``bottleneck``; ``backlog_packets``; ``backlog_bytes``.
@@ -65,9 +65,9 @@ class QueueSummary:
         """Return the number of packets with an event at a bottleneck or in one of its queues."""
         return int(self._counts_of(event, bottleneck, queue)["packets"].sum())
 
-    def bytes(self, event: str, bottleneck: int, queue: str | None = None) -> int:
-        """Return the IP bytes of the packets with an event at a bottleneck or in a queue."""
-        return int(self._counts_of(event, bottleneck, queue)["bytes"].sum())
+    def waited_ns(self, event: str, bottleneck: int, queue: str | None = None) -> int:
+        """Return the sum of the waiting times of these packets until the event."""
+        return int(self._counts_of(event, bottleneck, queue)["waited_ns"].sum())
 
     def rows(self, table: str, bottleneck: int, queue: str | None = None) -> pd.DataFrame:
         """Return the rows of a table about a bottleneck, or about one of its queues."""

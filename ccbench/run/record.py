@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RunRecord"]
 
+_NO_LINKS = tables.empty(tables.LINK_COLUMNS)
 _NO_BATCHES = tables.empty(tables.BATCH_COLUMNS)
 _NO_MESSAGES = tables.empty(tables.MESSAGE_COLUMNS)
 _NO_CHANGES = tables.empty(tables.CHANGE_COLUMNS)
@@ -37,6 +38,7 @@ class RunRecord:
     flows: pd.DataFrame = field(repr=False)
     completions: pd.DataFrame = field(repr=False)
     provenance: Mapping[str, Any]
+    links: pd.DataFrame = field(default_factory=lambda: _NO_LINKS, repr=False)
     batches: pd.DataFrame = field(default_factory=lambda: _NO_BATCHES, repr=False)
     messages: pd.DataFrame = field(default_factory=lambda: _NO_MESSAGES, repr=False)
     changes: pd.DataFrame = field(default_factory=lambda: _NO_CHANGES, repr=False)

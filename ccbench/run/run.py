@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.run import delay_analysis, ecn, flow_analysis, queue_analysis, run_files
+from ccbench.run import delay_analysis, ecn, flow_analysis, queue_analysis, queue_events, run_files
 from ccbench.run.outcomes import OUTCOMES
 from ccbench.run.record import RunRecord
 
@@ -61,11 +61,16 @@ class Run(RunRecord):
         considered lost), ``state`` (``open``, ``disorder``, ``cwr``, ``recovery``, ``loss``) and
         ``inflight_packets``; and ``cca_info_0`` to ``cca_info_6``, the internal state that the
         congestion control reports (with their names from :meth:`cca_info`). The last are NaN if a
-        congestion control reports nothing, and on engines in real time.
+        congestion control reports nothing, and on engines in real time. Thresholds, RTTs and pacing
+        rates are NaN while there is none.
     completions : DataFrame
         One row per flow; index ``flow``. Columns: ``start_ns``; ``end_ns``, the time at which the
         receiver had every byte (-1 if never); ``delivered_bytes``; ``sent_bytes``, with
         retransmissions; ``retransmits`` in packets.
+    links : DataFrame
+        One row per bottleneck. Columns: ``bottleneck``; ``carried_packets`` and ``carried_bytes``
+        of IP, whose transmission ended during the run. Without rows if an engine does not count
+        them.
     batches : DataFrame
         One row per batch of frames of a Wi-Fi link (:class:`~ccbench.experiment.wifi.Wifi`), in
         order of ``acked_ns``, the arrival of its block ACK. Further columns: ``start_ns``;
@@ -315,7 +320,7 @@ class Run(RunRecord):
         --------
         >>> run.queue_events()["event"].value_counts()  # doctest: +SKIP
         """
-        return queue_analysis.events(self, bottleneck, queue)
+        return queue_events.events(self, bottleneck, queue)
 
     def occupancy(
         self, interval_s: float = 0.01, bottleneck: int = 0, queue: str | None = None
@@ -385,9 +390,9 @@ class Run(RunRecord):
     def queueing_delay_ms(self, bottleneck: int = 0, queue: str | None = None) -> float:
         """Return the mean waiting time of a packet in a queue, in milliseconds.
 
-        By Little's law, this is the sum of all waiting times divided by the number of packets that
-        left the queue for the link. A packet that is dropped after waiting (as by CoDel) counts in
-        the sum, not in the number. Transmission is not included. NaN if no packet left the queue.
+        Counted are packets that left the queue for the link, also those of background traffic, but
+        not those that were dropped after waiting, as by CoDel. Transmission is not included. NaN if
+        no packet left the queue.
 
         Parameters
         ----------
@@ -400,7 +405,8 @@ class Run(RunRecord):
         Raises
         ------
         InputError
-            If the run has no record of its queues or the scenario no such bottleneck or queue.
+            If the run has no record of its queues, only a log of a qdisc that drops arbitrary
+            packets (CHOKe), or the scenario has no such bottleneck or queue.
 
         Examples
         --------
@@ -414,9 +420,9 @@ class Run(RunRecord):
     ) -> pd.Series[float]:
         """Return percentiles of the packets' waiting times in a queue, in milliseconds.
 
-        Counted are packets that left the queue for the link; from a queue log, without background
-        traffic. A percentile is the shortest time that this share of the packets did not exceed:
-        exact from a queue log, at most 1.6 % too long from a queue summary.
+        Counted are the packets of :meth:`queueing_delay_ms`. A percentile is the shortest time that
+        this share of the packets did not exceed: exact from a queue log, at most 1.6 % too long
+        from a queue summary.
 
         Parameters
         ----------
@@ -493,11 +499,8 @@ class Run(RunRecord):
     def carried_bytes(self, bottleneck: int = 0) -> int:
         """Return the IP bytes that a link carried over the whole run.
 
-        The number is exact. If all flows on the link leave the path there, as at the last
-        bottleneck, it is the sum of their samples, which count packets that have left the link. If
-        flows continue to a later bottleneck, or with background traffic, which has no samples, it
-        comes from the record of the queue, which also counts a packet still in transmission at the
-        end of the run.
+        Counted are all packets whose transmission ended during the run, those of
+        acknowledgements and of background traffic included.
 
         Parameters
         ----------
@@ -507,8 +510,7 @@ class Run(RunRecord):
         Raises
         ------
         InputError
-            If the scenario has no such bottleneck, or if the required record of the queue is
-            missing.
+            If the scenario has no such bottleneck, or the engine does not count what links carry.
 
         Examples
         --------

@@ -29,12 +29,12 @@ __all__ = ["FORMAT", "check_folder", "digest", "load", "save"]
 _Record = TypeVar("_Record", bound="RunRecord")
 
 #: Version of the folder's format.
-FORMAT = 1
+FORMAT = 2
 
 #: Tables with a file for every run.
 _ALWAYS = ("queue", "flows", "completions")
 #: Tables with a file only if they have rows.
-_IF_ANY = ("batches", "messages", "connections", "qdiscs", "ecn", "changes")
+_IF_ANY = ("links", "batches", "messages", "connections", "qdiscs", "ecn", "changes")
 #: Tables of a queue summary, each in a file ``queue_NAME``.
 _SUMMARY = ("occupancy", "waits", "counts", "samples")
 _TABLES = (*_ALWAYS, *_IF_ANY, *(f"queue_{name}" for name in _SUMMARY))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,8 @@ from ccbench.run import cca_info
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy.typing as npt
 
 __all__ = [
     "BACKLOG_STEPS",
@@ -28,6 +30,8 @@ __all__ = [
     "EVENTS",
     "EVENT_DTYPE",
     "FLOW_COLUMNS",
+    "LINK_COLUMNS",
+    "MEASURED_COLUMNS",
     "MESSAGE_COLUMNS",
     "NO_FLOW",
     "QDISC_COLUMNS",
@@ -39,6 +43,7 @@ __all__ = [
     "SUMMARY_TABLES",
     "Columns",
     "empty",
+    "measured",
     "normalised",
     "with_queue",
 ]
@@ -48,6 +53,14 @@ NO_FLOW = 2**32 - 1
 
 #: Events of a packet at a bottleneck; the position is the code of the category.
 EVENTS = ("enqueue", "dequeue", "drop", "mark", "loss")
+
+#: Columns of `flows` without a value before the first measurement or limit, with their units.
+MEASURED_COLUMNS = {
+    "ssthresh_packets": "packets",
+    "srtt_us": "us",
+    "min_rtt_us": "us",
+    "pacing_rate_bps": "bps",
+}
 
 #: Change of the number of waiting packets by each event.
 BACKLOG_STEPS = np.array([1, -1, -1, 0, 0], dtype=np.int32)
@@ -78,10 +91,10 @@ FLOW_COLUMNS: Columns = {
     "delivered_bytes": "uint64",
     "throughput_bytes": "uint64",
     "cwnd_packets": "uint32",
-    "ssthresh_packets": "uint32",
-    "srtt_us": "uint32",
-    "min_rtt_us": "uint32",
-    "pacing_rate_bps": "uint64",
+    "ssthresh_packets": "float64",
+    "srtt_us": "float64",
+    "min_rtt_us": "float64",
+    "pacing_rate_bps": "float64",
     "retransmits": "uint32",
     "lost": "uint32",
     "drops": "uint32",
@@ -96,6 +109,11 @@ COMPLETION_COLUMNS: Columns = {
     "delivered_bytes": "uint64",
     "sent_bytes": "uint64",
     "retransmits": "uint32",
+}
+LINK_COLUMNS: Columns = {
+    "bottleneck": "uint8",
+    "carried_packets": "uint64",
+    "carried_bytes": "uint64",
 }
 BATCH_COLUMNS: Columns = {
     "start_ns": "int64",
@@ -150,6 +168,7 @@ RUN_TABLES: Mapping[str, Columns] = {
     "queue": QUEUE_COLUMNS,
     "flows": FLOW_COLUMNS,
     "completions": COMPLETION_COLUMNS,
+    "links": LINK_COLUMNS,
     "batches": BATCH_COLUMNS,
     "messages": MESSAGE_COLUMNS,
     "changes": CHANGE_COLUMNS,
@@ -178,6 +197,7 @@ SUMMARY_TABLES: Mapping[str, Columns] = {
         "event": EVENT_DTYPE,
         "packets": "uint64",
         "bytes": "uint64",
+        "waited_ns": "uint64",
     },
     "samples": {
         "time_ns": "int64",
@@ -191,6 +211,32 @@ SUMMARY_TABLES: Mapping[str, Columns] = {
 def with_queue(columns: Columns, frame: pd.DataFrame) -> Columns:
     """Return `columns`, with the packets' queue if `frame` has it: if a qdisc has an L4S queue."""
     return {**columns, "queue": QUEUE_DTYPE} if "queue" in frame else columns
+
+
+#: Linux's numbers from this one on stand for a time or a threshold that does not exist yet.
+_NONE_YET = 2**31 - 1
+
+
+def measured(values: npt.NDArray[Any], unit: str) -> npt.NDArray[np.float64]:
+    """Return numbers of Linux as floats, NaN where there is no value yet.
+
+    Parameters
+    ----------
+    values : ndarray
+        Numbers in Linux's unit.
+    unit : str
+        ``us`` of a time or ``packets`` of a threshold, which have no value at 0 and from 2^31 - 1;
+        or ``bps`` of a rate, which has none at 0.
+
+    Examples
+    --------
+    >>> measured(np.array([40_000, 0, 2**32 - 1]), "us")
+    array([40000.,    nan,    nan])
+    """
+    none = values == 0
+    if unit != "bps":
+        none |= values >= _NONE_YET
+    return np.where(none, np.nan, values.astype(np.float64))
 
 
 def empty(columns: Columns) -> pd.DataFrame:

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	11
+#define CCBENCH_PROTOCOL	12
 #define CCBENCH_MAX_BOTTLENECKS	16	/* of both directions */
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -65,6 +65,7 @@ struct ccbench_wait_record {
 struct ccbench_count_record {
 	__u64 packets;
 	__u64 bytes;
+	__u64 waited_ns;	/* sum of the packets' waiting times until the event */
 	__u32 flow;
 	__u16 event;
 	__u8 bottleneck;
@@ -78,6 +79,12 @@ struct ccbench_backlog_record {
 	__u32 bytes;
 	__u32 bottleneck;
 	__u32 queue;
+};
+
+/* What a link has carried until the end (links.bin), in the order of the bottlenecks. */
+struct ccbench_link_record {
+	__u64 carried_packets;	/* whose transmission has ended */
+	__u64 carried_bytes;	/* of IP */
 };
 
 /* Statistics of a qdisc at a sampling time (qdiscs.bin). */
@@ -242,10 +249,8 @@ struct ccbench_link_header {
 	__u64 wifi_jitter_ns;	/* target of the Wi-Fi model, after the bottlenecks; 0: none */
 	__u64 ack_batch_ns;	/* ACKs leave at multiples of this; 0: immediately */
 	__u64 seed;
-	/* Summary of queues. */
 	__u64 duration_ns;
-	__u64 sample_interval_ns;
-	__u64 occupancy_rows;	/* the last row includes larger numbers of packets */
+	__u64 sample_interval_ns;	/* of the summary of queues */
 };
 
 struct ccbench_bottleneck {

@@ -140,8 +140,13 @@ static void link_next(struct bottleneck *link)
 		netif_start_queue(link->dev);
 }
 
-static void forward(struct sk_buff *skb, const struct bottleneck *link)
+static void forward(struct sk_buff *skb, struct bottleneck *link)
 {
+	/* The guest continues for a short time after the end. */
+	if (ccbench_now_ns() <= link->end_ns) {
+		link->carried.carried_packets++;
+		link->carried.carried_bytes += skb->len;
+	}
 	if (unlikely(link->reordering))
 		reorder_forward(skb, link);
 	else
@@ -497,6 +502,7 @@ int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header 
 		link->trace_ms = trace_ms;
 		link->trace_length = spec->trace_length;
 	}
+	link->end_ns = header->duration_ns;
 	link->l4s_mask = spec->l4s_mask;
 	link->statistics = spec->statistics;
 	link->captures = capture_log;

@@ -124,6 +124,8 @@ struct bottleneck {
 	u32 credit_bytes;	/* left in the current opportunity */
 	u32 sent_bytes;		/* of the packet in service */
 	bool spending;		/* an opportunity is in use */
+	u64 end_ns;		/* of the experiment */
+	struct ccbench_link_record carried;	/* until then */
 
 	/* The queue. */
 	const struct sk_buff *arriving;	/* packet that is being enqueued */

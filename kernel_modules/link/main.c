@@ -30,6 +30,7 @@
 
 struct ccbench_log *queue_log, *batch_log, *qdisc_log;
 bool queue_summary;
+static struct ccbench_log *carried_log;
 
 /* Bottlenecks of a flow. */
 struct route {
@@ -80,6 +81,13 @@ EXPORT_SYMBOL_GPL(ccbench_sample_qdiscs);
 
 void ccbench_finish(void)
 {
+	u32 i;
+
+	for (i = 0; i < bottleneck_count; i++) {
+		struct ccbench_link_record *r = ccbench_log_append(carried_log, sizeof(*r));
+
+		*r = bottlenecks[i].carried;
+	}
 	if (queue_summary)
 		summary_finish();
 	draws_finish();
@@ -356,8 +364,10 @@ struct random_stream *path_draws(const struct ccbench_link_header *header,
 static int open_logs(const struct ccbench_bottleneck *specs)
 {
 	u32 i;
-	int err;
+	int err = open_log(&carried_log, "links.bin", PAGE_SIZE);
 
+	if (err)
+		return err;
 	for (i = 0; i < bottleneck_count; i++) {
 		if (specs[i].wifi_frames && !batch_log) {
 			err = open_log(&batch_log, "batches.bin", BATCH_LOG_BUFFER_BYTES);

@@ -3,14 +3,15 @@
  * Summary of queues, instead of a record per event.
  *
  * For each bottleneck: time and arrivals by the number of waiting packets, waiting times of
- * packets until departure, events of the packets of each flow, and the backlog at regular
- * times. All values are exact, except for the classes of waiting times. A qdisc with a classic
- * and an L4S queue has a summary of both together and one of each.
+ * packets until departure, events of the packets of each flow with their waiting times, and
+ * the backlog at regular times. All values are exact, except for the classes of waiting times.
+ * A qdisc with a classic and an L4S queue has a summary of both together and one of each.
  */
 #include <linux/bitops.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/sizes.h>
+#include <linux/xarray.h>
 #include <net/sch_generic.h>
 
 #include "link.h"
@@ -26,9 +27,16 @@ struct occupancy {
 	u64 arrivals;
 };
 
+/*
+ * Backlogs share an allocation of one page. A limit in bytes admits any number of packets, so
+ * that pages are added when they are first needed.
+ */
+#define BACKLOGS_PER_PAGE	(PAGE_SIZE / sizeof(struct occupancy))
+
 struct counts {
 	u64 packets[CCBENCH_EVENTS];
 	u64 bytes[CCBENCH_EVENTS];
+	u64 waited_ns[CCBENCH_EVENTS];
 };
 
 struct queue_summary {
@@ -37,15 +45,18 @@ struct queue_summary {
 	u64 sample_ns;			/* time of the next sample */
 	u32 backlog_packets;
 	u32 backlog_bytes;
-	struct occupancy *occupancy;	/* by backlog; the last one includes larger backlogs */
+	struct xarray occupancy;	/* pages of struct occupancy, by backlog */
+	struct occupancy *page;		/* of the current backlog */
+	u32 page_index;
 	u64 *waits;			/* packets, by class */
 	struct counts *counts;		/* by mark; the first one is for packets without a flow */
 };
 
 static struct queue_summary (*summaries)[CCBENCH_QUEUES];	/* of each bottleneck */
-static u32 bottleneck_count, row_count, mark_count;
+static u32 bottleneck_count, mark_count;
 static u64 end_ns, interval_ns;
 static struct ccbench_log *samples;
+static struct occupancy nowhere[BACKLOGS_PER_PAGE];
 
 /*
  * The arrival time of a packet is at the end of its control buffer, after the area of
@@ -73,9 +84,29 @@ static u64 class_start_ns(u32 class)
 	return (u64)(class - shift * CLASSES_PER_OCTAVE) << shift;
 }
 
-static struct occupancy *occupancy_now(const struct queue_summary *summary)
+static struct occupancy *page_at(struct xarray *pages, u32 index)
 {
-	return &summary->occupancy[min(summary->backlog_packets, row_count - 1)];
+	struct occupancy *page = xa_load(pages, index);
+
+	if (page)
+		return page;
+	page = kzalloc(PAGE_SIZE, GFP_ATOMIC);
+	if (page && !xa_err(xa_store(pages, index, page, GFP_ATOMIC)))
+		return page;
+	/* Without memory, the run fails: see memory_was_short() in flows/main.c. */
+	kfree(page);
+	return nowhere;
+}
+
+static struct occupancy *occupancy_now(struct queue_summary *summary)
+{
+	u32 index = summary->backlog_packets / BACKLOGS_PER_PAGE;
+
+	if (!summary->page || summary->page_index != index) {
+		summary->page = page_at(&summary->occupancy, index);
+		summary->page_index = index;
+	}
+	return &summary->page[summary->backlog_packets % BACKLOGS_PER_PAGE];
 }
 
 /* Takes the samples before a time; a sample is the state after all events of its time. */
@@ -108,9 +139,13 @@ static void account(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb
 {
 	struct queue_summary *summary = &summaries[bottleneck][queue];
 	struct counts *counts = &summary->counts[ccbench_flow(skb->mark) + 1];
+	u64 waited_ns = 0;
 
+	if (event != CCBENCH_LOSS)	/* before the queue */
+		waited_ns = now - *arrival_ns(skb);
 	counts->packets[event]++;
 	counts->bytes[event] += skb->len;
+	counts->waited_ns[event] += waited_ns;
 	if (event == CCBENCH_MARK || event == CCBENCH_LOSS)
 		return;
 
@@ -123,7 +158,7 @@ static void account(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb
 		return;
 	}
 	if (event == CCBENCH_DEQUEUE)
-		summary->waits[class_of(now - *arrival_ns(skb))]++;
+		summary->waits[class_of(waited_ns)]++;
 	summary->backlog_packets--;
 	summary->backlog_bytes -= skb->len;
 }
@@ -146,20 +181,23 @@ void summary_record(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb
 static void write_occupancy(struct ccbench_log *log, u32 bottleneck,
 			    enum ccbench_queue queue)
 {
-	const struct occupancy *row = summaries[bottleneck][queue].occupancy;
+	const struct occupancy *page;
+	unsigned long index;
 	u32 i;
 
-	for (i = 0; i < row_count; i++, row++) {
-		struct ccbench_occupancy_record *r;
+	xa_for_each(&summaries[bottleneck][queue].occupancy, index, page) {
+		for (i = 0; i < BACKLOGS_PER_PAGE; i++) {
+			struct ccbench_occupancy_record *r;
 
-		if (!row->time_ns && !row->arrivals)
-			continue;
-		r = ccbench_log_append(log, sizeof(*r));
-		r->time_ns = row->time_ns;
-		r->arrivals = row->arrivals;
-		r->packets = i;
-		r->bottleneck = bottleneck;
-		r->queue = queue;
+			if (!page[i].time_ns && !page[i].arrivals)
+				continue;
+			r = ccbench_log_append(log, sizeof(*r));
+			r->time_ns = page[i].time_ns;
+			r->arrivals = page[i].arrivals;
+			r->packets = index * BACKLOGS_PER_PAGE + i;
+			r->bottleneck = bottleneck;
+			r->queue = queue;
+		}
 	}
 }
 
@@ -196,6 +234,7 @@ static void write_counts(struct ccbench_log *log, u32 bottleneck, enum ccbench_q
 			r = ccbench_log_append(log, sizeof(*r));
 			r->packets = counts->packets[event];
 			r->bytes = counts->bytes[event];
+			r->waited_ns = counts->waited_ns[event];
 			r->flow = ccbench_flow(mark);
 			r->event = event;
 			r->bottleneck = bottleneck;
@@ -244,10 +283,10 @@ static int open_log(struct ccbench_log **log, const char *name)
 static int create(struct queue_summary *summary)
 {
 	summary->used = true;
-	summary->occupancy = kvcalloc(row_count, sizeof(*summary->occupancy), GFP_KERNEL);
+	xa_init(&summary->occupancy);
 	summary->waits = kvcalloc(CLASSES, sizeof(*summary->waits), GFP_KERNEL);
 	summary->counts = kvcalloc(mark_count, sizeof(*summary->counts), GFP_KERNEL);
-	return summary->occupancy && summary->waits && summary->counts ? 0 : -ENOMEM;
+	return summary->waits && summary->counts ? 0 : -ENOMEM;
 }
 
 int summary_create(const struct ccbench_link_header *header,
@@ -256,11 +295,10 @@ int summary_create(const struct ccbench_link_header *header,
 	u32 i, queue;
 	int err;
 
-	if (!header->sample_interval_ns || !header->occupancy_rows)
+	if (!header->sample_interval_ns)
 		return -EINVAL;
 	end_ns = header->duration_ns;
 	interval_ns = header->sample_interval_ns;
-	row_count = header->occupancy_rows;
 	mark_count = header->flows + 1;
 	bottleneck_count = header->bottlenecks;
 	summaries = kcalloc(bottleneck_count, sizeof(*summaries), GFP_KERNEL);

@@ -155,10 +155,7 @@ class TestQueue:
     )
     def test_every_qdisc(self, qdisc: str) -> None:
         """Qdiscs that can change do so during a run, and the others are refused before it."""
-        settings: dict[str, Any] = {"queue_packets": 20}
-        if qdisc == "cake":
-            settings = {"qdisc_options": (("memory", 30_000),)}
-        changes = (Change(at_s=2, **settings),)
+        changes = (Change(at_s=2, queue_packets=20),)
         options = (("flows", 16),) if qdisc in {"fq_codel", "fq_pie"} else ()
         scenario = path(UDP, changes=changes, qdisc=qdisc, qdisc_options=options)
         backlog = run(replace(scenario, duration_s=4)).occupancy(0.01)

@@ -40,26 +40,19 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 MIXED = (Flow(cca="bbr"), Flow(cca="cubic"), Flow(kind="cbr", rate_mbps=1))
-#: With the tolerance of their mean waits: CoDel drops packets that have waited, and those count.
-QDISCS = {
-    "droptail": 0.01,
-    "pfifo_head_drop": 0.02,
-    "pie": 0.01,
-    "red": 0.01,
-    "sfq": 0.02,
-    "codel": 0.1,
-    "fq_codel": 0.1,
-}
+QDISCS = ("droptail", "pfifo_head_drop", "pie", "red", "sfq", "codel", "fq_codel")
 
 
 class TestPackets:
     @pytest.mark.parametrize("qdisc", QDISCS)
-    def test_littles_law(self, qdisc: str) -> None:
-        """Packets' waits, taken one by one, have the mean of the backlog over time."""
+    def test_mean(self, qdisc: str) -> None:
+        """Packets' waits, taken one by one, have the mean that the table shows."""
         result = run(dumbbell(*MIXED, qdisc=qdisc, duration_s=20))
         waits = delivered(result)["queueing_ms"]
         assert waits.min() >= 0
-        assert waits.mean() == pytest.approx(result.queueing_delay_ms(), rel=QDISCS[qdisc])
+        assert waits.mean() == pytest.approx(result.queueing_delay_ms(), rel=1e-9)
+        shown = result.bottleneck_summary()["queueing_delay_ms"].item()
+        assert shown == result.queueing_delay_ms() <= waits.max()
 
     def test_choke(self) -> None:
         """CHOKe drops from the middle of its queue: delays are missing rather than wrong."""

@@ -23,7 +23,7 @@ def first_rate_bps(**parameters: str) -> int:
     scenario = dumbbell(
         Flow(cca="rapid"), duration_s=0.1, sample_interval_ms=1, module_parameters=settings
     )
-    return int(run(scenario).flows["pacing_rate_bps"].iloc[0])
+    return int(run(scenario).flows["pacing_rate_bps"].dropna().iloc[0])
 
 
 def largest_window(**parameters: str) -> int:

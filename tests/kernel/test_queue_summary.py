@@ -13,6 +13,7 @@ import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
+from ccbench.experiment.qdiscs import QDISCS, Drops
 from ccbench.run.tables import SUMMARY_TABLES
 from tests.kernel.conftest import run
 
@@ -74,7 +75,7 @@ class TestSummary:
         by = ["bottleneck", "flow", "event"]
         events = whole().queue.astype({"bytes": "uint64"}).groupby(by, observed=True)["bytes"]
         expected = pd.DataFrame({"packets": events.count(), "bytes": events.sum()})
-        summarised = summary().counts.set_index(by)
+        summarised = summary().counts.set_index(by).drop(columns="waited_ns")
         assert set(summarised.index.get_level_values("event")) >= {"drop", "mark", "loss"}
         pd.testing.assert_frame_equal(
             summarised.sort_index(), expected.sort_index(), check_dtype=False
@@ -150,16 +151,95 @@ class TestSummary:
             len({replace(SCENARIO, queue_log=log).key() for log in (True, False, "summary")}) == 3
         )
 
-    def test_long_queue(self) -> None:
-        """A backlog beyond the length of the queue counts in the last row."""
-        scenario = Scenario(
-            flows=(Flow(kind="cbr", rate_mbps=12, packet_bytes=100),),
-            bottlenecks=(Bottleneck(bandwidth_mbps=1, queue_packets=10, qdisc="bfifo"),),
-            rtt_ms=10,
-            duration_s=1,
-            queue_log="summary",
+
+#: Packets of each size cross a bottleneck of their own in each direction.
+SIZES = (64, 576, 1500)
+DIRECTIONS = ("forward", "reverse")
+QDISC_NAMES = sorted([*QDISCS, "abc"])
+
+
+@cache
+def overloaded(qdisc: str, queue_log: object) -> Run:
+    """Run links that get twice their rate for a second, and then empty their queues."""
+    flows = tuple(
+        Flow(
+            kind="poisson",
+            rate_mbps=4,
+            packet_bytes=size,
+            direction=direction,
+            first_bottleneck=i,
+            last_bottleneck=i,
+            stop_s=1,
         )
-        result = run(scenario)
-        assert result.occupancy_distribution().index.max() == 11
-        assert result.occupancy(0.1).max() > 100
-        assert result.occupancy_distribution().sum() == pytest.approx(1)
+        for direction in DIRECTIONS
+        for i, size in enumerate(SIZES)
+    )
+    options = {"tbf": (("rate_mbps", 1.5),)}.get(qdisc, ())
+    link = Bottleneck(bandwidth_mbps=2, queue_packets=10, qdisc=qdisc, qdisc_options=options)
+    return run(
+        Scenario(
+            flows=flows,
+            bottlenecks=(link,) * len(SIZES),
+            reverse_bottlenecks=(link,) * len(SIZES),
+            rtt_ms=40,
+            duration_s=2,
+            queue_log=queue_log,  # type: ignore[arg-type]
+        )
+    )
+
+
+@pytest.mark.parametrize("qdisc", QDISC_NAMES)
+class TestEveryQdisc:
+    """Queues of packets of three sizes, in both directions."""
+
+    def test_summary(self, qdisc: str) -> None:
+        """Lengths, waits and bytes of the summary are those of the log, beyond any limit."""
+        short, whole = (overloaded(qdisc, log) for log in ("summary", True))
+        longest = 0
+        for number in range(2 * len(SIZES)):
+            lengths = short.occupancy_distribution(number)
+            longest = max(longest, lengths.index.max())
+            pd.testing.assert_series_equal(
+                lengths, whole.occupancy_distribution(number), check_index_type=False
+            )
+            assert short.carried_bytes(number) == whole.carried_bytes(number)
+            if QDISCS.get(qdisc) is not None and QDISCS[qdisc].drops is Drops.ANY:
+                with pytest.raises(InputError, match="drops packets from the middle"):
+                    whole.queueing_delay_ms(number)
+                continue
+            assert short.queueing_delay_ms(number) == whole.queueing_delay_ms(number)
+            shares = (1, 50, 99, 100)
+            exact = whole.queueing_delay_percentiles_ms(shares, number)
+            rounded = short.queueing_delay_percentiles_ms(shares, number)
+            assert (exact <= rounded).all()
+            assert (rounded <= exact * (1 + 1 / 64) + 1e-6).all()
+        if qdisc in {"bfifo", "cake", "red", "tbf"}:  # a limit in bytes
+            assert longest > 20
+        columns = ["mean_queue_packets", "utilisation", "losses"]
+        pd.testing.assert_frame_equal(
+            short.bottleneck_summary()[columns], whole.bottleneck_summary()[columns]
+        )
+
+    def test_littles_law(self, qdisc: str) -> None:
+        """The integral of a queue's length is the sum of the waits of all packets, to the ns."""
+        result = overloaded(qdisc, "summary")
+        recorded = result.queue_summary
+        assert recorded is not None
+        for number in range(2 * len(SIZES)):
+            came, left, dropped = (
+                recorded.packets(event, number) for event in ("enqueue", "dequeue", "drop")
+            )
+            assert came == left + dropped
+            assert min(left, dropped) > 50
+            lengths = recorded.rows("occupancy", number)
+            integral = int((lengths["time_ns"] * lengths["packets"].astype("int64")).sum())
+            waited_ns = recorded.waited_ns("dequeue", number)
+            assert integral == waited_ns + recorded.waited_ns("drop", number)
+            longest_ms = result.queueing_delay_percentiles_ms([100], number).item()
+            assert 0 < result.queueing_delay_ms(number) <= longest_ms
+
+    def test_utilisation(self, qdisc: str) -> None:
+        """A link with twice its rate for half of the time is in use for a little more at most."""
+        used = overloaded(qdisc, "summary").bottleneck_summary()["utilisation"]
+        assert (used > 0).all()
+        assert (used < 0.8).all()

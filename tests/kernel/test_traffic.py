@@ -14,6 +14,7 @@ from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import MSS_BYTES
 from ccbench.experiment.traffic import FlowMix
+from ccbench.run.tables import MEASURED_COLUMNS
 from tests.kernel.conftest import dumbbell, run
 
 if TYPE_CHECKING:
@@ -427,3 +428,27 @@ def _acks_by_packet(acks: str) -> float:
     grows = avoiding & more.between(0, 1)
     packets = steady["delivered_bytes"].astype(float).diff() / MSS_BYTES
     return float((more * window)[grows].sum() / packets[grows].sum())
+
+
+class TestMissing:
+    def test_no_value_yet(self, tmp_path: Path) -> None:
+        """What TCP has not measured is missing, and not one of Linux's largest numbers."""
+        senders = tuple(Flow(cca=cca) for cca in ("cubic", "bbr", "vegas"))
+        udp = Flow(kind="cbr", rate_mbps=1)
+        result = run(dumbbell(*senders, udp, rtt_ms=300, duration_s=6, sample_interval_ms=50))
+        result.save(tmp_path / "run")
+        for one in (result, Run.load(tmp_path / "run")):
+            samples = one.flows
+            measured = samples[[*MEASURED_COLUMNS]]
+            assert measured[samples["flow"] == 3].isna().to_numpy().all()
+            assert np.nanmin(measured) > 0
+            assert np.nanmax(measured.drop(columns="pacing_rate_bps")) < 1e7
+            for name in ("srtt_us", "min_rtt_us"):
+                by_flow = one.samples(name)[[0, 1, 2]]
+                assert by_flow.iloc[0].isna().all()
+                assert by_flow.iloc[-1].notna().all()
+                assert np.nanmin(by_flow) >= 300_000
+            for flow, name in ((1, "min_us"), (2, "base_us"), (2, "round_us")):
+                own = one.cca_info(flow)[name]
+                assert own.min() >= 300_000
+                assert own.max() < 1e7

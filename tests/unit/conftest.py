@@ -16,7 +16,14 @@ from ccbench.emulate.engine import run_identity
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.registry import ENGINES
 from ccbench.run.run import Run
-from ccbench.run.tables import CCA_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS, STATE_DTYPE, empty
+from ccbench.run.tables import (
+    CCA_COLUMNS,
+    FLOW_COLUMNS,
+    MEASURED_COLUMNS,
+    QUEUE_COLUMNS,
+    STATE_DTYPE,
+    empty,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,6 +81,7 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> R
                 for name, kind in FLOW_COLUMNS.items()
                 if name != "state"
             },
+            **dict.fromkeys(MEASURED_COLUMNS, np.full(seconds * flows, np.nan)),
             "time_ns": np.repeat(np.arange(1, seconds + 1) * 1_000_000_000, flows),
             "flow": np.tile(np.arange(flows, dtype=np.uint32), seconds),
             "delivered_bytes": totals.ravel(),
@@ -97,6 +105,13 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> R
         queue=_NO_QUEUE_EVENTS,
         flows=samples,
         completions=completions,
+        links=pd.DataFrame(
+            {
+                "bottleneck": range(len(scenario.links)),
+                "carried_packets": totals[-1].sum() // 1500,
+                "carried_bytes": totals[-1].sum(),
+            }
+        ),
         provenance={
             **PROVENANCE,
             "identity": identity_of(scenario),

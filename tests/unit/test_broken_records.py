@@ -166,7 +166,14 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         waits=pd.DataFrame({"bottleneck": 0, "from_ns": [0], "to_ns": [9], "packets": [2]}),
         counts=pd.DataFrame(
-            {"bottleneck": 0, "flow": 0, "event": ["enqueue"], "packets": [2], "bytes": [3000]}
+            {
+                "bottleneck": 0,
+                "flow": 0,
+                "event": ["enqueue"],
+                "packets": [2],
+                "bytes": [3000],
+                "waited_ns": [0],
+            }
         ),
         samples=pd.DataFrame(
             {"time_ns": times, "bottleneck": 0, "backlog_packets": 1, "backlog_bytes": 1500}
@@ -177,6 +184,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         queue=plain.queue,
         flows=plain.flows,
         completions=plain.completions,
+        links=plain.links,
         provenance=plain.provenance,
         batches=rows,
         queue_summary=summary,
@@ -254,7 +262,7 @@ class TestFolders:
     ) -> None:
         """A run with a changed file is refused, whichever file it is."""
         names = sorted(path.name for path in stored.iterdir())
-        assert len(names) == 9  # all that a run can have, but one needs no damage: run.json below
+        assert len(names) == 10  # all that a run can have, but one needs no damage: run.json below
         name = names[int(share * len(names))]
         changed = damaged_copy(stored, tmp_path / "run", name, damage)
 

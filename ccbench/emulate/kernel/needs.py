@@ -49,6 +49,9 @@ _SMALL_FILES_BYTES = 64e3
 #: Queues of a qdisc for L4S: classic, L4S and both together.
 _QUEUES_OF_L4S = 3
 
+#: Small packets in the place of a full packet, where a limit is not in packets.
+_SMALL_PER_FULL_PACKET = 25
+
 #: Events per packet: it is enqueued, and dequeued or dropped.
 _EVENTS_PER_PACKET = 2
 
@@ -138,7 +141,8 @@ def _other_records(scenario: Scenario, load: Load) -> float:
         if scenario.queue_log == "summary":
             # A qdisc with statistics has two queues, each of which has samples of its own.
             queues = _QUEUES_OF_L4S if has_statistics else 1
-            number += queues * (scenario.longest_queue(i) + times)
+            small = 1 if qdisc is None or qdisc.limit == "packets" else _SMALL_PER_FULL_PACKET
+            number += queues * (small * scenario.longest_queue(i) + times)
     for bottleneck, arrived in zip(scenario.links, load.packets, strict=True):
         if bottleneck.wifi is not None:
             batch_ms = sum(bottleneck.wifi.overhead_ms) / 2

@@ -12,7 +12,7 @@ import pandas as pd
 from ccbench.base.errors import EngineError
 from ccbench.emulate.realtime import files, packet_record
 from ccbench.run.run import Run
-from ccbench.run.tables import QUEUE_COLUMNS, STATE_DTYPE
+from ccbench.run.tables import MEASURED_COLUMNS, QUEUE_COLUMNS, STATE_DTYPE, measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,6 +64,7 @@ def to_run(
         queue=queue if scenario.queue_log else queue.iloc[:0],
         flows=_flows(samples, queue, _stop_ns(scenario)),
         completions=pd.DataFrame({name: completions[name] for name in completions.dtype.names}),
+        links=_links(queue, len(scenario.links)),
         provenance=dict(provenance),
     )
 
@@ -119,11 +120,21 @@ def _stop_ns(scenario: Scenario) -> pd.Series[float]:
     return (table["stop_s"] * 1e9).where(table["cca"] == "", -1)
 
 
+def _links(queue: pd.DataFrame, count: int) -> pd.DataFrame:
+    """Return what each link has carried: its queue's record has the ends of transmissions."""
+    left = queue.loc[queue["event"] == "dequeue"].groupby("bottleneck")["bytes"]
+    carried = pd.DataFrame({"carried_packets": left.size(), "carried_bytes": left.sum()})
+    every = pd.RangeIndex(count, name="bottleneck")
+    return carried.reindex(every, fill_value=0).reset_index()
+
+
 def _flows(
     samples: npt.NDArray[Any], queue: pd.DataFrame, stop_ns: pd.Series[float]
 ) -> pd.DataFrame:
     """Return the samples with throughput and drops from the queue's record of each flow."""
     table = pd.DataFrame({name: samples[name] for name in samples.dtype.names or ()})
+    for name, unit in MEASURED_COLUMNS.items():
+        table[name] = measured(samples[name], unit)
     table["state"] = pd.Categorical.from_codes(table["state"], dtype=STATE_DTYPE)
     events = queue[queue["bottleneck"] == 0]
     events = events.assign(

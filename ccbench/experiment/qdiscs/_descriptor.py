@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from ccbench.base.structures import Field
     from ccbench.experiment.qdiscs._option import Option, Value
 
-__all__ = ["AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
+__all__ = ["PACKET_MEMORY_BYTES", "AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
+
+#: Memory of a full packet in the kernel, by which some qdiscs limit their queue.
+PACKET_MEMORY_BYTES = 2304
 
 
 class Drops(Enum):
@@ -55,8 +58,8 @@ class Qdisc(ABC):
         Name in Linux. Default: `name`.
     options : mapping of str to Option
     limit : str
-        Unit of the kernel's limit: ``"packets"``; ``"bytes"``, those of `queue_packets` full
-        packets; or the option that sets the limit instead of `queue_packets`.
+        Unit of the kernel's limit: ``"packets"``; or ``"bytes"`` or ``"memory"``, those of
+        `queue_packets` full packets.
     drops : Drops
     marks : bool
         Whether it can mark packets (ECN) instead of dropping them.
@@ -190,10 +193,17 @@ class AttributeQdisc(Qdisc):
     Parameters
     ----------
     limit_attribute : int
-        Attribute of the limit in packets; 0 if there is none.
+        Attribute of the limit; 0 if there is none.
+    limit_per_packet : int
+        The limit of one packet in the kernel's unit.
+    memory_option : str
+        Option of a further limit, of memory. Its default is raised where `queue_packets` full
+        packets need more.
     """
 
     limit_attribute: int
+    limit_per_packet: int = 1
+    memory_option: str = ""
 
     @property
     def is_nested(self) -> bool:
@@ -201,6 +211,9 @@ class AttributeQdisc(Qdisc):
 
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
         room = link.queue_packets if self.limit_attribute else None
+        needed = link.queue_packets * PACKET_MEMORY_BYTES
+        if self.memory_option and needed > float(self.options[self.memory_option].default or 0):
+            options = {self.memory_option: needed, **options}
         return self.encode_change(room, options)
 
     def encode_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> bytes:
@@ -208,7 +221,7 @@ class AttributeQdisc(Qdisc):
             raise InputError(f"queue_packets: {self.name} has no limit in packets: remove it")
         limit = b""
         if queue_packets is not None:
-            limit = attribute(self.limit_attribute, u32(queue_packets))
+            limit = attribute(self.limit_attribute, u32(queue_packets * self.limit_per_packet))
         encoded = [self.options[name].encoded(name, value) for name, value in options.items()]
         return b"".join([limit, *encoded])
 

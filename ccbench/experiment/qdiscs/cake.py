@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops
+from ccbench.experiment.qdiscs._descriptor import PACKET_MEMORY_BYTES, AttributeQdisc, Drops
 from ccbench.experiment.qdiscs._option import Option, milliseconds
 
 __all__ = ["QDISCS"]
@@ -12,7 +12,8 @@ QDISCS = (
     AttributeQdisc(
         name="cake",
         summary="CAKE: fairness between hosts and flows, with CoDel for each flow",
-        limit_attribute=0,
+        limit_attribute=10,
+        limit_per_packet=PACKET_MEMORY_BYTES,
         limit="memory",
         drops=Drops.OLDEST,
         marks=True,
@@ -32,7 +33,6 @@ QDISCS = (
                 high=4,
                 default=0,
             ),
-            "memory": Option(attribute=10, unit="bytes", summary="memory limit of all packets"),
             "ack_filter": Option(
                 attribute=16,
                 summary="drop ACKs made redundant by later ACKs: 0 none, 1 some, 2 all",

@@ -13,6 +13,7 @@ QDISCS = (
         name="fq_codel",
         summary="flow queueing, with CoDel in the queue of each flow (RFC 8290)",
         limit_attribute=2,
+        memory_option="memory_limit",
         drops=Drops.OLDEST,
         marks=True,
         options={
@@ -29,7 +30,10 @@ QDISCS = (
                 default=64,
             ),
             "memory_limit": Option(
-                attribute=9, unit="bytes", summary="memory limit of all packets", default=2**25
+                attribute=9,
+                unit="bytes",
+                summary="memory limit of all packets; at least that of the limit by default",
+                default=2**25,
             ),
         },
     ),

@@ -13,6 +13,7 @@ QDISCS = (
         name="fq_pie",
         summary="fair queueing, with PIE in the queue of each flow",
         limit_attribute=1,
+        memory_option="memory_limit",
         marks=True,
         options={
             "flows": Option(attribute=2, summary="number of queues", default=1024, is_fixed=True),
@@ -24,7 +25,10 @@ QDISCS = (
             "beta": Option(attribute=6, summary="weight of the delay's trend, in 1/16", default=20),
             "quantum": Option(attribute=7, unit="bytes", summary="bytes of a flow in each turn"),
             "memory_limit": Option(
-                attribute=8, unit="bytes", summary="memory limit of all packets", default=2**25
+                attribute=8,
+                unit="bytes",
+                summary="memory limit of all packets; at least that of the limit by default",
+                default=2**25,
             ),
             "ecn_prob": Option(
                 attribute=9,

@@ -24,6 +24,7 @@ from ccbench.run.tables import (
     EVENT_DTYPE,
     EVENTS,
     FLOW_COLUMNS,
+    LINK_COLUMNS,
     QUEUE_COLUMNS,
     RUN_TABLES,
     STATE_DTYPE,
@@ -275,71 +276,39 @@ class TestOccupancy:
 
 
 class TestUtilisation:
-    def test_last_bottleneck(self) -> None:
-        """For the last link, the flows' samples decide: exactly the 1.5 MB/s that they count."""
-        flows = table(
-            FLOW_COLUMNS,
-            time_ns=np.array([500, 500, 1000, 1000]) * MS,
-            flow=[0, 1, 0, 1],
-            throughput_bytes=[100_000, 50_000, 600_000, 150_000],
+    @staticmethod
+    def links(*carried_bytes: int) -> pd.DataFrame:
+        """Return what the links of a run have carried."""
+        return table(
+            LINK_COLUMNS, bottleneck=range(len(carried_bytes)), carried_bytes=carried_bytes
         )
-        assert make_run(flows=flows).utilisation(1) == pytest.approx(0.5)
 
-    def test_leaving_early(self) -> None:
-        """Packets that left the path at an earlier bottleneck do not use the last link."""
-        flows = table(
-            FLOW_COLUMNS,
-            time_ns=np.array([1000, 1000]) * MS,
-            flow=[0, 1],
-            throughput_bytes=[600_000, 900_000],
-        )
-        senders = (Flow(), Flow(last_bottleneck=0))
-        run = make_run(replace(SCENARIO, flows=senders), flows=flows)
-        assert run.utilisation(1) == pytest.approx(0.4)
-
-    def test_all_leave(self) -> None:
-        """If no flow goes on, samples suffice for an earlier link too, without a queue log."""
-        flows = table(
-            FLOW_COLUMNS,
-            time_ns=np.array([1000, 1000]) * MS,
-            flow=[0, 1],
-            throughput_bytes=[600_000, 900_000],
-        )
-        senders = (Flow(last_bottleneck=0), Flow(first_bottleneck=1))
-        run = make_run(replace(SCENARIO, flows=senders, queue_log=False), flows=flows)
-        assert [run.utilisation(0), run.utilisation(1)] == pytest.approx([0.4, 0.6])
-
-    def test_other_bottlenecks(self) -> None:
-        """For other links the queue log decides: the packets that left this queue."""
-        queue = table(
-            QUEUE_COLUMNS,
-            bottleneck=[0, 0, 0, 1],
-            event=pd.Categorical(["enqueue", "dequeue", "drop", "dequeue"], dtype=EVENT_DTYPE),
-            bytes=[1500, 1500, 1500, 1500],
-        )
-        assert make_run(queue=queue).utilisation(0) == pytest.approx(0.001)
+    def test_share(self) -> None:
+        """The utilisation of a link is what it carried, relative to its 1.5 MB/s."""
+        run = make_run(links=self.links(600_000, 750_000))
+        assert [run.utilisation(0), run.utilisation(1)] == pytest.approx([0.4, 0.5])
+        assert run.bottleneck_summary()["utilisation"].tolist() == pytest.approx([0.4, 0.5])
+        with pytest.raises(InputError, match="bottleneck is 2"):
+            run.utilisation(2)
 
     def test_trace(self) -> None:
         """The capacity of a trace is its opportunities in that time, not its mean rate."""
         trace = Trace(name="late", opportunities_ms=(1, 1, 1, 10_000))
         link = Bottleneck(trace=trace, queue_packets=10)
-        flows = table(FLOW_COLUMNS, time_ns=[1000 * MS], throughput_bytes=[3000])
-        run = make_run(replace(SCENARIO, bottlenecks=(link,)), flows=flows)
+        run = make_run(replace(SCENARIO, bottlenecks=(link,)), links=self.links(3000))
         assert run.utilisation() == pytest.approx(2 / 3)
 
     def test_no_capacity(self) -> None:
         """A link without capacity in that time has no utilisation."""
         link = Bottleneck(trace=Trace(name="late", opportunities_ms=(60_000,)), queue_packets=10)
-        assert math.isnan(make_run(replace(SCENARIO, bottlenecks=(link,))).utilisation())
+        run = make_run(replace(SCENARIO, bottlenecks=(link,)), links=self.links(0))
+        assert math.isnan(run.utilisation())
 
-    def test_no_log(self) -> None:
-        """Without a queue log, utilisation is unknown if flows go on to another link."""
-        run = make_run(replace(SCENARIO, queue_log=False))
-        assert run.utilisation(1) == 0
-        with pytest.raises(InputError, match="queue_log is False"):
-            run.utilisation(0)
-        with pytest.raises(InputError, match="bottleneck is 2"):
-            run.utilisation(2)
+    def test_not_counted(self) -> None:
+        """An engine that does not count what links carry is named."""
+        with pytest.raises(InputError, match="engine test does not count what links carry"):
+            make_run().utilisation(0)
+        assert make_run().bottleneck_summary()["utilisation"].isna().all()
 
 
 class TestQueueingDelay:
@@ -355,6 +324,21 @@ class TestQueueingDelay:
             backlog_packets=[1, 2, 3, 2, 1, 1, 0],
         )
         assert make_run(queue=queue).queueing_delay_ms() == pytest.approx((10 + 25) / 2)
+
+    def test_head_drop(self) -> None:
+        """A packet that waits and is dropped at the head counts in the queue, not in the delay."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=2, qdisc="pfifo_head_drop")
+        queue = table(
+            QUEUE_COLUMNS,
+            time_ns=np.array([100, 110, 190, 190, 200]) * MS,
+            event=pd.Categorical(
+                ["enqueue", "enqueue", "enqueue", "drop", "dequeue"], dtype=EVENT_DTYPE
+            ),
+            backlog_packets=[1, 2, 3, 2, 1],
+        )
+        run = make_run(replace(SCENARIO, bottlenecks=(link,)), queue=queue)
+        assert run.queueing_delay_ms() == 90
+        assert run.bottleneck_summary()["queueing_delay_ms"].item() == 90
 
     def test_nothing_left(self) -> None:
         """If no packet left the queue, there is no mean."""
@@ -374,7 +358,7 @@ class TestSummary:
             time_ns=np.array([500, 500, 1000, 1000]) * MS,
             flow=[0, 1, 0, 1],
             throughput_bytes=[1000, 50_000, 125_000, 50_000],
-            srtt_us=[0, 40_000, 50_000, 60_000],
+            srtt_us=[np.nan, 40_000, 50_000, 60_000],
             drops=[1, 2, 3, 4],
         )
         completions = table(
@@ -496,8 +480,8 @@ class TestFolder:
         """A run in another version's format is refused with both versions."""
         make_run().save(tmp_path / "run")
         path = tmp_path / "run" / "run.json"
-        path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
-        with pytest.raises(DamagedRun, match="format 99; this ccbench reads 1"):
+        path.write_text(path.read_text().replace('"format": 2', '"format": 99'))
+        with pytest.raises(DamagedRun, match="format 99; this ccbench reads 2"):
             Run.load(tmp_path / "run")
 
 

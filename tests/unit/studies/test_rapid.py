@@ -42,6 +42,7 @@ def with_standing_queue(scenario: Scenario) -> Run:
         "event": ["enqueue", "dequeue"],
         "packets": packets,
         "bytes": carried,
+        "waited_ns": [0, STANDING * round(scenario.duration_s * 1e9)],
     }
     nothing = pd.DataFrame({"bottleneck": [], "from_ns": [], "to_ns": [], "packets": []})
     samples = {"time_ns": [0], "bottleneck": 0, "backlog_packets": STANDING, "backlog_bytes": 0}

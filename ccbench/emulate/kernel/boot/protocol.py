@@ -36,7 +36,7 @@ __all__ = [
     "describe_link",
 ]
 
-_PROTOCOL = 11
+_PROTOCOL = 12
 
 LINK_HEADER = np.dtype(
     [
@@ -57,7 +57,6 @@ LINK_HEADER = np.dtype(
         ("seed", "u8"),
         ("duration_ns", "u8"),
         ("sample_interval_ns", "u8"),
-        ("occupancy_rows", "u8"),
     ]
 )
 BOTTLENECK = np.dtype(
@@ -208,8 +207,6 @@ def describe_link(
             scenario.seed,
             round(scenario.duration_s * 1e9),
             round(scenario.sample_interval_ms * 1e6),
-            # Occupancies 0 to n of a queue of n packets, and one row for longer queues.
-            2 + max(map(scenario.longest_queue, range(len(scenario.links)))),
         ),
         dtype=LINK_HEADER,
     )

@@ -13,6 +13,7 @@ __all__ = [
     "ECN_RECORD",
     "FIRST_RECORD",
     "FLOW_RECORD",
+    "LINK_RECORD",
     "MESSAGE_RECORD",
     "QDISC_RECORD",
     "QUEUE_RECORD",
@@ -55,6 +56,7 @@ SUMMARY_RECORDS = {
         [
             ("packets", "u8"),
             ("bytes", "u8"),
+            ("waited_ns", "u8"),
             ("flow", "u4"),
             ("event", "u2"),
             ("bottleneck", "u1"),
@@ -71,6 +73,9 @@ SUMMARY_RECORDS = {
         ]
     ),
 }
+
+#: What one link has carried.
+LINK_RECORD = np.dtype([("carried_packets", "u8"), ("carried_bytes", "u8")])
 
 #: One sample of one flow.
 FLOW_RECORD = np.dtype(

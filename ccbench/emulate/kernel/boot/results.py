@@ -19,11 +19,13 @@ from ccbench.run.tables import (
     BACKLOG_STEPS,
     ECN_DTYPE,
     EVENT_DTYPE,
+    MEASURED_COLUMNS,
     MESSAGE_COLUMNS,
     QUEUE_DTYPE,
     STATE_DTYPE,
     STATISTICS_COLUMNS,
     empty,
+    measured,
 )
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ def read_tables(
         "completions": pd.DataFrame(
             {name: completions[name] for name in completions.dtype.names or () if name != "error"}
         ),
+        "links": _links(directory),
         "queue_summary": _summary(given, directory) if given.queue_log == "summary" else None,
         **_statistics(directory, statistics),
         **_batches(given, directory),
@@ -147,6 +150,12 @@ def _summary(given: GuestInput, directory: Path) -> QueueSummary:
         )
     tables["samples"] = tables["samples"].sort_values(["time_ns", "bottleneck"], ignore_index=True)
     return QueueSummary(**tables)
+
+
+def _links(directory: Path) -> pd.DataFrame:
+    carried = np.fromfile(directory / "links.bin", records.LINK_RECORD)
+    columns = {name: carried[name] for name in carried.dtype.names or ()}
+    return _frame({"bottleneck": np.arange(len(carried), dtype=np.uint8), **columns})
 
 
 def _batches(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
@@ -272,9 +281,11 @@ def _flows(
     for cca, fields in info.items():
         rows = np.flatnonzero((ccas[samples["flow"]] == cca) & (attribute != 0))
         decoded = structures.decode(fields, words[rows])
-        for column, values in zip(cca_info.COLUMNS, decoded, strict=False):
+        for column, field, values in zip(cca_info.COLUMNS, fields, decoded, strict=False):
             whole = columns.setdefault(column, np.full(len(samples), np.nan))
-            whole[rows] = values
+            whole[rows] = measured(values, "us") if field.name.endswith("_us") else values
+    for name, unit in MEASURED_COLUMNS.items():
+        columns[name] = measured(columns[name], unit)
     columns["time_ns"] = samples["time_ns"].view(np.int64)
     columns["state"] = _categories(samples["state"].astype(np.int8), STATE_DTYPE)
     return _frame(columns)
