@@ -140,10 +140,16 @@ def _measured(result: RepeatedHarm) -> str:
     window = f"{first:g} to {end:g} s" if first == last else f"{first:g}-{last:g} to {end:g} s"
     converged = values["converged_at_s"].dropna()
     if converged.empty:
-        return f"{window} (throughput did not converge)"
-    if len(converged) == len(values):
-        return f"{window} (after throughput converged)"
-    return f"{window} (throughput converged in {len(converged)} of {len(values)})"
+        reason = "throughput did not converge"
+    elif len(converged) == len(values):
+        reason = "after throughput converged"
+    else:
+        reason = f"throughput converged in {len(converged)} of {len(values)}"
+    trends = values["has_trend"].sum()
+    if trends:
+        where = "" if trends == len(values) else f" in {trends} of {len(values)}"
+        reason += f"; a trend remains{where}, a longer --duration would change the result"
+    return f"{window} ({reason})"
 
 
 def _print_metrics(result: RepeatedHarm) -> None:

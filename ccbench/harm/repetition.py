@@ -42,7 +42,7 @@ __all__ = [
     "REPETITIONS",
     "RepeatedHarm",
     "Repetition",
-    "next_count",
+    "look",
     "repeat",
 ]
 
@@ -283,6 +283,7 @@ class RepeatedHarm:
             "n_alpha": self._harms()[0].n_alpha,
             "n_beta": self._harms()[0].n_beta,
             "converged_at_s": self._median(converged).value if converged else None,
+            "has_trend": any(harm.has_trend for harm in self._harms()),
             "relative_low": self.relative.low,
             "relative_high": self.relative.high,
             "repetitions": len(self.repetitions),
@@ -406,62 +407,53 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
     repeat_until(planned)
     remaining = error
     while precision is not None:
-        error, spent = look(len(completed), remaining, max_repetitions)
-        half_width = result(error).headline[1].half_width
-        if spent == 0 and not math.isnan(half_width):  # too few for an interval of this error
-            half_width = math.inf
-        planned = next_count(len(completed), half_width, precision, max_repetitions)
+        sample = result(error).headline[1]
+        error, remaining, planned = look(sample, remaining, precision, max_repetitions)
         if planned == len(completed):
             break
-        remaining -= spent
         repeat_until(planned)
     return result(error)
 
 
-def look(count: int, remaining: float, most: int) -> tuple[float, float]:
-    """Return the allowed and the spent probability of error of a look at a sample.
+def look(
+    sample: Estimate, remaining: float, precision: float, most: int
+) -> tuple[float, float, int]:
+    """Look at a sample, and decide whether to repeat more.
 
     Parameters
     ----------
-    count : int
-        Number of repetitions.
+    sample : Estimate
+        Median of the repetitions so far. NaN, as of a metric that a flow lacks, stops.
     remaining : float
         Probability of error that earlier looks have not spent.
-    most : int
-        Maximum number of repetitions, at which the last look spends the rest.
-
-    Examples
-    --------
-    >>> allowed, spent = look(6, 0.05, 100)
-    >>> round(allowed, 4), round(spent, 4)
-    (0.0333, 0.0312)
-    """
-    allowed = remaining if count >= most else _SPENT * remaining
-    return allowed, order_statistics(count, allowed)[1]
-
-
-def next_count(count: int, half_width: float, precision: float, most: int) -> int:
-    """Return the next number of repetitions; equal to `count` to stop.
-
-    Parameters
-    ----------
-    count : int
-        Number of repetitions so far.
-    half_width : float
-        Half width of their interval. NaN, as of a metric that a flow lacks, stops.
     precision : float
         Half width to reach.
     most : int
-        Maximum number of repetitions.
+        Maximum number of repetitions, at which the last look may spend all that remains.
+
+    Returns
+    -------
+    float
+        Probability of error of the interval at this look.
+    float
+        Probability of error that remains for later looks.
+    int
+        Next number of repetitions; the present one to stop.
 
     Examples
     --------
-    >>> next_count(8, 0.05, 0.02, 100), next_count(8, 0.01, 0.02, 100)
-    (12, 8)
+    >>> error, remaining, count = look(Estimate(range(6), of="median"), 0.05, 0.5, 100)
+    >>> round(error, 4), round(remaining, 4), count
+    (0.0333, 0.0188, 9)
     """
-    if half_width <= precision or count >= most or math.isnan(half_width):
-        return count
-    return min(count + max(2, count // 2), most)
+    count = sample.repetitions
+    error = remaining if count >= most else _SPENT * remaining
+    _, spent = order_statistics(count, error)
+    # Without spending, there is no interval yet that holds for any distribution.
+    half_width = Estimate(sample.values, of="median", error=error).half_width if spent else math.inf
+    if half_width <= precision or count >= most or math.isnan(sample.value):
+        return error, remaining, count
+    return error, remaining - spent, min(count + max(2, count // 2), most)
 
 
 def _check(
