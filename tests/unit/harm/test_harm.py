@@ -335,9 +335,7 @@ class TestMeasure:
 
     def test_trend(self, make_run: MakeRun) -> None:
         """A share that drifts over the measured part is reported beside the harm."""
-        experiment = _experiment(
-            duration_s=180, alpha=(Flow(cca="bbr"),), beta=(Flow(cca="cubic"),)
-        )
+        experiment = _experiment(alpha_flows=1, beta_flows=1)
         solo = make_run(experiment.solo, [100])
         drift = np.linspace(20, 60, 180)
         drifting = make_run(experiment.competing, np.column_stack([drift, 100 - drift]))
