@@ -176,7 +176,7 @@ class RepeatedHarm:
         estimate = self.headline[1]
         low, high = estimate.low, estimate.high
         if self.is_exact:
-            low = high = estimate.mean
+            low = high = estimate.value
         return 1 if low > 0 else -1 if high < 0 else 0
 
     @property
@@ -335,7 +335,7 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
     enough. Stopping at a narrow interval favours samples with a small variance by chance, so each
     look at the sample may spend only two thirds of the remaining probability of error: all
     intervals hold together with 95 % (a union bound), and so does the last one, for any
-    distribution. In simulations of normal, lognormal and rare-event distributions, 96 to 99 % of
+    distribution. In simulations of normal, lognormal and rare-event distributions, 96 % or more of
     the last intervals contain the median.
 
     Parameters
