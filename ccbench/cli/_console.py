@@ -28,6 +28,7 @@ __all__ = [
     "print_json",
     "print_pairs",
     "print_table",
+    "repeat_more",
 ]
 
 #: Maximum width of a table in columns, independent of the terminal: most tables fit into 80
@@ -39,6 +40,9 @@ _MIN_VALUE_WIDTH = 30
 
 #: Rate in Mbit/s below which two decimals would not do.
 _LOW_MBPS = 0.1
+
+#: Repetitions that show rare events of 14 % of all runs with a probability of 95 %.
+_MANY = 20
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -154,7 +158,18 @@ def in_mbps(rate: float | Estimate) -> str:
     >>> in_mbps(9.876), in_mbps(0.00567), in_mbps(math.nan)
     ('9.88', '0.0057', '-')
     """
-    mean = rate if isinstance(rate, float) else rate.mean
-    if math.isnan(mean):
+    value = rate if isinstance(rate, float) else rate.value
+    if math.isnan(value):
         return "-"
-    return format(rate, ".4f" if 0 < mean < _LOW_MBPS else ".2f")
+    return format(rate, ".4f" if 0 < value < _LOW_MBPS else ".2f")
+
+
+def repeat_more(doubt: str, count: int, option: str = "--repeat") -> str:
+    """Return a doubt about an interval of `count` repetitions, and the next step.
+
+    Examples
+    --------
+    >>> repeat_more("6 repetitions are skewed", 6)
+    '6 repetitions are skewed; repeat more: --repeat 20'
+    """
+    return f"{doubt}; repeat more: {option} {max(_MANY, 2 * count)}"

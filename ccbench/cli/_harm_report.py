@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from statistics import fmean
+from statistics import median
 from typing import TYPE_CHECKING
 
-from ccbench.cli._console import in_mbps, made_by, print_pairs, print_table
+from ccbench.cli._console import in_mbps, made_by, print_pairs, print_table, repeat_more
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +30,8 @@ def print_harm(result: RepeatedHarm) -> None:
         pairs |= _parts(result)
     if not result.is_precise:
         pairs["precision"] = _imprecise(result)
+    if result.doubt:
+        pairs["caution"] = repeat_more(result.doubt, len(result.repetitions))
     maker = {"made by": made_by(result.repetitions[0].provenance)}
     if result.repetitions[0].metrics:
         print_pairs(pairs)
@@ -54,20 +56,24 @@ def print_sensitivity(result: Sensitivity, plot: Path | None) -> None:
     name = result.harms[0].headline[0]
     print_pairs(_circumstances(result.experiment))
     print_table(
-        ["times", "noise", "repetitions", name, "95 % interval"],
+        ["times", "noise", "repetitions", name, "joint 95 % interval"],
         [
             [
                 f"{level:g}",
                 harm.noise.describe(),
                 str(len(harm.repetitions)),
-                f"{harm.headline[1].mean:+.3f}",
+                f"{harm.headline[1].value:+.3f}",
                 _interval(harm),
             ]
             for level, harm in zip(result.levels, result.harms, strict=True)
         ],
         words=2,
     )
-    pairs = {"sign": _sign(result), "made by": made_by(result.harms[0].repetitions[0].provenance)}
+    pairs = {"sign": _sign(result)}
+    doubts = [harm for harm in result.harms if harm.doubt]
+    if doubts:
+        pairs["caution"] = repeat_more(doubts[0].doubt, len(doubts[0].repetitions))
+    pairs |= {"made by": made_by(result.harms[0].repetitions[0].provenance)}
     if plot is not None:
         pairs["plot"] = str(plot)
     print_pairs(pairs)
@@ -92,7 +98,7 @@ def _repetitions(result: RepeatedHarm) -> str:
     if result.is_exact:
         return "1 (exact: nothing is random, so all seeds give this run; add noise to vary it)"
     count = len(result.repetitions)
-    return f"{count} (mean \u00b1 half of the 95 % interval)" if count > 1 else "1 (no interval)"
+    return f"{count} (median, 95 % interval)" if count > 1 else "1 (no interval)"
 
 
 def _order(result: RepeatedHarm) -> str:
@@ -103,8 +109,8 @@ def _order(result: RepeatedHarm) -> str:
     count = len(result.repetitions)
     text = f"random: alpha starts first in {len(order.alpha_first)} of {count}"
     if order.alpha_first and order.beta_first:
-        means = map(fmean, (order.alpha_first, order.beta_first))
-        text += " (mean {:+.3f}, otherwise {:+.3f})".format(*means)
+        medians = map(median, (order.alpha_first, order.beta_first))
+        text += " (median {:+.3f}, otherwise {:+.3f})".format(*medians)
     if not math.isnan(order.explained):
         text += f"; explains {100 * order.explained:.0f} % of the variance"
     return text
@@ -121,7 +127,7 @@ def _parts(result: RepeatedHarm) -> dict[str, str]:
         "beta with alpha": f"{in_mbps(estimate('competing_mbps'))} Mbit/s",
         "alpha with beta": f"{in_mbps(estimate('alpha_mbps'))} Mbit/s",
         "absolute harm": f"{estimate('absolute'):.3f}",
-        "expected harm": f"{estimate('expected').mean:.3f} (sharing by number of flows)",
+        "expected harm": f"{estimate('expected').value:.3f} (sharing by number of flows)",
         "relative harm": f"{result.relative:+.3f} ({note})",
         "Jain's index": f"{estimate('jain'):.3f} (all flows, 1 is equal)",
     }
@@ -134,15 +140,21 @@ def _measured(result: RepeatedHarm) -> str:
     window = f"{first:g} to {end:g} s" if first == last else f"{first:g}-{last:g} to {end:g} s"
     converged = values["converged_at_s"].dropna()
     if converged.empty:
-        return f"{window} (throughput did not converge)"
-    if len(converged) == len(values):
-        return f"{window} (after throughput converged)"
-    return f"{window} (throughput converged in {len(converged)} of {len(values)})"
+        reason = "throughput did not converge"
+    elif len(converged) == len(values):
+        reason = "after throughput converged"
+    else:
+        reason = f"throughput converged in {len(converged)} of {len(values)}"
+    trends = values["has_trend"].sum()
+    if trends:
+        where = "" if trends == len(values) else f" in {trends} of {len(values)}"
+        reason += f"; a trend remains{where}, a longer --duration would change the result"
+    return f"{window} ({reason})"
 
 
 def _print_metrics(result: RepeatedHarm) -> None:
     def shown(estimate: Estimate, form: str) -> str:
-        return "-" if math.isnan(estimate.mean) else format(estimate, form)
+        return "-" if math.isnan(estimate.value) else format(estimate, form)
 
     print_table(
         ["metric", "unit", "beta\nalone", "beta\nwith alpha", "absolute\nharm"],
@@ -167,18 +179,27 @@ def _interval(harm: RepeatedHarm) -> str:
 
 
 def _sign(result: Sensitivity) -> str:
+    from ccbench.harm.noise_levels import NEGLIGIBLE
+
+    high, low = (f"{sign}{NEGLIGIBLE:g}" for sign in ("+", "-"))
     above, below = (
         ", ".join(
             f"{level:g}"
-            for level, harm in zip(result.levels, result.harms, strict=True)
-            if harm.sign == sign
+            for level, shown in zip(result.levels, result.signs, strict=True)
+            if shown == sign
         )
         for sign in (1, -1)
     )
     if above and below:
-        return f"depends on the noise: above 0 at {above} times it, below 0 at {below} times it"
+        return (
+            f"depends on the noise: above {high} at {above} times it, "
+            f"below {low} at {below} times it"
+        )
     if above:
-        return f"above 0 at {above} times the noise, never below 0"
+        return f"above {high} at {above} times the noise, never below {low}"
     if below:
-        return f"below 0 at {below} times the noise, never above 0"
-    return "unknown: every interval contains 0"
+        return f"below {low} at {below} times the noise, never above {high}"
+    if math.isnan(result.largest):
+        return "unknown: no level has an interval"
+    largest = math.ceil(100 * result.largest) / 100
+    return f"no harm beyond \u00b1{largest:.2f} at any level with an interval"

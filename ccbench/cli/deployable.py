@@ -12,7 +12,14 @@ import click
 
 from ccbench.base import result_folders
 from ccbench.base.progress_bars import progress
-from ccbench.cli._console import json_text, made_by, print_json, print_pairs, print_table
+from ccbench.cli._console import (
+    json_text,
+    made_by,
+    print_json,
+    print_pairs,
+    print_table,
+    repeat_more,
+)
 from ccbench.cli._options import (
     NoiseChoice,
     alpha_option,
@@ -206,6 +213,10 @@ def _print(result: Deployability, output: Path | None) -> None:
         "repetitions": f"{settings.repetitions}{single if settings.repetitions == 1 else ''}",
         "made by": made_by(result.provenance),
     }
+    doubts = [doubt for doubt in result.cases["doubt"] if doubt]
+    if doubts:
+        where = f"{len(doubts)} of {len(result.cases)} intervals"
+        pairs["caution"] = f"{where}: {repeat_more(doubts[0], settings.repetitions)}"
     if output is not None:
         pairs["all harms"] = str(output / "harms.csv")
         pairs["all verdicts"] = str(output / "cases.csv")

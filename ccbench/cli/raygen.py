@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.cli._console import in_hours, made_by, print_json, print_pairs, print_table
+from ccbench.cli._console import (
+    in_hours,
+    made_by,
+    print_json,
+    print_pairs,
+    print_table,
+    repeat_more,
+)
 from ccbench.cli._options import (
     alpha_option,
     beta_option,
@@ -34,8 +41,11 @@ from ccbench.cli._options import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import pandas as pd
+
     from ccbench.cli._options import EngineChoice, NoiseChoice
     from ccbench.raygen import Plan, SearchResult
+    from ccbench.raygen.config import SearchConfig
 
 __all__ = ["raygen"]
 
@@ -269,6 +279,15 @@ def _print_claims(result: SearchResult) -> None:
         f"Queues: {config.queue_words}.\n"
         f"Noise: {config.noise_words}. Mbit/s are sums over the flows of a CCA.\n"
     )
+    _print_doubts(result.claims, config)
+
+
+def _print_doubts(claims: pd.DataFrame, config: SearchConfig) -> None:
+    """Print a doubt about the intervals of claims, if there is one."""
+    doubtful = claims[claims["doubt"] != ""]
+    if len(doubtful):
+        doubt = repeat_more(doubtful["doubt"].iloc[0], config.confirm, "--confirm")
+        click.echo(f"Caution, {len(doubtful)} of {len(claims)} networks: {doubt}\n")
 
 
 def _heading(name: str, unit: str) -> str:

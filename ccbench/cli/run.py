@@ -13,7 +13,14 @@ import click
 from ccbench.base.errors import InputError
 from ccbench.base.estimate import Estimate
 from ccbench.base.progress_bars import progress
-from ccbench.cli._console import in_mbps, made_by, print_json, print_pairs, print_table
+from ccbench.cli._console import (
+    in_mbps,
+    made_by,
+    print_json,
+    print_pairs,
+    print_table,
+    repeat_more,
+)
 from ccbench.cli._options import (
     NoiseChoice,
     engine_options,
@@ -82,7 +89,7 @@ _EXACT = (
     metavar="N",
     default=1,
     show_default=True,
-    help="Repetitions, each with its own seed; prints means and their 95 % intervals.",
+    help="Repetitions, each with its own seed; prints medians and their 95 % intervals.",
 )
 @noise_options
 @click.option("--fresh", is_flag=True, help="Run again although the run is stored.")
@@ -240,9 +247,12 @@ def _repeat(
     _print_outcomes(result.outcomes(), [run.outcomes for run in result.repetitions])
     _print_bottlenecks(result.estimates(lambda repetition: repetition.bottlenecks), scenario)
     _print_queues(result.estimates(lambda repetition: repetition.queues))
-    form = "1 (exact)" if result.is_exact else f"{count} (mean \u00b1 half of the 95 % interval)"
+    form = "1 (exact)" if result.is_exact else f"{count} (median, 95 % interval)"
     versions = made_by(result.repetitions[0].provenance)
     pairs = {"noise": scenario.noise.describe(), "repetitions": form, "made by": versions}
+    if result.doubts:
+        others = f" (and {len(result.doubts) - 1} more flows)" if len(result.doubts) > 1 else ""
+        pairs["caution"] = repeat_more(result.doubts[0] + others, count)
     _print_files(pairs, output, plot)
     if events:
         click.echo("\n".join([f"with seed {scenario.seed}:", *events]))
@@ -384,8 +394,8 @@ def _few_rows(summary: pd.DataFrame, scenario: Scenario) -> pd.DataFrame:
 
 
 def _shown(value: float | Estimate, form: str) -> str:
-    mean = value.mean if isinstance(value, Estimate) else value
-    return "-" if math.isnan(mean) else format(value, form)
+    median = value.value if isinstance(value, Estimate) else value
+    return "-" if math.isnan(median) else format(value, form)
 
 
 def _print_flows(flows: pd.DataFrame, title: str) -> None:

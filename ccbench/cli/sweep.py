@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from ccbench.base.errors import InputError
-from ccbench.cli._console import in_hours, made_by, print_json, print_pairs, print_table
+from ccbench.cli._console import (
+    in_hours,
+    made_by,
+    print_json,
+    print_pairs,
+    print_table,
+    repeat_more,
+)
 from ccbench.cli._options import (
     check_folder_of,
     completes,
@@ -236,16 +243,20 @@ def _print_estimates(sweep: Sweep, estimates: Sequence[CaseEstimate]) -> None:
             *(_heading(estimate) for estimate in estimates[: len(columns)]),
         ],
         [
-            [*(_cell(value) for value in case[0].values.values()), *map(_mean, case)]
+            [*(_cell(value) for value in case[0].values.values()), *map(_median, case)]
             for case in cases
         ],
         title=str(sweep.document.get("name", "")),
     )
     _print_order(sweep)
     if sweep.repeat == 1:
-        click.echo("One run of each combination: --repeat N gives means with 95 % intervals.\n")
+        click.echo("One run of each combination: --repeat N gives medians with 95 % intervals.\n")
         return
-    click.echo(f"Mean of {sweep.repeat} repetitions ± half of its 95 % interval.\n")
+    click.echo(f"Median of {sweep.repeat} repetitions, and its 95 % interval.\n")
+    doubts = [estimate.estimate.doubt for estimate in estimates if estimate.estimate.doubt]
+    if doubts:
+        where = f"{len(doubts)} of {len(estimates)} numbers"
+        click.echo(f"Caution, {where}: {repeat_more(doubts[0], sweep.repeat)}\n")
     exact = sum(case[0].is_exact for case in cases)
     if exact:
         where = "all combinations" if exact == len(cases) else f"{exact} combinations"
@@ -283,10 +294,10 @@ def _cell(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _mean(estimate: CaseEstimate) -> str:
+def _median(estimate: CaseEstimate) -> str:
     name = estimate.metric.name
     form = f"{'+' if name == 'harm' else ''}.{_DECIMALS.get(name, 2)}f"
-    return "-" if math.isnan(estimate.estimate.mean) else format(estimate.estimate, form)
+    return "-" if math.isnan(estimate.estimate.value) else format(estimate.estimate, form)
 
 
 def _print_plan(plan: SweepPlan, jobs: int | None, *, as_json: bool) -> None:

@@ -37,6 +37,7 @@ from ccbench.harm.convergence import (
     latest,
     measured_from,
     rolling_deviation,
+    trends,
 )
 from ccbench.harm.deployability import Assessment, Deployability, assess
 from ccbench.harm.experiment import Experiment, HarmResult, flow_names, long_flows, measure
@@ -107,6 +108,7 @@ __all__ = [
     "rolling_deviation",
     "sensitivity",
     "sides",
+    "trends",
     "with_later_flows",
     "workload_named",
 ]

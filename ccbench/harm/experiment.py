@@ -12,7 +12,7 @@ from ccbench.base import validation
 from ccbench.experiment.noise import NO_NOISE, Noise, typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.harm._pairs import check_samples, check_shared, in_order, sides
-from ccbench.harm.convergence import converged_at, measured_from
+from ccbench.harm.convergence import converged_at, measured_from, trends
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
 
 if TYPE_CHECKING:
@@ -249,6 +249,9 @@ class HarmResult:
         Start and end of the measured part of both runs, in seconds.
     converged_at_s : float or None
         Time of convergence of the competing run; None without convergence.
+    has_trend : bool
+        Whether the throughput of a flow in competition has a trend over the measured part
+        (:mod:`ccbench.harm.convergence.trend`).
     """
 
     relative: float
@@ -263,6 +266,7 @@ class HarmResult:
     from_s: float
     to_s: float
     converged_at_s: float | None
+    has_trend: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attributes as a dictionary of JSON-able values."""
@@ -335,6 +339,7 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
         from_s=from_s,
         to_s=to_s,
         converged_at_s=converged_at_s,
+        has_trend=bool(trends(together[together.index <= to_s], from_s).any()),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
@@ -12,12 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["sensitivity_figure"]
 
-#: Horizontal distance of single repetitions from their mean, to avoid overlap with the interval.
+#: Horizontal distance of single repetitions from their median, to avoid overlap with the interval.
 _OFFSET = 0.12
 
 
 def sensitivity_figure(result: Sensitivity) -> Figure:
-    """Plot harm over the level of noise: means with intervals, and single repetitions.
+    """Plot harm over the level of noise: medians with intervals, and single repetitions.
 
     Levels are evenly spaced, because a logarithmic scale does not include 0.
 
@@ -33,10 +34,8 @@ def sensitivity_figure(result: Sensitivity) -> Figure:
         values = harm.headline[1].values
         axes.plot([position + _OFFSET] * len(values), values, "o", color="0.6", markersize=3)
     table = result.table()
-    half_widths = (table["high"] - table["harm"]).fillna(0.0)
-    axes.errorbar(
-        table.index, table["harm"], yerr=half_widths, color="tab:red", marker="o", capsize=4
-    )
+    errors = np.nan_to_num([table["harm"] - table["low"], table["high"] - table["harm"]])
+    axes.errorbar(table.index, table["harm"], yerr=errors, color="tab:red", marker="o", capsize=4)
     axes.axhline(0, color="0.4", linewidth=0.8)
     axes.set_xticks(table.index, [f"{level:g}" for level in result.levels])
     axes.set_xlabel(f"noise, times ({result.experiment.noise.describe()})")

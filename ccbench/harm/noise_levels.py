@@ -7,12 +7,14 @@ sign: without noise, one flow may take nearly all losses (phase effects, Floyd a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ccbench.base import validation
+from ccbench.base.estimate import ERROR, fewest
 from ccbench.harm.repetition import REPETITIONS, RepeatedHarm, repeat
 
 if TYPE_CHECKING:
@@ -20,10 +22,15 @@ if TYPE_CHECKING:
 
     from ccbench.harm.experiment import Experiment
 
-__all__ = ["LEVELS", "Sensitivity", "sensitivity"]
+__all__ = ["LEVELS", "NEGLIGIBLE", "Sensitivity", "sensitivity"]
 
 #: Default levels, as multiples of an experiment's noise.
 LEVELS = (0.0, 0.01, 0.1, 1.0, 10.0)
+
+#: Largest negligible harm: beta's loss of a twentieth of the throughput that it has alone. The harm
+#: of one CCA to itself varies by about as much between single runs, and `deployable` tolerates as
+#: much.
+NEGLIGIBLE = 0.05
 
 _LEVEL = validation.Range(0, 1e6)
 
@@ -31,6 +38,8 @@ _LEVEL = validation.Range(0, 1e6)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sensitivity:
     """Harm of one experiment at several levels of noise.
+
+    The intervals of all levels hold simultaneously with 95 % confidence (Bonferroni's correction).
 
     Attributes
     ----------
@@ -47,9 +56,24 @@ class Sensitivity:
     harms: tuple[RepeatedHarm, ...]
 
     @property
+    def signs(self) -> tuple[int, ...]:
+        """The sign of harm at each level that has an interval beyond :data:`NEGLIGIBLE`, or 0.
+
+        A run without randomness is a single sample and has no interval, hence no sign.
+        """
+        estimates = [harm.headline[1] for harm in self.harms]
+        return tuple((e.low > NEGLIGIBLE) - (e.high < -NEGLIGIBLE) for e in estimates)
+
+    @property
     def sign_depends_on_noise(self) -> bool:
-        """Whether the interval of harm is above 0 at one level and below 0 at another."""
-        return {1, -1} <= {harm.sign for harm in self.harms}
+        """Whether harm is shown to be above 0 at one level and below 0 at another."""
+        return {1, -1} <= set(self.signs)
+
+    @property
+    def largest(self) -> float:
+        """Largest absolute harm in any interval; NaN without intervals."""
+        ends = [abs(end) for harm in self.harms for end in harm.headline[1].interval]
+        return max((end for end in ends if not math.isnan(end)), default=math.nan)
 
     def table(self) -> pd.DataFrame:
         """Return a table with a row per level.
@@ -57,11 +81,11 @@ class Sensitivity:
         Returns
         -------
         DataFrame
-            Columns ``level``; ``noise``, a description; ``repetitions``; ``exact``; and ``harm``,
-            ``low`` and ``high``, the mean of :attr:`RepeatedHarm.headline` and its interval (NaN if
-            there is none).
+            Columns ``level``; ``noise``, a description; ``repetitions``; ``exact``; ``harm``,
+            ``low`` and ``high``, the median of :attr:`RepeatedHarm.headline` and its interval (NaN
+            if there is none); and ``sign``, of :attr:`signs`.
         """
-        rows = zip(self.levels, self.harms, strict=True)
+        rows = zip(self.levels, self.harms, self.signs, strict=True)
         return pd.DataFrame(
             [
                 {
@@ -69,19 +93,22 @@ class Sensitivity:
                     "noise": harm.noise.describe(),
                     "repetitions": len(harm.repetitions),
                     "exact": harm.is_exact,
-                    "harm": harm.headline[1].mean,
+                    "harm": harm.headline[1].value,
                     "low": harm.headline[1].low,
                     "high": harm.headline[1].high,
+                    "sign": sign,
                 }
-                for level, harm in rows
+                for level, harm, sign in rows
             ]
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return all values as a dictionary (JSON-able except for NaN)."""
-        rows = zip(self.levels, self.harms, strict=True)
+        rows = zip(self.levels, self.signs, self.harms, strict=True)
         return {
-            "levels": [{"level": level, **harm.to_dict()} for level, harm in rows],
+            "levels": [{"level": level, "sign": s, **harm.to_dict()} for level, s, harm in rows],
+            "negligible": NEGLIGIBLE,
+            "largest": self.largest,
             "sign_depends_on_noise": self.sign_depends_on_noise,
         }
 
@@ -90,7 +117,7 @@ def sensitivity(
     experiment: Experiment,
     levels: Iterable[float] = LEVELS,
     *,
-    repetitions: int = REPETITIONS,
+    repetitions: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
     **settings: Any,
 ) -> Sensitivity:
@@ -102,7 +129,10 @@ def sensitivity(
         An experiment with noise.
     levels : iterable of float
         Multiples of the experiment's noise, 0 or more.
-    repetitions, **settings
+    repetitions : int, optional
+        Number of repetitions at each level. Default: as many as simultaneous intervals take, 8 for
+        five levels.
+    **settings
         As in :func:`~ccbench.harm.repeat`, for each level.
     on_progress : callable, optional
         Called with the number of finished runs and of all runs planned so far.
@@ -126,16 +156,19 @@ def sensitivity(
     )
     if not chosen:
         raise validation.bad("levels", (), "one or more", "write for example levels=(0, 1, 10)")
+    error = ERROR / len(chosen)
+    count = max(REPETITIONS, fewest(error)) if repetitions is None else repetitions
     scaled = [replace(experiment, noise=experiment.noise.scaled(level)) for level in chosen]
     harms: list[RepeatedHarm] = []  # extended while the generator below runs
 
     def done(runs: int, planned: int) -> None:
         if on_progress is not None:
             before = sum(2 * len(harm.repetitions) for harm in harms)
-            later = 2 * repetitions * (len(chosen) - len(harms) - 1)
+            later = 2 * count * (len(chosen) - len(harms) - 1)
             on_progress(before + runs, before + planned + later)
 
     harms.extend(
-        repeat(level, repetitions=repetitions, on_progress=done, **settings) for level in scaled
+        repeat(level, repetitions=count, error=error, on_progress=done, **settings)
+        for level in scaled
     )
     return Sensitivity(experiment=experiment, levels=tuple(chosen), harms=tuple(harms))

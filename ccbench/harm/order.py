@@ -54,12 +54,12 @@ class OrderEffect:
         return max(0.0, 1 - within / (len(together) - 2) / total) if total else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return counts and means as a dictionary (JSON-able except for NaN)."""
+        """Return counts and medians as a dictionary (JSON-able except for NaN)."""
         document: dict[str, Any] = {"explained": self.explained}
         for name in ("alpha_first", "beta_first"):
             values = getattr(self, name)
-            mean = statistics.fmean(values) if values else math.nan
-            document |= {f"{name}_repetitions": len(values), f"{name}_mean": mean}
+            middle = statistics.median(values) if values else math.nan
+            document |= {f"{name}_repetitions": len(values), f"{name}_median": middle}
         return document
 
 

@@ -103,7 +103,8 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
         One row per threshold and case: ``threshold``, ``network``, ``victim``, ``attacker``,
         ``metric``; ``harm`` and ``bound``, means over the repetitions; ``excess``, the mean of harm
         minus bound, and ``excess_ci``, half the width of its 95 % interval (NaN with one
-        repetition); ``verdict``. Sorted by ``excess`` in descending order.
+        repetition); ``verdict``; ``doubt``, a reason for which the repetitions hardly support
+        the interval, or empty. Sorted by ``excess`` in descending order.
 
     Examples
     --------
@@ -130,6 +131,7 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
                 "excess": excesses[name].mean,
                 "excess_ci": excesses[name].half_width,
                 "verdict": verdicts[name],
+                "doubt": excesses[name].doubt,
             }
             for name in THRESHOLDS
         ]
@@ -153,7 +155,7 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
 def _verdict(excess: Estimate, leeway: float, cases: int) -> Verdict:
     if math.isnan(excess.mean):
         return "undecided"
-    low, high = excess.mean - excess.joint_half_width(cases), excess.high
+    low, high = excess.joint(cases).low, excess.high
     if excess.repetitions == 1:
         low = high = excess.mean
     if low > leeway:

@@ -32,7 +32,7 @@ _BOUNDS = ("relative_harm_low", "relative_harm_high")
 _OMITTED = (
     *("number", "generation", "parents", "absolute_harm", "expected_harm", "jain", "from_s"),
     *("to_s", "converged_at_s", "seeds", "error", "solo_key", "competing_key"),
-    *("relative_harm_sd", "relative_harm_min", "relative_harm_max"),
+    *("relative_harm_sd", "relative_harm_min", "relative_harm_max", "doubt"),
 )
 
 
@@ -57,8 +57,9 @@ class SearchResult:
         One row for each of the most harmful scenarios, run again with fresh seeds: ``rank`` (from
         1, by the mean over the fresh seeds), ``group`` (claims that share a letter do not differ
         significantly, see :mod:`ccbench.raygen.ranking`), ``found_harm`` (the mean in the search),
-        ``relative_harm_low`` and ``_high`` (simultaneous 95 % confidence intervals of the mean) and
-        the columns of `experiments`. Empty for an unfinished search.
+        ``relative_harm_low`` and ``_high`` (simultaneous 95 % confidence intervals of the mean),
+        ``doubt`` (reason for which the seeds hardly support the interval, or empty) and the columns
+        of `experiments`. Empty for an unfinished search.
     provenance : mapping
         Versions of ccbench and the engine.
 
@@ -206,16 +207,17 @@ def claims_table(
     letters = iter(groups(measured))
     rows = []
     for rank, evaluation in enumerate(ranked, start=1):
-        harm, half_width = evaluation.relative, evaluation.harm.joint_half_width(len(measured))
+        joint = evaluation.harm.joint(len(measured))
         claim = {
             "rank": rank,
             "group": "" if evaluation.error else next(letters),
             "found_harm": searched[evaluation.candidate.number],
-            "relative_harm_low": harm - half_width,
-            "relative_harm_high": harm + half_width,
+            "relative_harm_low": joint.low,
+            "relative_harm_high": joint.high,
+            "doubt": joint.doubt,
         }
         rows.append({**claim, **evaluation.row})
-    empty = {"rank": 1, "group": "", **dict.fromkeys(("found_harm", *_BOUNDS), 0.0)}
+    empty = {"rank": 1, "group": "", **dict.fromkeys(("found_harm", *_BOUNDS), 0.0), "doubt": ""}
     return _table(config, rows, **empty)
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repetitions of a scenario with several seeds; means and confidence intervals."""
+"""Repetitions of a scenario with several seeds; medians and confidence intervals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -120,12 +121,21 @@ class RepeatedRun:
             if len(table)
         }
 
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """Reasons for which the repetitions hardly support intervals of the flows' throughput."""
+        if self.is_exact:
+            return ()
+        flows = self.estimates(lambda repetition: repetition.flows)["throughput_mbps"]
+        return tuple(f"flow {flow}: {e.doubt}" for flow, e in flows.items() if e.doubt)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return means, intervals and single values as a dictionary (JSON-able except for NaN)."""
+        """Return medians, intervals and single values as a dictionary, JSON-able except for NaN."""
         return {
             "scenario": self.scenario.to_dict(),
             "repetitions": len(self.repetitions),
             "exact": self.is_exact,
+            "doubts": list(self.doubts),
             "flows": _records(self.estimates(lambda repetition: repetition.flows)),
             "bottlenecks": _records(self.estimates(lambda repetition: repetition.bottlenecks)),
             "queues": _records(self.estimates(lambda repetition: repetition.queues)),
@@ -175,14 +185,15 @@ def estimates(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     --------
     >>> tables = [pd.DataFrame({"cca": ["bbr"], "mbps": [mbps]}) for mbps in (4.0, 5.0, 6.0)]
     >>> print(estimates(tables).loc[0, "mbps"])
-    5.000 ± 2.484
+    5.000 (2.516 to 7.484)
     """
     tables = tuple(tables)
     table = tables[0].astype(object)
     for column in table:
         if column not in SETTINGS and is_numeric_dtype(tables[0][column]):
             rows = zip(*(frame[column].astype(float) for frame in tables), strict=True)
-            table[column] = pd.Series(map(Estimate, rows), index=table.index, dtype=object)
+            medians = [Estimate(row, of="median") for row in rows]
+            table[column] = pd.Series(medians, index=table.index, dtype=object)
     return table
 
 
@@ -209,14 +220,14 @@ def check_folder(folder: Path, count: int) -> None:
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table of Estimates, with the mean and interval of each number."""
+    """Return the rows of a table of Estimates, with the median and interval of each number."""
     rows = []
     for row in table.reset_index().to_dict("records"):
         record: dict[str, Any] = {}
         for name, value in row.items():
             if isinstance(value, Estimate):
                 ends = {f"{name}_low": value.low, f"{name}_high": value.high}
-                record |= {str(name): value.mean, **ends}
+                record |= {str(name): value.value, **ends}
             else:
                 record[str(name)] = value
         rows.append(record)

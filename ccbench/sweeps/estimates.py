@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means over the repetitions of a sweep, with confidence intervals."""
+"""Medians over the repetitions of a sweep, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["CaseEstimate", "estimates"]
 
 @dataclass(frozen=True)
 class CaseEstimate:
-    """The mean of a metric for a combination.
+    """The median of a metric for a combination.
 
     Attributes
     ----------
@@ -53,17 +53,18 @@ class CaseEstimate:
             "metric": self.metric.name,
             "unit": self.metric.unit,
             "of": self.of,
-            "mean": self.estimate.mean,
+            "median": self.estimate.value,
             "low": self.estimate.low,
             "high": self.estimate.high,
             "repetitions": self.estimate.repetitions,
             "exact": self.is_exact,
+            "doubt": self.estimate.doubt or None,
             "single": list(self.estimate.values),
         }
 
 
 def estimates(sweep: Sweep, table: pd.DataFrame) -> tuple[CaseEstimate, ...]:
-    """Return the means of all metrics for all combinations, in order.
+    """Return the medians of all metrics for all combinations, in order.
 
     Parameters
     ----------
@@ -73,8 +74,8 @@ def estimates(sweep: Sweep, table: pd.DataFrame) -> tuple[CaseEstimate, ...]:
 
     Examples
     --------
-    >>> for mean in estimates(sweep, table):  # doctest: +SKIP
-    ...     print(mean.values, mean.of, mean.estimate)
+    >>> for median in estimates(sweep, table):  # doctest: +SKIP
+    ...     print(median.values, median.of, median.estimate)
     """
     rows = len(table) // len(sweep.cases)
     exact = table.attrs["exact"]
@@ -83,7 +84,7 @@ def estimates(sweep: Sweep, table: pd.DataFrame) -> tuple[CaseEstimate, ...]:
             case.values,
             metric,
             of,
-            Estimate(values[:1] if is_exact else values),
+            Estimate(values[:1] if is_exact else values, of="median"),
             is_exact,
         )
         for i, (case, is_exact) in enumerate(zip(sweep.cases, exact, strict=True))

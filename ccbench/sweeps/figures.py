@@ -39,7 +39,7 @@ _NAMES = {"rtt": "base RTT", "cca": "CCA", "qdisc": "queueing discipline", "loss
 
 
 def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
-    """Plot the means of a sweep with their 95 % intervals.
+    """Plot the medians of a sweep with their 95 % intervals.
 
     The first setting with several values is the x axis, which is logarithmic for values at about
     equal factors and categorical for values that are not numbers. The second determines the colour
@@ -67,10 +67,12 @@ def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
     >>> sweep_figure(sweep, table)  # doctest: +SKIP
     """
     check_figure(sweep)
-    means = estimates(sweep, table)
+    medians = estimates(sweep, table)
     first, *more = _varied(sweep)
     second, others = (more[0] if more else None), more[1:]
-    panels = list(dict.fromkeys(tuple(mean.values[path] for path in others) for mean in means))
+    panels = list(
+        dict.fromkeys(tuple(median.values[path] for path in others) for median in medians)
+    )
     figure = Figure(
         figsize=(2.6 + 3.9 * len(panels), 0.7 + 3.1 * len(sweep.measured)), layout="constrained"
     )
@@ -80,9 +82,10 @@ def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
     for i, metric in enumerate(sweep.measured):
         for j, panel in enumerate(panels):
             of_panel = [
-                mean
-                for mean in means
-                if mean.metric is metric and tuple(mean.values[path] for path in others) == panel
+                median
+                for median in medians
+                if median.metric is metric
+                and tuple(median.values[path] for path in others) == panel
             ]
             _draw(axes[i, j], of_panel, sweep, first, second)
             if i == 0 and others:
@@ -158,16 +161,16 @@ def _varied(sweep: Sweep) -> list[str]:
 
 
 def _draw(
-    axes: Axes, means: Sequence[CaseEstimate], sweep: Sweep, first: str, second: str | None
+    axes: Axes, medians: Sequence[CaseEstimate], sweep: Sweep, first: str, second: str | None
 ) -> None:
     """Draw a panel."""
     positions = _positions(axes, sweep.vary[first])
-    parts = list(dict.fromkeys(mean.of for mean in means))
+    parts = list(dict.fromkeys(median.of for median in medians))
     colours = sweep.vary[second] if second is not None else parts
     lines: dict[tuple[Value, str], list[CaseEstimate]] = {}
-    for mean in means:
-        colour = mean.of if second is None else mean.values[second]
-        lines.setdefault((colour, mean.of), []).append(mean)
+    for median in medians:
+        colour = median.of if second is None else median.values[second]
+        lines.setdefault((colour, median.of), []).append(median)
     are_numbers = _are_numbers(sweep.vary[first])
     for number, ((colour, part), points) in enumerate(lines.items()):
         index, style = list(colours).index(colour), parts.index(part)
@@ -180,16 +183,16 @@ def _draw(
         }
         x = np.array([positions[point.values[first]] for point in points])
         order = np.argsort(x)
-        y = np.array([point.estimate.mean for point in points])[order]
-        half = np.array([point.estimate.half_width for point in points])[order]
+        y = np.array([point.estimate.value for point in points])[order]
+        low, high = np.array([point.estimate.interval for point in points])[order].T
         x = x[order]
         if are_numbers:
             line = "-" if second is None else _STYLES[style % len(_STYLES)]
             axes.plot(x, y, linestyle=line, linewidth=1.4, **options)
-            axes.fill_between(x, y - half, y + half, color=options["color"], alpha=0.2, lw=0)
+            axes.fill_between(x, low, high, color=options["color"], alpha=0.2, lw=0)
         else:  # side by side, to avoid overlap
             offset = (number - (len(lines) - 1) / 2) * min(0.12, 0.7 / len(lines))
-            error = np.nan_to_num(half)
+            error = np.nan_to_num([y - low, high - y])
             axes.errorbar(x + offset, y, yerr=error, linestyle="", capsize=2.5, **options)
     axes.grid(alpha=0.3)
 

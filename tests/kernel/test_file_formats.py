@@ -111,8 +111,8 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     actual["bottlenecks"] = list(shown["bottlenecks"][0])
     assert actual["Run.summary()"] == list(shown["flows"][0])
     actual["training.parquet"] = columns(PACKAGED)
-    assert actual["claims.csv"][5:] == actual["results.csv"]
-    actual["claims.csv"] = actual["claims.csv"][:5]
+    assert actual["claims.csv"][6:] == actual["results.csv"]
+    actual["claims.csv"] = actual["claims.csv"][:6]
     assert inside.pop("bfc/buffers.parquet")[0] == "time_s"
     return {**actual, **inside}
 

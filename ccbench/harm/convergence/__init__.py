@@ -2,7 +2,8 @@
 """Convergence of competing flows: the detector of Ware section 5.3.3.
 
 :mod:`.algorithm` implements Algorithm 1 on one flow, and :mod:`.times` applies it to the flows of
-an experiment to find the start of the measurement. For its evaluation, :mod:`.labels` determines
+an experiment to find the start of the measurement; :mod:`.trend` tests whether a trend remains
+after it. For its evaluation, :mod:`.labels` determines
 times of convergence by an independent rule, :mod:`.rivals` contains other detectors, and
 :mod:`.evaluation` compares them. :mod:`.plot` plots the iterations.
 """
@@ -21,6 +22,7 @@ from ccbench.harm.convergence.times import (
     latest,
     measured_from,
 )
+from ccbench.harm.convergence.trend import trends
 
 __all__ = [
     "Convergence",
@@ -33,4 +35,5 @@ __all__ = [
     "latest",
     "measured_from",
     "rolling_deviation",
+    "trends",
 ]

@@ -35,18 +35,27 @@ Returned time
 Shortest part
     5 samples, as in the artifact; a shorter trace than two such parts "can no longer be segmented".
 
+Departure from the paper
+------------------------
+Limit on slow links (`abs_threshold_share`)
+    The limit of 0.2 Mbit/s is that of links of tens of Mbit/s. On a link of 1 Mbit/s, all
+    deviations of a sharing flow would be similar. The limit is therefore at most 2 % of the highest
+    throughput of all flows together in an interval, which is about the rate of the link: from
+    10 Mbit/s on, it is 0.2 Mbit/s as in the paper.
+
 Limitations
 -----------
 The result is a time from which to measure, not a proof of convergence. The detector accepts flows
 even if a competitor arrives 50 s before the end, because all windows that contain its arrival have
-similar deviations. It does not detect a rate that drifts evenly. Nor does it measure the speed of
+similar deviations. It does not detect a rate that drifts evenly;
+:mod:`ccbench.harm.convergence.trend` does, beside it. Nor does it measure the speed of
 convergence: for a flow that never changes, it returns a random time, and thus a late time for the
 latest of many flows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -90,6 +99,8 @@ class Detector:
         Length of the rolling window in seconds, above 0.
     abs_threshold_mbps : float
         Largest difference in Mbit/s between the mean deviations of similar parts.
+    abs_threshold_share : float
+        Limit of `abs_threshold_mbps` as a fraction of the rate of the link, 0 to 1.
     pct_threshold : float
         Largest difference as a fraction of one of the mean deviations.
     min_segment : int
@@ -116,6 +127,7 @@ class Detector:
 
     window_s: float = 60.0
     abs_threshold_mbps: float = 0.2
+    abs_threshold_share: float = 0.02
     pct_threshold: float = 0.2
     min_segment: int = MIN_SEGMENT
     thresholds: Literal["either", "both"] = "either"
@@ -126,6 +138,8 @@ class Detector:
         validation.number("window_s", self.window_s, Range(0, low_open=True), example=60)
         threshold = self.abs_threshold_mbps
         validation.number("abs_threshold_mbps", threshold, Range(0), example=0.2)
+        share = self.abs_threshold_share
+        validation.number("abs_threshold_share", share, Range(0, 1), example=0.02)
         validation.number("pct_threshold", self.pct_threshold, Range(0), example=0.2)
         validation.whole("min_segment", self.min_segment, Range(1), example=MIN_SEGMENT)
         for name, choices in _CHOICES.items():
@@ -133,6 +147,17 @@ class Detector:
             if value not in choices:
                 step = f'write for example {name} = "{choices[0]}"'
                 raise validation.bad(name, value, f"one of {', '.join(choices)}", step)
+
+    def on_link(self, rate_mbps: float) -> Detector:
+        """Return the detector for a link of a given rate.
+
+        Examples
+        --------
+        >>> [Detector().on_link(rate_mbps).abs_threshold_mbps for rate_mbps in (1, 100)]
+        [0.02, 0.2]
+        """
+        limit = min(self.abs_threshold_mbps, self.abs_threshold_share * rate_mbps)
+        return replace(self, abs_threshold_mbps=limit)
 
     def alike(self, left_mean: float, right_mean: float) -> bool:
         """Return whether two parts with given mean deviations in Mbit/s are similar.

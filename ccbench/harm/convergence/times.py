@@ -83,6 +83,7 @@ class Convergence:
         """
         _throughput.check(throughput)
         interval_s = _throughput.interval_s(throughput)
+        on_link = detector.on_link(max(0.0, float(throughput.sum(axis=1).max())))
         window = max(2, round(detector.window_s / interval_s))
         offset = 0 if detector.window_named_by == "start" else window
         first_s = float(throughput.index[0]) + (offset - 1) * interval_s
@@ -90,7 +91,7 @@ class Convergence:
         for flow in throughput.columns:
             values = throughput[flow].to_numpy(dtype=np.float64)
             deviation = rolling_deviation(values, window)
-            steps = convergence_steps(deviation, detector)
+            steps = convergence_steps(deviation, on_link)
             times_s = pd.Index(first_s + np.arange(deviation.size) * interval_s, name="time_s")
             converged = bool(steps) and steps[-1].converged
             flows.append(

@@ -4,12 +4,47 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from ccbench.base.estimate import CONFIDENCE, Difference, Estimate
+from ccbench.base.estimate import (
+    CONFIDENCE,
+    ERROR,
+    Difference,
+    Estimate,
+    fewest,
+    order_statistics,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Skewed distributions: their sampler, and their median.
+SKEWED: dict[str, tuple[Callable[[np.random.Generator, int], FloatArray], float]] = {
+    "lognormal": (lambda rng, n: rng.lognormal(0, 1, n), 1.0),
+    "exponential": (lambda rng, n: rng.exponential(1, n), math.log(2)),
+    # 90 % with a mean of 1, 10 % with a mean of 10.
+    "two exponentials": (
+        lambda rng, n: rng.exponential(np.where(rng.random(n) < 0.1, 10, 1)),
+        0.7871,
+    ),
+    # 5 % of the values are ten times the others, as completion times with a lost last packet.
+    "rare events": (
+        lambda rng, n: rng.lognormal(0, 0.1, n) * np.where(rng.random(n) < 0.05, 10, 1),
+        math.exp(0.1 * stats.norm.ppf(0.5 / 0.95)),
+    ),
+    # The harm of Reno to CUBIC at 10 Mbit/s, 100 ms and 4 BDP: few runs end in another state.
+    "two states": (
+        lambda rng, n: rng.normal(-0.183, 0.006, n) + np.where(rng.random(n) < 0.12, 0.07, 0),
+        -0.183 + 0.006 * stats.norm.ppf(0.5 / 0.88),
+    ),
+}
 
 
 class TestEstimate:
@@ -47,8 +82,23 @@ class TestEstimate:
         assert math.isnan(Estimate(()).mean)
 
     def test_sign_of_the_half_width(self) -> None:
-        """A format with a sign applies the sign to the mean only."""
-        assert f"{Estimate((0.1, 0.1)):+.1f}" == "+0.1 ± 0.0"
+        """A format with a sign applies the sign to values, not to half widths."""
+        assert f"{Estimate((0.1, 0.3)):+.1f}" == "+0.2 ± 1.3"
+        assert f"{Estimate((0.1, 0.3, 0.2) * 2, of='median'):+.1f}" == "+0.20 (+0.10 to +0.30)"
+
+    @pytest.mark.parametrize("form", [".2f", ".4g", "+.3f", ".1%", ".0f"])
+    @pytest.mark.parametrize("spread", [1e-6, 1e-3, 0.2])
+    def test_varying_values_show_their_interval(self, form: str, spread: float) -> None:
+        """Whatever the format, the printed half width of values that vary is above 0."""
+        values = [50 + spread * i for i in range(6)]
+        shown = format(Estimate(values), form).split(" ± ")[1]
+        assert float(shown.rstrip("%")) > 0
+        low, high = format(Estimate(values, of="median"), form).split("(")[1].split(" to ")
+        assert float(low.rstrip("%")) < float(high.rstrip("%)"))
+
+    def test_equal_values(self) -> None:
+        """Equal values are printed without an interval, rather than with one of width 0."""
+        assert f"{Estimate((50.0,) * 6, of='median'):.2f}" == "50.00"
 
     @pytest.mark.parametrize("missing", [math.nan, -math.inf])
     def test_missing_value(self, missing: float) -> None:
@@ -57,6 +107,87 @@ class TestEstimate:
         assert not math.isfinite(estimate.mean)
         assert math.isnan(estimate.half_width)
         assert math.isnan(estimate.low)
+
+
+class TestMedian:
+    """:class:`Estimate` of a median."""
+
+    @pytest.mark.parametrize("name", SKEWED)
+    @pytest.mark.parametrize("count", [6, 8, 20])
+    def test_skewed(self, name: str, count: int) -> None:
+        """Of 60 base seeds, at least 90 % have an interval with the true median."""
+        sample, median = SKEWED[name]
+        estimates = [
+            Estimate(sample(np.random.default_rng(seed), count), of="median") for seed in range(60)
+        ]
+        held = sum(estimate.low <= median <= estimate.high for estimate in estimates)
+        assert held >= 0.9 * len(estimates)
+
+    @pytest.mark.parametrize("count", [6, 7, 12, 40])
+    def test_probability(self, count: int) -> None:
+        """The interval misses the median with the binomial probability that it states."""
+        lowest, missed = order_statistics(count, ERROR)
+        assert missed == pytest.approx(2 * stats.binom.cdf(lowest - 1, count, 0.5))
+        assert missed <= ERROR < 2 * stats.binom.cdf(lowest, count, 0.5)
+
+    def test_fewest(self) -> None:
+        """Six values are the fewest for 95 %, as 2 of 2^6 samples are on one side of the median."""
+        assert fewest(ERROR) == 6
+        assert Estimate(range(6), of="median").is_distribution_free
+        few = Estimate(range(5), of="median")
+        assert not few.is_distribution_free
+        assert few.interval == Estimate(range(5)).interval
+        assert "takes 6" in few.doubt
+
+    def test_joint(self) -> None:
+        """Simultaneous intervals are wider, and take more values."""
+        estimate = Estimate(range(20), of="median")
+        assert estimate.joint(5).low < estimate.low < estimate.high < estimate.joint(5).high
+        assert not Estimate(range(6), of="median").joint(5).is_distribution_free
+
+    def test_extremes_do_not_matter(self) -> None:
+        """A rare event moves an end of the interval and not the median."""
+        usual = Estimate([1.0, 1.1, 1.2, 1.3, 1.4, 1.5], of="median")
+        rare = Estimate([1.0, 1.1, 1.2, 1.3, 1.4, 15.0], of="median")
+        assert (usual.value, usual.low) == (rare.value, rare.low)
+        assert rare.high == 15
+
+    def test_missing_value(self) -> None:
+        """With a value that is not a number there is neither a median nor an interval."""
+        estimate = Estimate([1.0, math.nan, 2.0] * 3, of="median")
+        assert math.isnan(estimate.value)
+        assert math.isnan(estimate.low)
+        assert estimate.doubt == ""
+
+
+class TestDoubt:
+    """:attr:`Estimate.doubt`."""
+
+    @pytest.mark.parametrize(
+        ("values", "of", "words"),
+        [
+            ([1.0, 1.01, 0.99, 1.02, 0.98, 10], "median", "skewed"),
+            ([1.0, 1.01, 0.99, 1.02, 10], "mean", "skewed"),
+            ([1.0, 1, 2, 2, 1, 2], "median", "only 2 distinct values"),
+            ([1.0, 2, 3], "median", "too few"),
+            ([1.0, 2, 3, 4, 5, 6], "median", ""),
+            ([1.0, 1, 1, 1, 1, 1], "median", ""),
+            ([1.0], "median", ""),
+        ],
+    )
+    def test_reasons(self, values: list[float], of: Any, words: str) -> None:
+        """Few, skewed and tied values are reported; regular, equal and single ones are not."""
+        doubt = Estimate(values, of=of).doubt
+        assert words in doubt
+        assert bool(words) == bool(doubt)
+
+    def test_normal_samples(self) -> None:
+        """Few normal samples are doubted, and most of those with rare events in them."""
+        rng = np.random.default_rng(3)
+        normal = [Estimate(rng.normal(1, 1, 6), of="median") for _ in range(1000)]
+        assert np.mean([bool(e.doubt) for e in normal]) < 0.05
+        rare = [Estimate([*rng.lognormal(0, 0.1, 5), 10], of="median") for _ in range(100)]
+        assert all(e.doubt for e in rare)
 
 
 class TestDifference:

@@ -27,7 +27,7 @@ class TestSweepCommand:
         vary = ("--vary", "rtt_ms=10,40", "--vary", "bottlenecks.0.queue_bdp=1,2")
         result = ccbench("sweep", scenario, *vary, "--repeat", 2, *files)
         assert ExitStatus.OK == result.exit_code, result.output
-        assert 4 == result.stdout.count("10.00 ± 0.00")
+        assert 4 == result.stdout.count(" 10.00")
         assert "In all combinations all repetitions are equal" in result.stdout
         assert "--vary noise.reverse_jitter_ms=" in result.stdout
         assert 8 == len(pd.read_csv(tmp_path / "t.csv"))

@@ -21,6 +21,7 @@ from ccbench.harm import (
     latest,
     measured_from,
     rolling_deviation,
+    trends,
 )
 from ccbench.harm.convergence.plot import convergence_figure
 
@@ -151,6 +152,7 @@ class TestDetector:
             ("window_s", 0),
             ("window_s", math.nan),
             ("abs_threshold_mbps", -0.1),
+            ("abs_threshold_share", 1.1),
             ("pct_threshold", "20 %"),
             ("min_segment", 2.5),
             ("min_segment", 0),
@@ -285,7 +287,7 @@ class TestConvergedAt:
         assert converged_at(_throughput(np.exp(np.arange(180) / 40))) is None
 
     def test_even_drift_looks_settled(self) -> None:
-        """A rate that grows linearly has equal deviations in all windows: a known limitation."""
+        """A rate that grows linearly has equal deviations in all windows: see TestTrends."""
         assert converged_at(_throughput(np.linspace(0, 50, 180))) is not None
 
     def test_large_but_steady_swings_converge(self) -> None:
@@ -336,6 +338,88 @@ class TestConvergedAt:
         """A table without intervals is an error."""
         with pytest.raises(InputError, match=r"^throughput\.shape is \(0, 2\)"):
             converged_at(_throughput(np.empty(0), np.empty(0)))
+
+
+class TestSlowLinks:
+    """The limit of similar deviations is relative to the rate of the link."""
+
+    @pytest.mark.parametrize("mbps", [0.1, 1, 10])
+    def test_scale(self, mbps: float) -> None:
+        """Up to 10 Mbit/s, the time of convergence does not depend on the unit."""
+        for seed in range(5):
+            share = np.random.default_rng(seed).uniform(0.2, 0.8, 180) * np.linspace(0.2, 1, 180)
+            own, reference = (
+                Convergence.of(_throughput(rate * share, rate * (1 - share))).times_s.tolist()
+                for rate in (mbps, 10)
+            )
+            np.testing.assert_equal(own, reference)
+
+    def test_slow_link(self) -> None:
+        """Swings that grow to half of a link of 0.3 Mbit/s have not converged."""
+        growing = 0.003 * _growing_swing(180)
+        assert converged_at(_throughput(growing, 0.3 - growing)) is None
+
+    def test_thesis(self) -> None:
+        """From 10 Mbit/s on, the limit is that of the thesis."""
+        for mbps in (10, 100, 1000):
+            assert Detector().on_link(mbps) == Detector()
+
+
+def _drifting(seed: int) -> FloatArray:
+    """Return a drifting series with noise: linear, exponential or a ramp, up or down."""
+    rng = np.random.default_rng(seed)
+    seconds = np.arange(180.0)
+    shape = (
+        seconds / 180,
+        1 - np.exp(-seconds / 60),
+        np.clip((seconds - rng.uniform(20, 60)) / 160, 0, 1),
+    )[seed % 3]
+    size = rng.uniform(36, 45) * (1 if seed % 2 else -1)
+    return 50 + size * shape + rng.normal(0, 1, 180)
+
+
+class TestTrends:
+    """:func:`trends`."""
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_drifting(self, seed: int) -> None:
+        """No drifting series counts as converged without a trend."""
+        flow = _drifting(seed)
+        throughput = _throughput(flow, 100 - flow)
+        from_s = measured_from(converged_at(throughput), 180)
+        changes = trends(throughput, from_s)
+        assert changes[0] == pytest.approx(-changes[1])
+        assert np.sign(changes[0]) == (1 if seed % 2 else -1)
+
+    @pytest.mark.parametrize("memory_s", [0, 5])
+    def test_stationary(self, memory_s: float) -> None:
+        """Hardly any stationary series has a trend, with independent or autocorrelated noise."""
+        found = 0
+        for seed in range(200):
+            noise = np.random.default_rng(seed).normal(0, 5, 380)
+            if memory_s:
+                kernel = np.exp(-np.arange(40) / memory_s)
+                noise = np.convolve(noise, kernel / np.sqrt(np.square(kernel).sum()), "same")
+            found += bool(trends(_throughput(50 + noise[100:280]), 60)[0])
+        # 5 % and three standard deviations.
+        assert found <= 10 + 3 * math.sqrt(200 * 0.05 * 0.95)
+
+    @pytest.mark.parametrize("period", [7, 15, 23])
+    def test_swings(self, period: int) -> None:
+        """Steady swings have no trend."""
+        swing = _swing(180, 50, 45, period)
+        assert trends(_throughput(swing, 100 - swing), 60).tolist() == [0, 0]
+
+    def test_negligible(self) -> None:
+        """A drift of less than a twentieth of the fair share is negligible."""
+        slight, larger = 50 + np.linspace(-1, 1, 120), 50 + np.linspace(-4, 4, 120)
+        assert trends(_throughput(slight, 100 - slight)).tolist() == [0, 0]
+        assert trends(_throughput(larger, 100 - larger)).abs().min() > 5
+
+    def test_short(self) -> None:
+        """A measured part shorter than a minute has no test."""
+        assert trends(_throughput(np.linspace(0, 50, 90)), 40).tolist() == [0]
+        assert trends(_throughput(np.linspace(0, 50, 90)), 20).tolist() != [0]
 
 
 class TestMeasuredFrom:

@@ -333,6 +333,15 @@ class TestMeasure:
         assert (result.from_s, result.to_s) == (15, 30)
         assert result.competing_mbps == pytest.approx(20)
 
+    def test_trend(self, make_run: MakeRun) -> None:
+        """A share that drifts over the measured part is reported beside the harm."""
+        experiment = _experiment(alpha_flows=1, beta_flows=1)
+        solo = make_run(experiment.solo, [100])
+        drift = np.linspace(20, 60, 180)
+        drifting = make_run(experiment.competing, np.column_stack([drift, 100 - drift]))
+        assert measure(solo, drifting).has_trend
+        assert not measure(solo, make_run(experiment.competing, [40, 60])).has_trend
+
     def test_starvation_is_harm(self, make_run: MakeRun) -> None:
         """A beta that gets nothing while alpha gets everything is harmed by 1."""
         experiment = _experiment()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from ccbench import harm
+from ccbench import Flow, harm
 from ccbench.base.errors import InputError
 from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.harm.figures import sensitivity_figure
@@ -32,6 +32,22 @@ class PhaseEngine(NoisyEngine):
         if scenario.flow_count == 1 or scenario.noise.reverse_jitter_ms < 1:
             return result
         return run_with_rates(scenario, result.throughput().iloc[0].to_numpy()[::-1])
+
+
+class SymmetricEngine(NoisyEngine):
+    """An engine in which one of two equal flows has more by chance, whatever the noise."""
+
+    deviation = 0.1
+    bias = 0.0
+
+    def run(self, scenario: Scenario, **settings: Any) -> Run:
+        """Shift the equal rates of two flows by a random share, the first flow's by `bias` more."""
+        result = super().run(scenario, **settings)
+        if scenario.flow_count == 1 or not scenario.noise:
+            return result
+        rng = np.random.default_rng([scenario.seed, round(1e6 * scenario.noise.reverse_jitter_ms)])
+        share = np.clip(0.5 + self.bias + rng.normal(0, self.deviation), 0.1, 0.9)
+        return run_with_rates(scenario, 10 * np.array([share, 1 - share]))
 
 
 def pair(**settings: Any) -> harm.Experiment:
@@ -60,10 +76,40 @@ class TestSensitivity:
 
     def test_sign(self) -> None:
         """A sign that changes with the noise is reported."""
-        result = harm.sensitivity(pair(), repetitions=4, engine=PhaseEngine(), store=None)
-        assert [item.sign for item in result.harms] == [1, 1, 1, 1, -1]
+        result = harm.sensitivity(pair(), engine=PhaseEngine(), store=None)
+        assert result.signs == (0, 1, 1, 1, -1)  # an exact run is a single sample
         assert result.sign_depends_on_noise
         assert result.to_dict()["sign_depends_on_noise"]
+
+    def test_simultaneous(self, noisy_engine: NoisyEngine) -> None:
+        """By default, the intervals of all levels hold together without assumptions."""
+        result = harm.sensitivity(pair(), engine=noisy_engine, store=None)
+        assert all(item.error == pytest.approx(0.01) for item in result.harms)
+        assert [len(item.repetitions) for item in result.harms] == [1, 8, 8, 8, 8]
+        assert all(item.headline[1].is_distribution_free for item in result.harms[1:])
+
+    def test_against_itself(self) -> None:
+        """A CCA against itself has no sign at any level, in spite of chance in single runs."""
+        itself = pair(alpha=(Flow(cca="even"),))
+        for seed in range(1, 4):
+            result = harm.sensitivity(
+                replace(itself, seed=seed), (0.1, 1, 10), engine=SymmetricEngine(), store=None
+            )
+            assert set(result.signs) == {0}
+            assert not result.sign_depends_on_noise
+            assert 0 < result.largest < 0.5
+
+    def test_negligible(self) -> None:
+        """A harm below the limit has no sign, however narrow its interval."""
+        engine = SymmetricEngine()
+        engine.bias, engine.deviation = 0.02, 0.001
+        itself = pair(alpha=(Flow(cca="even"),))
+        result = harm.sensitivity(itself, engine=engine, store=None)
+        assert all(item.headline[1].high < 0 for item in result.harms[1:])
+        assert set(result.signs) == {0}
+        engine.bias = 0.2
+        result = harm.sensitivity(itself, engine=engine, store=None)
+        assert result.signs == (0, -1, -1, -1, -1)
 
     def test_progress(self, noisy_engine: NoisyEngine) -> None:
         """The runs of all levels are counted together, and all planned runs are done at the end."""

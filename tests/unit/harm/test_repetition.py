@@ -12,11 +12,12 @@ import pytest
 
 from ccbench import Flow, emulate, harm
 from ccbench.base.errors import EngineError, InputError
-from ccbench.base.estimate import Estimate
+from ccbench.base.estimate import CONFIDENCE, ERROR, Estimate, order_statistics
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.emulate import Store
 from ccbench.experiment.noise import NO_NOISE, Noise
-from ccbench.harm.repetition import next_count
+from ccbench.harm.repetition import look
+from tests.unit.base.test_estimate import SKEWED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,7 @@ class TestRepeat:
     """:func:`repeat`."""
 
     def test_estimates(self, noisy_engine: NoisyEngine) -> None:
-        """Every part is the mean over the measurements of the repetition seeds."""
+        """Every part is the median over the measurements of the repetition seeds."""
         pair = experiment()
         result = harm.repeat(pair, repetitions=5, engine=noisy_engine, store=None)
         measured = []
@@ -49,8 +50,9 @@ class TestRepeat:
                 for scenario in (seeded.solo, seeded.competing)
             )
             measured.append(harm.measure(solo, competing))
-        assert result.relative == Estimate(tuple(measurement.relative for measurement in measured))
-        assert result.estimate("jain") == Estimate(tuple(item.jain for item in measured))
+        relative = (measurement.relative for measurement in measured)
+        assert result.relative == Estimate(relative, of="median")
+        assert result.estimate("jain") == Estimate((item.jain for item in measured), of="median")
         assert result.values()["seed"].tolist() == list(repetition_seeds(1, 5))
         assert not result.is_exact
         assert result.relative.deviation > 0
@@ -158,7 +160,7 @@ class TestRepeat:
         ("settings", "words"),
         [
             ({"repetitions": 0}, "repetitions is 0"),
-            ({"repetitions": 1, "precision": 0.1}, "repetitions is 1; it must be .* at least 2"),
+            ({"repetitions": 1, "precision": 0.1}, "repetitions is 1; it must be .* at least 6"),
             ({"precision": 0}, "precision is 0"),
             ({"precision": math.nan}, "precision is nan"),
             ({"precision": 0.1, "max_repetitions": 5}, "max_repetitions is 5; .* at least 6"),
@@ -206,15 +208,13 @@ class TestOtherMetrics:
         pair = experiment(beta=(Flow(cca="even", kind="bytes", size_bytes=10**9),))
         result = harm.repeat(
             pair,
-            repetitions=2,
             precision=0.1,
-            max_repetitions=5,
             metrics=harm.metrics_named(["fct"]),
             engine=noisy_engine,
             store=None,
         )
-        assert math.isnan(result.metric_estimate("fct", "absolute").mean)
-        assert len(result.repetitions) == 2
+        assert math.isnan(result.metric_estimate("fct", "absolute").value)
+        assert len(result.repetitions) == harm.REPETITIONS
         assert not result.is_precise
 
 
@@ -222,7 +222,7 @@ class TestDocument:
     """:meth:`RepeatedHarm.to_dict`."""
 
     def test_keys(self, noisy_engine: NoisyEngine) -> None:
-        """The document has the means of all parts, the interval, and the single values."""
+        """The document has the medians of all parts, the interval, and the single values."""
         metrics = harm.metrics_named(["goodput"])
         result = harm.repeat(
             experiment(), repetitions=3, metrics=metrics, engine=noisy_engine, store=None
@@ -236,7 +236,7 @@ class TestDocument:
         assert parts["relative"] == pytest.approx(parts["absolute"] - parts["expected"])
         assert parts["relative_low"] < parts["relative"] < parts["relative_high"]
         assert parts["repetitions"] == len(parts["values"]) == 3
-        assert np.mean([row["relative"] for row in parts["values"]]) == parts["relative"]
+        assert np.median([row["relative"] for row in parts["values"]]) == parts["relative"]
         (metric,) = document["metrics"]
         assert metric["absolute_low"] < metric["absolute"] < metric["absolute_high"]
         assert metric["absolute"] == pytest.approx(parts["absolute"])
@@ -267,27 +267,40 @@ class TestPrecision:
         assert len(result.repetitions) == 9
         assert not result.is_precise
 
-    @pytest.mark.parametrize(("first", "least"), [(2, 0.87), (harm.REPETITIONS, 0.915)])
-    def test_coverage(self, first: int, least: float) -> None:
-        """Stopping at the requested precision costs no more coverage than the docstring states.
+    @pytest.mark.parametrize("name", ["normal", *SKEWED])
+    def test_coverage(self, name: str) -> None:
+        """Looking repeatedly does not cost coverage, whatever the distribution."""
+        rng = np.random.default_rng(3)
+        sample, median = SKEWED.get(name, (lambda rng, n: rng.normal(0, 1, n), 0.0))
+        spread = np.subtract(*np.quantile(sample(rng, 10_000), (0.84, 0.16))) / 2
+        for share in (0.25, 0.5, 1, 2):  # of the spread
+            held, trials = 0, 300
+            for _ in range(trials):
+                values = sample(rng, 100)
+                count, planned, remaining, error = 0, harm.REPETITIONS, ERROR, ERROR
+                while planned > count:
+                    count = planned
+                    estimate = Estimate(values[:count], of="median")
+                    error, remaining, planned = look(estimate, remaining, share * spread, 100)
+                held += Estimate(values[:count], "median", error).low <= median
+                held -= Estimate(values[:count], "median", error).high < median
+            # Three standard deviations of a share of 95 %.
+            assert held / trials > CONFIDENCE - 3 * math.sqrt(0.05 * 0.95 / trials)
 
-        Simulated for normal values whose deviation is from a third to four times the precision; the
-        docstring rounds the worst case.
-        """
-        trials, most, rng = 2000, 200, np.random.default_rng(3)
-        coverages = []
-        for deviation in (0.35, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0):
-            covered = 0
-            for values in rng.normal(0, deviation, (trials, most)).tolist():
-                count = first
-                while True:
-                    estimate = Estimate(tuple(values[:count]))
-                    more = next_count(count, estimate.half_width, 1.0, most)
-                    if more == count:
-                        break
-                    count = more
-                covered += estimate.low <= 0 <= estimate.high
-            coverages.append(covered / trials)
-        assert min(coverages) > least
-        assert max(coverages) < 0.97
-        assert min(coverages) < 0.945  # it does cost some
+    def test_spending(self) -> None:
+        """All looks together spend at most the probability of error, and the interval states it."""
+        values = np.random.default_rng(1).normal(0, 1, 100)
+        count, planned, remaining = 0, harm.REPETITIONS, ERROR
+        spent = 0.0
+        while planned > count:
+            count = planned
+            estimate = Estimate(values[:count], of="median")
+            error, remaining, planned = look(estimate, remaining, 1e-6, 100)
+            spent += order_statistics(count, error)[1]
+        assert count == 100
+        assert spent <= ERROR
+
+    def test_too_few(self) -> None:
+        """A sample too small for an interval without assumptions does not stop, however narrow."""
+        same = Estimate([1.0, 1.0001, 1.0002], of="median")
+        assert look(same, ERROR, 1.0, 100)[2] == 5

@@ -128,7 +128,7 @@ class TestPromises:
         """All intervals of a search hold simultaneously in at least 95 % of the searches."""
         held = sum(
             all(
-                abs(estimate.mean - truth) <= estimate.joint_half_width(CLAIMED)
+                abs(estimate.mean - truth) <= estimate.joint(CLAIMED).half_width
                 for estimate, truth in zip(item.fresh, item.truth, strict=True)
             )
             for item in searches

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trends of throughput that remain after convergence.
+
+Algorithm 1 compares the size of oscillations, not means: a rate that drifts evenly has the same
+deviation in all windows, and is accepted. This is a departure from the thesis, which has no test
+for a trend: the start of the measurement is that of Algorithm 1, and a remaining trend is reported
+beside it.
+
+The test is that of Mann and Kendall on the means of 8 blocks, with the estimate of Theil and Sen
+for the slope. Throughput is autocorrelated, because CCAs oscillate; means of blocks are hardly, as
+blocks of a measured part of 60 to 170 s are longer than most oscillations. For stationary series,
+the exact probability of a trend is 0.6 % with independent blocks; with a memory of 5 s, simulations
+found trends in 2 to 6 %, and with sawteeth of 8 to 25 s in none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ccbench.harm.convergence import _throughput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["NEGLIGIBLE_CHANGE", "SHORTEST_S", "trends"]
+
+#: Number of blocks.
+_BLOCKS = 8
+#: Excess of rising over falling pairs of blocks, of 28, that shows a trend.
+_EXCESS = 22
+#: Shortest measured part with a test in seconds, a window of Algorithm 1. In a shorter part,
+#: a single oscillation looks like a trend.
+SHORTEST_S = 60.0
+#: Negligible change over the measured part, as a fraction of the fair share. The mean then differs
+#: from the final rate by half of it, and harm from its final value by about 0.01.
+NEGLIGIBLE_CHANGE = 0.05
+
+
+def trends(throughput: pd.DataFrame, from_s: float = 0.0) -> pd.Series[float]:
+    """Return the change of each flow's throughput by a trend over the measured part.
+
+    Parameters
+    ----------
+    throughput : DataFrame
+        Mbit/s, one column per flow, indexed by the end of each interval in seconds.
+    from_s : float
+        Start of the measured part in seconds, such as the time of convergence.
+
+    Returns
+    -------
+    Series
+        Mbit/s; 0 without a significant trend, for a negligible one, and if the part is shorter than
+        :data:`SHORTEST_S`.
+
+    Raises
+    ------
+    InputError
+        As :meth:`~ccbench.harm.convergence.Convergence.of`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> times_s = pd.Index(np.arange(1.0, 121.0), name="time_s")
+    >>> drifting = pd.DataFrame({0: times_s / 10, 1: 12.0 - times_s / 10}, times_s)
+    >>> trends(drifting, from_s=40).round(1).tolist()
+    [8.0, -8.0]
+    """
+    _throughput.check(throughput)
+    part = throughput[throughput.index > from_s]
+    length_s = len(part) * _throughput.interval_s(throughput)
+    if length_s < SHORTEST_S:
+        return _throughput.by_flow(throughput, [0.0] * throughput.shape[1])
+    blocks = np.array([block.mean(axis=0) for block in np.array_split(part.to_numpy(), _BLOCKS)])
+    earlier, later = np.triu_indices(_BLOCKS, 1)
+    differences = blocks[later] - blocks[earlier]
+    changes = np.median(differences / (later - earlier)[:, None], axis=0) * _BLOCKS
+    is_trend = np.abs(np.sign(differences).sum(axis=0)) >= _EXCESS
+    is_large = np.abs(changes) > NEGLIGIBLE_CHANGE * float(part.mean().mean())
+    return _throughput.by_flow(throughput, np.where(is_trend & is_large, changes, 0.0))
