@@ -161,5 +161,5 @@ void nimbus_on_ack(struct sock *sk, struct nimbus *nimbus, const struct rate_sam
 	/* The mode may have changed. */
 	nimbus_set_base(nimbus);
 	nimbus_pace(sk, nimbus);
-	nimbus_set_cwnd(sk, nimbus);
+	nimbus_set_cwnd(sk, nimbus, rs);
 }

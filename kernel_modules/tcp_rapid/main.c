@@ -55,6 +55,7 @@
 #include "ccbench_describe.h"
 #include "packet_bytes.h"
 #include "rapid.h"
+#include "recovery.h"
 #include "settings.h"
 
 #define RAPID_LEAST_RECORDS	512
@@ -81,6 +82,7 @@ static CONG_CONTROL(rapid_cong_control, sk, rs)
 	if (rapid->waiting && !before(tp->snd_una, rapid->wait_seq))
 		rapid_end_wait(sk, rapid);
 	rapid_set_cwnd(tp, rapid);
+	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, tcp_snd_cwnd(tp)));
 }
 
 static u32 rapid_ssthresh(struct sock *sk)
