@@ -14,7 +14,7 @@
  *
  * Both are at most twice the packets in flight, so that the unused window stays close
  * to the other. Behind an ABC bottleneck this also limits slow start, which has no
- * HyStart here.
+ * HyStart here. In recovery from losses, packets are conserved (RFC 9937, recovery.h).
  *
  * This file implements the encoding for proxied networks; ns.c and accecn.c implement the
  * other one. A sender marks packets ECN-capable, which means accelerate. A router changes

@@ -28,7 +28,8 @@
  *    not grow the window, and do not reduce it.
  * 7. Losses have Reno's response (RFC 5681): half the window, and until the next mark one
  *    packet per RTT at any RTT. A loss in the round trip of a mark halves the window before
- *    the mark. A loss that a tail loss probe repaired counts, too.
+ *    the mark. A loss that a tail loss probe repaired counts, too. In recovery, packets are
+ *    conserved (RFC 9937, recovery.h).
  * 8. The variation of RTTs shows a classic AQM (classic.c), whose marks have Reno's response.
  *
  * W = 2/p requires a reduction in each round, but a reduction waits for a mark. If marks are

@@ -34,8 +34,9 @@
  *    lower r_avg drains it in about one base round trip (drain_rtts).
  * 5. Losses: packets lost in a round trip found no bandwidth, so r_avg is reduced by
  *    their share. A stream ends at a lost packet; if two or more are lost without
- *    growth, the queue was too short for growth. Losses have no other effect, so that
- *    random loss has none.
+ *    growth, the queue was too short for growth. In recovery, packets are conserved
+ *    (RFC 9937, recovery.h) once the losses exceed the unused half of the window. Losses
+ *    have no other effect, so that random loss has none.
  * 6. A retransmission has a place in the stream, but is not a sample.
  * 7. A timeout restarts slow start at the initial rate.
  * 8. After a pause longer than the timeout, slow start begins at the previous r_avg, so
