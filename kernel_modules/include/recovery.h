@@ -17,23 +17,15 @@
  * the window. The other part of RFC 9937, which spreads that reduction over a round trip, is
  * not included: a window below the flight sends nothing until the flight fits.
  *
- * The RFC assumes that the flight fills the window. A rate-based congestion control leaves
- * part of its window unused, and does not reduce it. This part counts as delivered, so that
- * losses first use it up: few losses do not change the rate, many are conserved.
+ * The RFC assumes that the flight fills the window. A congestion control that probes for
+ * bandwidth also during recoveries, because few losses are no signal, allows a number of
+ * spare packets. They count as delivered, so that losses first use them up.
  */
 #ifndef _RECOVERY_H
 #define _RECOVERY_H
 
 #include <linux/minmax.h>
 #include <net/tcp.h>
-
-/* Returns the packets that the window has above those sent and not delivered, lost or not. */
-static inline u32 recovery_unused(const struct tcp_sock *tp, u32 window)
-{
-	u32 undelivered = tp->packets_out - tp->sacked_out;
-
-	return window - min(window, undelivered);
-}
 
 /* Returns true if the newest packet that the ACK delivers advances it, and none is lost. */
 static inline bool recovery_advances(const struct tcp_sock *tp, const struct rate_sample *rs)
@@ -43,9 +35,10 @@ static inline bool recovery_advances(const struct tcp_sock *tp, const struct rat
 
 /*
  * Returns the congestion window for the window of a congestion control, in packets: the same
- * outside of recovery. To be called once per ACK, from cong_control.
+ * outside of recovery. To be called once per ACK, from cong_control; spare is usually 0.
  */
-static inline u32 recovery_window(struct sock *sk, const struct rate_sample *rs, u32 window)
+static inline u32 recovery_window(struct sock *sk, const struct rate_sample *rs, u32 window,
+				  u32 spare)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 in_flight = tcp_packets_in_flight(tp);
@@ -54,7 +47,7 @@ static inline u32 recovery_window(struct sock *sk, const struct rate_sample *rs,
 	if (!tcp_in_cwnd_reduction(sk))
 		return window;
 	if (!tp->prr_delivered)
-		tp->prr_delivered = recovery_unused(tp, window);
+		tp->prr_delivered = spare;
 	tp->prr_delivered += rs->acked_sacked;
 	if (inet_csk(sk)->icsk_ca_state != TCP_CA_Recovery)
 		return window;

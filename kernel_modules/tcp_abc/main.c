@@ -194,7 +194,7 @@ static void set_windows(struct sock *sk, const struct rate_sample *rs)
 	struct abc *abc = abc_of(sk);
 	u32 packets = min(abc->window, abc->cubic.window) >> ABC_SHIFT;
 
-	packets = recovery_window(sk, rs, packets);
+	packets = recovery_window(sk, rs, packets, 0);
 	tcp_snd_cwnd_set(tp, clamp(packets, 1U, tp->snd_cwnd_clamp));
 	tp->snd_ssthresh = min_t(u64, abc->cubic.window >> ABC_SHIFT, TCP_INFINITE_SSTHRESH);
 }

@@ -53,8 +53,7 @@
  *     receive rate plus the room in the window. Means of window / RTT lag so much that the
  *     queue swings.
  * 13. A watcher's peak exceeds the spectrum on both sides.
- * 14. In recovery, packets are conserved in each mode (RFC 9937, recovery.h). In the delay mode,
- *     the room above the rate's flight is used up first, so that few losses do not matter.
+ * 14. In recovery, packets are conserved in each mode (RFC 9937, recovery.h).
  */
 #include <net/tcp.h>
 

@@ -56,7 +56,7 @@ void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus, const struct 
 	window >>= CUBIC_SHIFT;
 	window += nimbus_pulse_burst(nimbus->period_ns, nimbus->height) / nimbus->packet_bytes;
 	window = clamp_t(u64, window, MIN_CWND, tp->snd_cwnd_clamp);
-	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, window));
+	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, window, 0));
 	tp->snd_ssthresh = min_t(u64, nimbus->competitive.w.ssthresh >> CUBIC_SHIFT,
 				 TCP_INFINITE_SSTHRESH);
 }

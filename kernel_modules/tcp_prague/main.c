@@ -87,7 +87,7 @@ static void set_cwnd(struct sock *sk, const struct rate_sample *rs)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 packets = max_t(u64, DIV_ROUND_UP_ULL(prague->window, PRAGUE_PACKET), MIN_CWND);
 
-	packets = recovery_window(sk, rs, packets);
+	packets = recovery_window(sk, rs, packets, 0);
 	tcp_snd_cwnd_set(tp, min(packets, tp->snd_cwnd_clamp));
 	tp->snd_ssthresh = min_t(u64, prague->ssthresh >> PRAGUE_SHIFT, TCP_INFINITE_SSTHRESH);
 }

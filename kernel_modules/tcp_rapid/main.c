@@ -74,6 +74,7 @@ static CONG_CONTROL(rapid_cong_control, sk, rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct rapid *rapid = rapid_of(sk);
+	u32 cwnd;
 
 	if (!rapid)
 		return;
@@ -83,7 +84,8 @@ static CONG_CONTROL(rapid_cong_control, sk, rs)
 	if (rapid->waiting && !before(tp->snd_una, rapid->wait_seq))
 		rapid_end_wait(sk, rapid);
 	rapid_set_cwnd(tp, rapid);
-	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, tcp_snd_cwnd(tp)));
+	cwnd = tcp_snd_cwnd(tp);
+	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, cwnd, cwnd / 2));
 }
 
 static u32 rapid_ssthresh(struct sock *sk)
