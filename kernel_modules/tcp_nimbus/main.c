@@ -53,7 +53,8 @@
  *     receive rate plus the room in the window. Means of window / RTT lag so much that the
  *     queue swings.
  * 13. A watcher's peak exceeds the spectrum on both sides.
- * 14. In recovery, packets are conserved in each mode (RFC 9937, recovery.h).
+ * 14. In recovery, packets are conserved in each mode (RFC 9937, recovery.h). BasicDelay, which
+ *     ignores losses, does so after losses of half the flight without a queue.
  */
 #include <net/tcp.h>
 

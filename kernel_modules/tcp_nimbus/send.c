@@ -47,16 +47,19 @@ void nimbus_limit_burst(struct sock *sk)
 void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 spare = 0;
 	u64 window;
 
 	if (nimbus_has_rate(nimbus) || nimbus->role == NIMBUS_WATCHER)
 		window = nimbus_window_of(nimbus, nimbus->base) * 3 / 2;
 	else
 		window = nimbus_window(nimbus);
+	if (nimbus_has_rate(nimbus))
+		spare = nimbus_window_in(nimbus, nimbus->base, nimbus->min_rtt_us) / 2 >> CUBIC_SHIFT;
 	window >>= CUBIC_SHIFT;
 	window += nimbus_pulse_burst(nimbus->period_ns, nimbus->height) / nimbus->packet_bytes;
 	window = clamp_t(u64, window, MIN_CWND, tp->snd_cwnd_clamp);
-	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, window, 0));
+	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, window, spare));
 	tp->snd_ssthresh = min_t(u64, nimbus->competitive.w.ssthresh >> CUBIC_SHIFT,
 				 TCP_INFINITE_SSTHRESH);
 }
