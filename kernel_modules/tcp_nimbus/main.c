@@ -54,7 +54,7 @@
  *     queue swings.
  * 13. A watcher's peak exceeds the spectrum on both sides.
  * 14. In recovery, packets are conserved in each mode (RFC 9937, recovery.h). BasicDelay, which
- *     ignores losses, does so after losses of half the flight without a queue.
+ *     ignores losses, does so after losses of the window's part above the flight.
  */
 #include <net/tcp.h>
 

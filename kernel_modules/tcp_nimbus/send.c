@@ -55,7 +55,7 @@ void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus, const struct 
 	else
 		window = nimbus_window(nimbus);
 	if (nimbus_has_rate(nimbus))
-		spare = nimbus_window_in(nimbus, nimbus->base, nimbus->min_rtt_us) / 2 >> CUBIC_SHIFT;
+		spare = (window >> CUBIC_SHIFT) / 3;
 	window >>= CUBIC_SHIFT;
 	window += nimbus_pulse_burst(nimbus->period_ns, nimbus->height) / nimbus->packet_bytes;
 	window = clamp_t(u64, window, MIN_CWND, tp->snd_cwnd_clamp);
