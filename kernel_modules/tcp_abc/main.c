@@ -14,7 +14,7 @@
  *
  * Both are at most twice the packets in flight, so that the unused window stays close
  * to the other. Behind an ABC bottleneck this also limits slow start, which has no
- * HyStart here.
+ * HyStart here. In recovery from losses, packets are conserved (RFC 9937, recovery.h).
  *
  * This file implements the encoding for proxied networks; ns.c and accecn.c implement the
  * other one. A sender marks packets ECN-capable, which means accelerate. A router changes
@@ -33,6 +33,7 @@
 
 #include "abc_compat.h"
 #include "ccbench_describe.h"
+#include "recovery.h"
 #include "tcp_abc.h"
 #include "tcp_abc_info.h"
 
@@ -187,15 +188,13 @@ static void answer_congestion(struct sock *sk)
 	WRITE_ONCE(abc->reduced, true);
 }
 
-static void set_windows(struct sock *sk)
+static void set_windows(struct sock *sk, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct abc *abc = abc_of(sk);
 	u32 packets = min(abc->window, abc->cubic.window) >> ABC_SHIFT;
 
-	/* Always allow the first retransmission. */
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery && tp->lost_out && !tp->retrans_out)
-		packets = max(packets, tcp_packets_in_flight(tp) + 1);
+	packets = recovery_window(sk, rs, packets, 0);
 	tcp_snd_cwnd_set(tp, clamp(packets, 1U, tp->snd_cwnd_clamp));
 	tp->snd_ssthresh = min_t(u64, abc->cubic.window >> ABC_SHIFT, TCP_INFINITE_SSTHRESH);
 }
@@ -225,7 +224,7 @@ void abc_control(struct sock *sk, const struct rate_sample *rs, u32 braked_share
 				   div_u64(tp->tcp_mstamp, USEC_PER_MSEC),
 				   (tp->srtt_us >> 3) / USEC_PER_MSEC);
 	}
-	set_windows(sk);
+	set_windows(sk, rs);
 }
 EXPORT_SYMBOL_GPL(abc_control);
 

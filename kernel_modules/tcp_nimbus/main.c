@@ -53,6 +53,8 @@
  *     receive rate plus the room in the window. Means of window / RTT lag so much that the
  *     queue swings.
  * 13. A watcher's peak exceeds the spectrum on both sides.
+ * 14. In recovery, packets are conserved in each mode (RFC 9937, recovery.h). BasicDelay, which
+ *     ignores losses, does so after losses of the window's part above the flight.
  */
 #include <net/tcp.h>
 
@@ -161,5 +163,5 @@ void nimbus_on_ack(struct sock *sk, struct nimbus *nimbus, const struct rate_sam
 	/* The mode may have changed. */
 	nimbus_set_base(nimbus);
 	nimbus_pace(sk, nimbus);
-	nimbus_set_cwnd(sk, nimbus);
+	nimbus_set_cwnd(sk, nimbus, rs);
 }

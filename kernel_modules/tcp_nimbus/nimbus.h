@@ -138,7 +138,7 @@ enum nimbus_mode nimbus_choose(struct nimbus *nimbus);
 /* Sets the pacing rate to the base rate plus the pulse. */
 void nimbus_pace(struct sock *sk, const struct nimbus *nimbus);
 void nimbus_limit_burst(struct sock *sk);
-void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus);
+void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus, const struct rate_sample *rs);
 
 /* ---- loss.c ---- */
 

@@ -7,6 +7,7 @@
 
 #include "nimbus.h"
 #include "pulse.h"
+#include "recovery.h"
 
 #define MIN_CWND	4
 /* Divisor of the lowest rate: a gap is fixed when the previous packet leaves, so it is limited. */
@@ -43,21 +44,22 @@ void nimbus_limit_burst(struct sock *sk)
 		sk->sk_gso_max_segs = NIMBUS_BURST;
 }
 
-void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus)
+void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 spare = 0;
 	u64 window;
 
 	if (nimbus_has_rate(nimbus) || nimbus->role == NIMBUS_WATCHER)
 		window = nimbus_window_of(nimbus, nimbus->base) * 3 / 2;
 	else
 		window = nimbus_window(nimbus);
+	if (nimbus_has_rate(nimbus))
+		spare = (window >> CUBIC_SHIFT) / 3;
 	window >>= CUBIC_SHIFT;
 	window += nimbus_pulse_burst(nimbus->period_ns, nimbus->height) / nimbus->packet_bytes;
-	/* Always allow the first retransmission. */
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery && tp->lost_out && !tp->retrans_out)
-		window = max_t(u64, window, tcp_packets_in_flight(tp) + 1);
-	tcp_snd_cwnd_set(tp, clamp_t(u64, window, MIN_CWND, tp->snd_cwnd_clamp));
+	window = clamp_t(u64, window, MIN_CWND, tp->snd_cwnd_clamp);
+	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, window, spare));
 	tp->snd_ssthresh = min_t(u64, nimbus->competitive.w.ssthresh >> CUBIC_SHIFT,
 				 TCP_INFINITE_SSTHRESH);
 }

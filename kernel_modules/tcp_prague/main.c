@@ -28,7 +28,8 @@
  *    not grow the window, and do not reduce it.
  * 7. Losses have Reno's response (RFC 5681): half the window, and until the next mark one
  *    packet per RTT at any RTT. A loss in the round trip of a mark halves the window before
- *    the mark. A loss that a tail loss probe repaired counts, too.
+ *    the mark. A loss that a tail loss probe repaired counts, too. In recovery, packets are
+ *    conserved (RFC 9937, recovery.h).
  * 8. The variation of RTTs shows a classic AQM (classic.c), whose marks have Reno's response.
  *
  * W = 2/p requires a reduction in each round, but a reduction waits for a mark. If marks are
@@ -42,6 +43,7 @@
 
 #include "cca_compat.h"
 #include "prague.h"
+#include "recovery.h"
 #include "tcp_prague_info.h"
 
 #define GAIN_SHIFT		4	/* g = 1/16 */
@@ -79,15 +81,13 @@ static void end_round(const struct sock *sk)
 	start_round(tp, prague);
 }
 
-static void set_cwnd(struct sock *sk)
+static void set_cwnd(struct sock *sk, const struct rate_sample *rs)
 {
 	const struct prague *prague = prague_of(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 packets = max_t(u64, DIV_ROUND_UP_ULL(prague->window, PRAGUE_PACKET), MIN_CWND);
 
-	/* Always allow the first retransmission. */
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery && tp->lost_out && !tp->retrans_out)
-		packets = max(packets, tcp_packets_in_flight(tp) + 1);
+	packets = recovery_window(sk, rs, packets, 0);
 	tcp_snd_cwnd_set(tp, min(packets, tp->snd_cwnd_clamp));
 	tp->snd_ssthresh = min_t(u64, prague->ssthresh >> PRAGUE_SHIFT, TCP_INFINITE_SSTHRESH);
 }
@@ -135,7 +135,7 @@ static CONG_CONTROL(prague_cong_control, sk, rs)
 		prague_classic_sample(prague, rs->rtt_us);
 	if (rs->acked_sacked > ce && !rs->is_app_limited && state != TCP_CA_Recovery)
 		prague_grow(sk, rs->acked_sacked - ce, in_flight);
-	set_cwnd(sk);
+	set_cwnd(sk, rs);
 	set_pacing(sk);
 }
 

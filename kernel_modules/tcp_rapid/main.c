@@ -34,8 +34,9 @@
  *    lower r_avg drains it in about one base round trip (drain_rtts).
  * 5. Losses: packets lost in a round trip found no bandwidth, so r_avg is reduced by
  *    their share. A stream ends at a lost packet; if two or more are lost without
- *    growth, the queue was too short for growth. Losses have no other effect, so that
- *    random loss has none.
+ *    growth, the queue was too short for growth. In recovery, packets are conserved
+ *    (RFC 9937, recovery.h) once the losses exceed the unused half of the window. Losses
+ *    have no other effect, so that random loss has none.
  * 6. A retransmission has a place in the stream, but is not a sample.
  * 7. A timeout restarts slow start at the initial rate.
  * 8. After a pause longer than the timeout, slow start begins at the previous r_avg, so
@@ -55,6 +56,7 @@
 #include "ccbench_describe.h"
 #include "packet_bytes.h"
 #include "rapid.h"
+#include "recovery.h"
 #include "settings.h"
 
 #define RAPID_LEAST_RECORDS	512
@@ -72,6 +74,7 @@ static CONG_CONTROL(rapid_cong_control, sk, rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct rapid *rapid = rapid_of(sk);
+	u32 cwnd;
 
 	if (!rapid)
 		return;
@@ -81,6 +84,8 @@ static CONG_CONTROL(rapid_cong_control, sk, rs)
 	if (rapid->waiting && !before(tp->snd_una, rapid->wait_seq))
 		rapid_end_wait(sk, rapid);
 	rapid_set_cwnd(tp, rapid);
+	cwnd = tcp_snd_cwnd(tp);
+	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, cwnd, cwnd / 2));
 }
 
 static u32 rapid_ssthresh(struct sock *sk)
