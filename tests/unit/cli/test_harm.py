@@ -123,7 +123,9 @@ class TestRepetitions:
         """By default harm is repeated, and each number is printed with its interval."""
         output = lines(command("harm", HARM, duration="5"))
         assert output["repetitions"].startswith(f"{REPETITIONS} ")
-        assert "forward jitter 0.7 ms, reverse jitter 0.7 ms" == output["noise"]
+        typical = "forward jitter 0.7 ms, reverse jitter 0.7 ms, start spread 20 ms"
+        assert typical == output["noise"]
+        assert output["order"].startswith("random: alpha starts first in ")
         for name in ("beta with alpha", "absolute harm", "relative harm", "Jain's index"):
             assert " to " in output[name]
         assert "caution" not in output
@@ -143,7 +145,10 @@ class TestRepetitions:
         assert harm["relative_low"] < harm["relative"] < harm["relative_high"]
         assert 3 == harm["repetitions"]
         assert list(repetition_seeds(1, 3)) == [row["seed"] for row in harm["values"]]
-        assert {"forward_jitter_ms": 0.7, "reverse_jitter_ms": 0.7} == document["noise"]
+        levels = {"forward_jitter_ms": 0.7, "reverse_jitter_ms": 0.7, "start_spread_ms": 20}
+        assert levels == document["noise"]
+        order = document["order"]
+        assert 3 == order["alpha_first_repetitions"] + order["beta_first_repetitions"]
         assert not document["exact"]
 
     def test_exact(self, noisy: NoisyEngine) -> None:
@@ -152,7 +157,8 @@ class TestRepetitions:
         assert "none" == output["noise"]
         assert "exact" in output["repetitions"]
         assert " to " not in output["relative harm"]
-        assert {1, repetition_seeds(1, 2)[1]} == {scenario.seed for scenario in noisy.ran}
+        assert output["order"].startswith("fixed: beta first")
+        assert {1} == {scenario.seed for scenario in noisy.ran}
         document = json.loads(command("harm", HARM, "--no-noise", "--json", duration="5").stdout)
         assert document["exact"]
         assert document["harm"]["relative_low"] is None
@@ -220,14 +226,14 @@ class TestNoise:
     def test_options(self, noisy: NoisyEngine) -> None:
         """Options replace values of the typical noise; the other values stay."""
         output = lines(command("harm", HARM, noise="background_share=0.01", duration="5"))
-        jitter = "forward jitter 0.7 ms, reverse jitter 0.7 ms"
-        assert f"{jitter}, background traffic 1 %" == output["noise"]
+        others = "forward jitter 0.7 ms, reverse jitter 0.7 ms, start spread 20 ms"
+        assert f"{others}, background traffic 1 %" == output["noise"]
         noisy.ran.clear()
         output = lines(command("harm", HARM, jitter="0.3", duration="5"))
-        assert "forward jitter 0.3 ms, reverse jitter 0.3 ms" == output["noise"]
-        assert {Noise(forward_jitter_ms=0.3, reverse_jitter_ms=0.3)} == {
-            scenario.noise for scenario in noisy.ran
-        }
+        words = "forward jitter 0.3 ms, reverse jitter 0.3 ms, start spread 20 ms"
+        assert words == output["noise"]
+        noise = Noise(forward_jitter_ms=0.3, reverse_jitter_ms=0.3, start_spread_ms=20)
+        assert {noise} == {scenario.noise for scenario in noisy.ran}
 
     @pytest.mark.parametrize(
         ("options", "flags", "words"),
@@ -260,8 +266,8 @@ class TestSensitivity:
         result = command("harm", HARM, "--sensitivity", duration="5", repeat="3", plot=str(plot))
         assert ExitStatus.OK == result.exit_code, result.output
         rows = [line.split() for line in result.stdout.splitlines()]
-        assert ["0", "none", "1"] in [row[:3] for row in rows]
-        words = ["10", "forward", "jitter", "7", "ms,", "reverse", "jitter", "7", "ms", "3"]
+        assert ["0", "start", "spread", "20", "ms"] in [row[:5] for row in rows]
+        words = ["10", "forward", "jitter", "7", "ms,", "reverse", "jitter", "7", "ms,", "start"]
         assert words in [row[:10] for row in rows]
         assert "above +0.05" in lines(result)["sign"]
         assert plot.read_bytes().startswith(b"\x89PNG")
@@ -272,7 +278,7 @@ class TestSensitivity:
         result = command("harm", HARM, "--sensitivity", "--json", duration="5", repeat="2")
         document = json.loads(result.stdout)
         assert [0, 0.01, 0.1, 1, 10] == [level["level"] for level in document["levels"]]
-        assert [1, 2, 2, 2, 2] == [item["harm"]["repetitions"] for item in document["levels"]]
+        assert [2, 2, 2, 2, 2] == [item["harm"]["repetitions"] for item in document["levels"]]
         assert document["sign_depends_on_noise"] is False
 
     def test_without_noise(self, noisy: NoisyEngine) -> None:

@@ -48,7 +48,8 @@ class TestSweepCommand:
         assert {"rtt_ms": [10, 40]} == document["sweep"]["vary"]
         assert 4 == len(document["runs"])
         assert [10, 40] == [estimate["settings"]["rtt_ms"] for estimate in document["estimates"]]
-        assert 2 == document["estimates"][0]["repetitions"]
+        assert document["estimates"][0]["exact"]
+        assert 1 == document["estimates"][0]["repetitions"]
         assert "arithmetic" == document["provenance"]["engine"]
 
     def test_dry_run(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:

@@ -117,7 +117,7 @@ class TestSearch:
     def test_unknown_cca(self, engine: Engine, tmp_path: Path) -> None:
         """A CCA unknown to the engine is refused before anything is run or written."""
         counting = Wrapped(engine)
-        with pytest.raises(InputError, match=r"flows\[1\]\.cca is 'unknown'"):
+        with pytest.raises(InputError, match=r"flows\[\d\]\.cca is 'unknown'"):
             search(small(alpha="unknown"), engine=counting, output_dir=tmp_path / "new")
         assert counting.ran == []
         assert not (tmp_path / "new").exists()

@@ -22,12 +22,12 @@ _SHARES = {"bbr": 0.2, "bbr3": 0.6}
 
 def _rates(scenario: Scenario) -> list[float]:
     """Give CUBIC the link alone, and its share of it beside BBR."""
-    mbps = scenario.bottlenecks[0].mean_mbps
-    betas = scenario.flows[0].count
-    if len(scenario.flows) == 1:
-        return [mbps / betas] * betas
-    share, alphas = _SHARES[scenario.flows[1].cca], scenario.flows[1].count
-    return [share * mbps / betas] * betas + [(1 - share) * mbps / alphas] * alphas
+    (share,) = {_SHARES[flow.cca] for flow in scenario.flows if flow.cca in _SHARES} or {1.0}
+    rates = []
+    for flow in scenario.flows:
+        of_group = 1 - share if flow.cca in _SHARES else share
+        rates += [of_group * scenario.bottlenecks[0].mean_mbps / flow.count] * flow.count
+    return rates
 
 
 def _rows(study: Study) -> pd.DataFrame:

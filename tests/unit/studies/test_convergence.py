@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from ccbench.experiment.noise import typical
+from ccbench.harm import beta_groups
 from ccbench.studies import Findings, Study, get
 from tests.unit.conftest import run_with_rates
 
@@ -35,6 +36,11 @@ def _ours(findings: Findings) -> list[float]:
 
 def _verdicts(findings: Findings) -> list[str]:
     return [comparison.verdict for comparison in findings.comparisons]
+
+
+def _in_order(scenario: Scenario, beta: list[Any], alpha: list[Any]) -> list[Any]:
+    """Return what belongs to the flows of both sides in the order of the flows."""
+    return beta + alpha if beta_groups(scenario).start == 0 else alpha + beta
 
 
 class TestNoise:
@@ -195,7 +201,7 @@ class TestWare52:
                 return [10 / scenario.flow_count] * scenario.flow_count
             is_long = (scenario.bottlenecks[0].queue_packets or 0) > 100
             cubic = long_mbps if is_long else short_mbps
-            return [cubic, *[(10 - cubic) / 3] * 3]
+            return _in_order(scenario, [cubic], [(10 - cubic) / 3] * 3)
 
         findings = _conclude(
             study, [run_with_rates(s, rates(s)) for s in study.scenarios(quick=True)]
@@ -211,9 +217,9 @@ class TestWare53:
         def rates(scenario: Scenario) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
             if scenario.flow_count == 1:
                 return np.full((40, 1), 100.0)
-            early_mbps = {"bbr": 62.0, "bbr3": 88.8}[scenario.flows[1].cca]
-            cubic = np.where(np.arange(40) < 20, early_mbps, 50.0)
-            return np.column_stack([cubic, 100 - cubic])
+            ccas = {flow.cca for flow in scenario.flows}
+            cubic = np.where(np.arange(40) < 20, 62.0 if "bbr" in ccas else 88.8, 50.0)
+            return np.column_stack(_in_order(scenario, [cubic], [100 - cubic]))
 
         findings = _conclude(
             study, [run_with_rates(s, rates(s)) for s in study.scenarios(quick=True)]
@@ -241,7 +247,8 @@ class TestWare510:
         if scenario.flow_count == 1:
             return run_with_rates(scenario, np.full(1, 100.0))
         cubic = np.where(seconds < 200, 20 + 15 * (-1) ** seconds, 50 + rng.normal(0, 0.1, 300))
-        return run_with_rates(scenario, np.column_stack([cubic, 100 - cubic]))
+        rates = np.column_stack(_in_order(scenario, [cubic], [100 - cubic]))
+        return run_with_rates(scenario, rates)
 
     def test_late_convergence(self) -> None:
         """The time before convergence counts for the harm of the whole run only."""

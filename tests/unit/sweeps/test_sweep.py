@@ -412,7 +412,7 @@ class TestRunning:
 
 class TestEstimates:
     def test_values(self, engine: ArithmeticEngine) -> None:
-        """Each combination's mean is that of its own rows."""
+        """Each combination's value is that of its own rows; exact ones have one repetition."""
         sweep = sweep_of({"rtt_ms": [10, 80], QUEUE: [1, 2]}, repeat=3, metrics=["share", "jain"])
         table = sweep.run(engine=engine)
         actual = sweeps.estimates(sweep, table)
@@ -423,7 +423,8 @@ class TestEstimates:
             if item.of:
                 rows = rows[rows["label"] == item.of]
             assert rows[item.metric.column].mean() == pytest.approx(item.estimate.mean)
-            assert 3 == item.estimate.repetitions
+            assert item.is_exact
+            assert 1 == item.estimate.repetitions
 
     def test_names(self, engine: ArithmeticEngine) -> None:
         """A group with a varying label is named by its number."""
