@@ -278,7 +278,7 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
 
     The measured part of both runs starts at the convergence of the competing run. Without
     convergence, it starts after a minute or, if that is shorter, half of the run. It never starts
-    before all flows have started.
+    before all flows have started, save for the spread of their starts by noise.
 
     Parameters
     ----------
@@ -309,7 +309,8 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
     if measured_s is None:
         converged_at_s = converged_at(together)
         settled_s = measured_from(converged_at_s, competing.scenario.duration_s)
-        started_s = math.ceil(competing.scenario.starts_s().max())
+        spread_s = competing.scenario.noise.start_spread_ms / 1e3
+        started_s = math.ceil(competing.scenario.starts_s().max() - spread_s)
         to_s = float(together.index[-1])
         measured_s = max(settled_s, started_s), to_s
         if started_s >= to_s:

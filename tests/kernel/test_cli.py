@@ -131,6 +131,7 @@ class TestRun:
         program("run", scenario, "-o", folder, "--plot", plot)
         assert {path.name for path in folder.iterdir()} == {
             "run.json",
+            "links.parquet",
             "queue.parquet",
             "flows.parquet",
             "completions.parquet",
@@ -178,6 +179,9 @@ class TestHarm:
             "flows",
             "noise",
             "exact",
+            "error",
+            "doubt",
+            "order",
             "scenarios",
             "engine",
         }
