@@ -128,9 +128,12 @@ def _total(run: RunRecord, name: str, bottleneck: int, queue: str | None = None)
             f"the engine {run.provenance.get('engine')} does not count what links carry: "
             "choose another engine"
         )
-    link = run.links.set_index("bottleneck").loc[bottleneck]
-    of_l4s = int(link[f"l4s_{name}"]) if queue else 0
-    return int(link[name]) - of_l4s if queue != "l4s" else of_l4s
+    links = run.links.set_index("bottleneck")
+    total = int(links[name][bottleneck])
+    if queue is None:
+        return total
+    of_l4s = int(links[f"l4s_{name}"][bottleneck])
+    return of_l4s if queue == "l4s" else total - of_l4s
 
 
 def _or_nan(value: Callable[[RunRecord, int], float], run: RunRecord, bottleneck: int) -> float:
