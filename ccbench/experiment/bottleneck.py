@@ -109,8 +109,8 @@ class Bottleneck:
     queue_packets : int
         Limit of the queue in packets, without the packet in transmission. Exactly one of
         `queue_packets` and `queue_bdp` is required. A qdisc that limits bytes (``bfifo``, ``red``,
-        ``tbf``) or memory (``cake``) has those of so many full packets; ``fq`` also has a limit for
-        each flow (``flow_limit``, 100).
+        ``tbf``) or memory (``cake``) has those of so many full packets; ``fq`` and ``sfq`` also
+        have a limit for each flow (``flow_limit``, 100; 127).
     queue_bdp : float
         Limit of the queue as a multiple of the bandwidth-delay product.
         :class:`~ccbench.experiment.scenario.Scenario`, which has the round-trip time, replaces it

@@ -68,7 +68,7 @@ def by_queue(run: RunRecord) -> pd.DataFrame:
             time_ns = record.time_ns_by_packets()
             counts = [record.packets(event) for event in ("dequeue", "mark", "drop")]
             mean_packets = float((time_ns * time_ns.index).sum() / time_ns.sum())
-            mean_ms = queue_analysis.mean_wait_ms(record)
+            mean_ms = queue_analysis.queueing_delay_ms(run, bottleneck, queue)
             delays = queueing_delay_percentiles_ms(run, (50, 99), bottleneck, queue)
             rows[bottleneck, queue] = [*counts, mean_packets, mean_ms, *delays]
     index = pd.MultiIndex.from_tuples(list(rows), names=["bottleneck", "queue"])

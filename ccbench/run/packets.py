@@ -155,7 +155,8 @@ def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntAr
     Raises
     ------
     InputError
-        If the run has no queue log, or the qdisc drops arbitrary packets, as CHOKe does.
+        If the run has no queue log, or the qdisc drops arbitrary packets, as CHOKe does, or
+        arbitrary acknowledgements, as CAKE's `ack_filter` does.
 
     Examples
     --------
@@ -163,6 +164,8 @@ def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntAr
     """
     link = run.scenario.links[bottleneck]
     _check_order(run, link)
+    if link.qdisc in QDISCS and QDISCS[link.qdisc].drops_acks(dict(link.qdisc_options)):
+        raise _unknown(f"qdisc = {link.qdisc!r} drops acknowledgements")
     log = _Log(run, bottleneck, link, with_background=True)
     waited_ns: IntArray = log.dequeued_ns - log.enqueued_ns[log.enqueue_of]
     if queue is not None:
@@ -172,9 +175,14 @@ def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntAr
 
 def _check_order(run: RunRecord, link: Bottleneck) -> None:
     if _drops(run, link) is Drops.ANY:
-        message = f"qdisc = {link.qdisc!r} drops packets from the middle of its queue, so that"
-        step = "choose another qdisc, or no metric of delay"
-        raise InputError(f"{message} delays of single packets are unknown: {step}")
+        raise _unknown(f"qdisc = {link.qdisc!r} drops packets")
+
+
+def _unknown(cause: str) -> InputError:
+    return InputError(
+        f"{cause} from the middle of its queue, so that delays of single packets are unknown: "
+        "choose another qdisc, or no metric of single packets' delays"
+    )
 
 
 def _check_between(run: RunRecord, before: int, after: int) -> None:

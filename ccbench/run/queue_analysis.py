@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "carried_bytes",
-    "mean_wait_ms",
     "occupancy",
     "occupancy_distribution",
     "queueing_delay_ms",
@@ -64,13 +63,7 @@ def occupancy(
 
 def carried_bytes(run: RunRecord, bottleneck: int) -> int:
     """Return the IP bytes of the packets whose transmission on a link ended during the run."""
-    check_bottleneck(run, bottleneck)
-    if run.links.empty:
-        raise InputError(
-            f"the engine {run.provenance.get('engine')} does not count what links carry: "
-            "choose another engine"
-        )
-    return int(run.links.set_index("bottleneck")["carried_bytes"][bottleneck])
+    return _total(run, "carried_bytes", bottleneck)
 
 
 def utilisation(run: RunRecord, bottleneck: int) -> float:
@@ -82,13 +75,10 @@ def utilisation(run: RunRecord, bottleneck: int) -> float:
 
 def queueing_delay_ms(run: RunRecord, bottleneck: int, queue: str | None = None) -> float:
     """Return the mean waiting time of the packets that left a queue for the link."""
-    return mean_wait_ms(record(run, bottleneck, queue))
-
-
-def mean_wait_ms(own: QueueRecord) -> float:
-    """Return the mean waiting time of the packets that left for the link, in milliseconds."""
-    left = own.packets("dequeue")
-    return own.waited_ns() / left / 1e6 if left else math.nan
+    left, waited_ns = (
+        _total(run, name, bottleneck, queue) for name in ("left_packets", "waited_ns")
+    )
+    return waited_ns / left / 1e6 if left else math.nan
 
 
 def statistics(run: RunRecord, bottleneck: int) -> pd.DataFrame:
@@ -128,6 +118,22 @@ def record(run: RunRecord, bottleneck: int, queue: str | None = None) -> QueueRe
         return EventRecord(run, bottleneck, queue)
     check_bottleneck(run, bottleneck, queue)
     return SummaryRecord(run.queue_summary, bottleneck, queue)
+
+
+def _total(run: RunRecord, name: str, bottleneck: int, queue: str | None = None) -> int:
+    """Return a total of a link over the run, or of one of its qdisc's queues."""
+    check_bottleneck(run, bottleneck, queue)
+    if run.links.empty:
+        raise InputError(
+            f"the engine {run.provenance.get('engine')} does not count what links carry: "
+            "choose another engine"
+        )
+    links = run.links.set_index("bottleneck")
+    total = int(links[name][bottleneck])
+    if queue is None:
+        return total
+    of_l4s = int(links[f"l4s_{name}"][bottleneck])
+    return of_l4s if queue == "l4s" else total - of_l4s
 
 
 def _or_nan(value: Callable[[RunRecord, int], float], run: RunRecord, bottleneck: int) -> float:

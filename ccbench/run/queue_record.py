@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
-from ccbench.run import intervals, packets, queue_events
+from ccbench.run import intervals, queue_events
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,9 +29,6 @@ class QueueRecord(Protocol):
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the number of waiting packets at some instants."""
-
-    def waited_ns(self) -> int:
-        """Return the sum of the waiting times of the packets that left for the link."""
 
     def packets(self, event: str) -> int:
         """Return the number of packets with an event."""
@@ -79,16 +76,6 @@ class EventRecord:
         """Return the number of waiting packets at some instants."""
         return backlog_at(self._events, at_ns)
 
-    def waited_ns(self) -> int:
-        """Return the sum of the waiting times of the packets that left for the link.
-
-        Raises
-        ------
-        InputError
-            If the qdisc drops arbitrary packets, as CHOKe does.
-        """
-        return int(packets.waits_ns(self.run, self.bottleneck, self.queue).sum())
-
     def packets(self, event: str) -> int:
         """Return the number of packets with an event."""
         return int((self._events["event"] == event).sum())
@@ -122,10 +109,6 @@ class SummaryRecord:
         samples = self._rows("samples")
         sample = np.searchsorted(samples["time_ns"].to_numpy(), at_ns)
         return np.asarray(samples["backlog_packets"].to_numpy()[sample])
-
-    def waited_ns(self) -> int:
-        """Return the sum of the waiting times of the packets that left for the link."""
-        return self.summary.waited_ns("dequeue", self.bottleneck, self.queue)
 
     def packets(self, event: str) -> int:
         """Return the number of packets with an event."""

@@ -63,11 +63,8 @@ class QueueSummary:
 
     def packets(self, event: str, bottleneck: int, queue: str | None = None) -> int:
         """Return the number of packets with an event at a bottleneck or in one of its queues."""
-        return int(self._counts_of(event, bottleneck, queue)["packets"].sum())
-
-    def waited_ns(self, event: str, bottleneck: int, queue: str | None = None) -> int:
-        """Return the sum of the waiting times of these packets until the event."""
-        return int(self._counts_of(event, bottleneck, queue)["waited_ns"].sum())
+        counts = self.rows("counts", bottleneck, queue)
+        return int(counts.loc[counts["event"] == event, "packets"].sum())
 
     def rows(self, table: str, bottleneck: int, queue: str | None = None) -> pd.DataFrame:
         """Return the rows of a table about a bottleneck, or about one of its queues."""
@@ -76,7 +73,3 @@ class QueueSummary:
         if "queue" not in frame:
             return frame
         return frame[frame["queue"].isna() if queue is None else frame["queue"] == queue]
-
-    def _counts_of(self, event: str, bottleneck: int, queue: str | None) -> pd.DataFrame:
-        counts = self.rows("counts", bottleneck, queue)
-        return counts[counts["event"] == event]

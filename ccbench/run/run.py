@@ -69,8 +69,10 @@ class Run(RunRecord):
         retransmissions; ``retransmits`` in packets.
     links : DataFrame
         One row per bottleneck. Columns: ``bottleneck``; ``carried_packets`` and ``carried_bytes``
-        of IP, whose transmission ended during the run. Without rows if an engine does not count
-        them.
+        of IP, whose transmission ended during the run; ``left_packets``, which left the queue for
+        the link, and ``waited_ns``, the sum of their waiting times; and of these,
+        ``l4s_left_packets`` and ``l4s_waited_ns`` of the L4S queue of a qdisc that has one. Without
+        rows if an engine does not count them.
     batches : DataFrame
         One row per batch of frames of a Wi-Fi link (:class:`~ccbench.experiment.wifi.Wifi`), in
         order of ``acked_ns``, the arrival of its block ACK. Further columns: ``start_ns``;
@@ -405,8 +407,7 @@ class Run(RunRecord):
         Raises
         ------
         InputError
-            If the run has no record of its queues, only a log of a qdisc that drops arbitrary
-            packets (CHOKe), or the scenario has no such bottleneck or queue.
+            If the scenario has no such bottleneck or queue, or as :meth:`carried_bytes`.
 
         Examples
         --------
@@ -443,7 +444,8 @@ class Run(RunRecord):
         ------
         InputError
             If the run has no record of its queues, only a log of a qdisc that drops arbitrary
-            packets (CHOKe), or the scenario has no such bottleneck or queue.
+            packets (CHOKe, and CAKE with `ack_filter`), or the scenario has no such bottleneck or
+            queue.
 
         Examples
         --------

@@ -114,6 +114,10 @@ LINK_COLUMNS: Columns = {
     "bottleneck": "uint8",
     "carried_packets": "uint64",
     "carried_bytes": "uint64",
+    "left_packets": "uint64",
+    "waited_ns": "uint64",
+    "l4s_left_packets": "uint64",
+    "l4s_waited_ns": "uint64",
 }
 BATCH_COLUMNS: Columns = {
     "start_ns": "int64",

@@ -96,7 +96,7 @@ def check_path(document: Mapping[str, Any], path: str) -> None:
     if path in settings or (open_table and (open_table[1] is None or open_table[1] in settings)):
         return
     if path.rpartition(".")[2] in _FIXED:
-        message = "names do not affect results, and the metrics determine queue_log: leave it out"
+        message = "names and queue_log do not affect the metrics: leave it out"
         raise InputError(f"vary: {path!r} cannot vary; {message}")
     if not _is_present(document, path):
         step = _step(document, path, settings)

@@ -324,18 +324,9 @@ class Sweep:
 
     def _needs(self, engine: Engine) -> dict[_Point, tuple[Scenario, ...]]:
         """Return the scenarios of each repetition of each case, checked with the engine."""
-        first = self.cases[0].scenario
-        queue_log: bool | str = False
-        # The flows' samples cover only the last bottleneck and no background traffic.
-        exceeds_samples = len(first.links) > 1 or any(
-            case.scenario.noise.background_share for case in self.cases
-        )
-        needs_queue = any(metric.needs_queue for metric in self.measured)
-        if needs_queue or (exceeds_samples and "utilisation" in self.metrics):
-            queue_log = "summary" if _can_summarise(engine, first) else True
         needs = {}
         for i, case in enumerate(self.cases):
-            recorded = replace(case.scenario, queue_log=queue_log)
+            recorded = replace(case.scenario, queue_log=False)
             for j, seed in enumerate(repetition_seeds(case.scenario.seed, self.repeat)):
                 needs[_Point(i, j)] = self._scenarios(replace(recorded, seed=seed))
             for scenario in needs[_Point(i, 0)]:
@@ -449,15 +440,6 @@ def sweep(  # noqa: PLR0913 - independent choices, all by keyword
     settings = {"vary": vary, "repeat": repeat, "metrics": metrics, "beta": beta}
     chosen = Sweep.of(scenario, **settings)
     return chosen.run(engine=engine, store=store, executor=executor, jobs=jobs)
-
-
-def _can_summarise(engine: Engine, scenario: Scenario) -> bool:
-    """Return whether an engine supports queue summaries."""
-    try:
-        engine.check(replace(scenario, queue_log="summary"))
-    except InputError:  # any other error persists with a full log
-        return False
-    return True
 
 
 def _cell(value: Value) -> float | str:

@@ -53,8 +53,6 @@ class SweepMetric:
         Name of the table's column, with the unit.
     scope : "group", "bottleneck" or "run"
         Objects for which the metric has values.
-    needs_queue : bool
-        Whether the metric requires a record of the queues.
     needs_solo : bool
         Whether the metric compares two runs, see :func:`harm_scenarios`.
     limits : (float, float or None)
@@ -69,7 +67,6 @@ class SweepMetric:
     scope: Scope
     of: Callable[..., Sequence[float]]
     unit: str = ""
-    needs_queue: bool = False
     needs_solo: bool = False
     limits: tuple[float | None, float | None] = (0.0, None)
 
@@ -291,6 +288,5 @@ METRICS: Mapping[str, SweepMetric] = _table(
         column="queueing_delay_ms",
         scope="bottleneck",
         of=_delay,
-        needs_queue=True,
     ),
 )

@@ -81,10 +81,17 @@ struct ccbench_backlog_record {
 	__u32 queue;
 };
 
-/* What a link has carried until the end (links.bin), in the order of the bottlenecks. */
+/*
+ * What has left a queue, and what its link has carried, until the end (links.bin), in the order
+ * of the bottlenecks.
+ */
 struct ccbench_link_record {
 	__u64 carried_packets;	/* whose transmission has ended */
 	__u64 carried_bytes;	/* of IP */
+	struct {
+		__u64 packets;		/* that have left it for the link */
+		__u64 waited_ns;	/* sum of their waiting times */
+	} left[CCBENCH_QUEUES];
 };
 
 /* Statistics of a qdisc at a sampling time (qdiscs.bin). */

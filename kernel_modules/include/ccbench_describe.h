@@ -21,7 +21,7 @@
 #include <linux/module.h>
 #include <linux/stringify.h>
 
-/* A qdisc: attribute of the limit in packets (0: none), QDISC_* or nothing, summary. */
+/* A qdisc: attribute of the limit in packets, QDISC_* or nothing, summary. */
 #define CCBENCH_QDISC(name, limit, properties, summary) \
 	MODULE_INFO(ccbench_qdisc, #name " limit=" __stringify(limit) properties ": " summary)
 

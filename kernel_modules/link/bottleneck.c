@@ -40,14 +40,20 @@ static struct bottleneck *bottleneck_of(struct net_device *dev)
 
 /* ---- records of events ------------------------------------------------ */
 
+/* Queue of a packet in a qdisc with a classic and an L4S queue. */
+static enum ccbench_queue queue_within(const struct bottleneck *link, const struct sk_buff *skb)
+{
+	if (!link->l4s_mask)
+		return CCBENCH_WHOLE;
+	return skb->mark & CCBENCH_MARK_L4S ? CCBENCH_L4S : CCBENCH_CLASSIC;
+}
+
 static void record(const struct bottleneck *link, struct sk_buff *skb,
 		   enum ccbench_event event)
 {
+	const enum ccbench_queue queue = queue_within(link, skb);
 	struct ccbench_queue_record *r;
-	enum ccbench_queue queue = CCBENCH_WHOLE;
 
-	if (link->l4s_mask)
-		queue = skb->mark & CCBENCH_MARK_L4S ? CCBENCH_L4S : CCBENCH_CLASSIC;
 	if (queue_summary)
 		summary_record(link->index, queue, skb, event);
 	if (!queue_log)
@@ -103,8 +109,23 @@ static struct sk_buff *queue_take(struct bottleneck *link)
 	return skb;
 }
 
+static void count_wait(struct bottleneck *link, enum ccbench_queue queue, u64 waited_ns)
+{
+	link->totals.left[queue].packets++;
+	link->totals.left[queue].waited_ns += waited_ns;
+}
+
 static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
 {
+	const enum ccbench_queue queue = queue_within(link, skb);
+	const u64 now = ccbench_now_ns();
+
+	/* The guest continues for a short time after the end. */
+	if (now <= link->end_ns) {
+		count_wait(link, CCBENCH_WHOLE, now - *arrival_ns(skb));
+		if (queue != CCBENCH_WHOLE)
+			count_wait(link, queue, now - *arrival_ns(skb));
+	}
 	skb->destructor = NULL;
 	if (!(skb->mark & CCBENCH_MARK_CE) && ip_ecn(skb) == INET_ECN_CE)
 		record(link, skb, CCBENCH_MARK);
@@ -142,10 +163,9 @@ static void link_next(struct bottleneck *link)
 
 static void forward(struct sk_buff *skb, struct bottleneck *link)
 {
-	/* The guest continues for a short time after the end. */
 	if (ccbench_now_ns() <= link->end_ns) {
-		link->carried.carried_packets++;
-		link->carried.carried_bytes += skb->len;
+		link->totals.carried_packets++;
+		link->totals.carried_bytes += skb->len;
 	}
 	if (unlikely(link->reordering))
 		reorder_forward(skb, link);
@@ -386,6 +406,7 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 		return;
 	}
 
+	*arrival_ns(skb) = ccbench_now_ns();
 	record(link, skb, CCBENCH_ENQUEUE);
 	if (ecn == INET_ECN_CE)
 		skb->mark |= CCBENCH_MARK_CE;

@@ -16,6 +16,7 @@
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/timerqueue.h>
+#include <net/sch_generic.h>
 
 #include "ccbench.h"
 #include "random_stream.h"
@@ -125,7 +126,7 @@ struct bottleneck {
 	u32 sent_bytes;		/* of the packet in service */
 	bool spending;		/* an opportunity is in use */
 	u64 end_ns;		/* of the experiment */
-	struct ccbench_link_record carried;	/* until then */
+	struct ccbench_link_record totals;	/* until then */
 
 	/* The queue. */
 	const struct sk_buff *arriving;	/* packet that is being enqueued */
@@ -152,6 +153,18 @@ void bottleneck_set_rate(struct bottleneck *link, u64 rate_bps);
 void bottleneck_stop(struct bottleneck *link, u64 duration_ns);
 /* Records the statistics of the qdisc. */
 void bottleneck_sample(const struct bottleneck *link, u64 time_ns);
+
+/*
+ * Arrival time of a packet in a queue. It is at the end of the control buffer, after the area
+ * of qdiscs.
+ */
+static inline u64 *arrival_ns(struct sk_buff *skb)
+{
+	const size_t offset = sizeof(skb->cb) - sizeof(u64);
+
+	BUILD_BUG_ON(sizeof(struct qdisc_skb_cb) > offset);
+	return (u64 *)(skb->cb + offset);
+}
 
 /* ---- background.c ---- */
 
@@ -300,7 +313,7 @@ void trigger_packet_arrived(u32 flow);
 
 int summary_create(const struct ccbench_link_header *header,
 		   const struct ccbench_bottleneck *specs);
-/* Records an event of a packet; the first one must be its arrival. */
+/* Records an event of a packet. */
 void summary_record(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb,
 		    enum ccbench_event event);
 /* Ends the summary at the end of the experiment. */

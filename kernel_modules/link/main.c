@@ -30,7 +30,7 @@
 
 struct ccbench_log *queue_log, *batch_log, *qdisc_log;
 bool queue_summary;
-static struct ccbench_log *carried_log;
+static struct ccbench_log *link_log;
 
 /* Bottlenecks of a flow. */
 struct route {
@@ -84,9 +84,9 @@ void ccbench_finish(void)
 	u32 i;
 
 	for (i = 0; i < bottleneck_count; i++) {
-		struct ccbench_link_record *r = ccbench_log_append(carried_log, sizeof(*r));
+		struct ccbench_link_record *r = ccbench_log_append(link_log, sizeof(*r));
 
-		*r = bottlenecks[i].carried;
+		*r = bottlenecks[i].totals;
 	}
 	if (queue_summary)
 		summary_finish();
@@ -364,7 +364,7 @@ struct random_stream *path_draws(const struct ccbench_link_header *header,
 static int open_logs(const struct ccbench_bottleneck *specs)
 {
 	u32 i;
-	int err = open_log(&carried_log, "links.bin", PAGE_SIZE);
+	int err = open_log(&link_log, "links.bin", PAGE_SIZE);
 
 	if (err)
 		return err;

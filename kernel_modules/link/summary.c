@@ -12,7 +12,6 @@
 #include <linux/slab.h>
 #include <linux/sizes.h>
 #include <linux/xarray.h>
-#include <net/sch_generic.h>
 
 #include "link.h"
 
@@ -57,18 +56,6 @@ static u32 bottleneck_count, mark_count;
 static u64 end_ns, interval_ns;
 static struct ccbench_log *samples;
 static struct occupancy nowhere[BACKLOGS_PER_PAGE];
-
-/*
- * The arrival time of a packet is at the end of its control buffer, after the area of
- * qdiscs.
- */
-#define ARRIVAL_OFFSET	(sizeof_field(struct sk_buff, cb) - sizeof(u64))
-
-static u64 *arrival_ns(struct sk_buff *skb)
-{
-	BUILD_BUG_ON(sizeof(struct qdisc_skb_cb) > ARRIVAL_OFFSET);
-	return (u64 *)(skb->cb + ARRIVAL_OFFSET);
-}
 
 static u32 class_of(u64 ns)
 {
@@ -171,8 +158,6 @@ void summary_record(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb
 	/* The guest continues for a short time after the end. */
 	if (now > end_ns)
 		return;
-	if (event == CCBENCH_ENQUEUE)
-		*arrival_ns(skb) = now;
 	account(bottleneck, CCBENCH_WHOLE, skb, event, now);
 	if (queue != CCBENCH_WHOLE)
 		account(bottleneck, queue, skb, event, now);

@@ -14,6 +14,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.experiment.qdiscs import QDISCS, Drops
+from ccbench.run.packets import delivered, waits_ns
 from ccbench.run.tables import SUMMARY_TABLES
 from tests.kernel.conftest import run
 
@@ -156,6 +157,8 @@ class TestSummary:
 SIZES = (64, 576, 1500)
 DIRECTIONS = ("forward", "reverse")
 QDISC_NAMES = sorted([*QDISCS, "abc"])
+MBPS = 2
+TBF_MBPS = 1.5
 
 
 @cache
@@ -164,7 +167,7 @@ def overloaded(qdisc: str, queue_log: object) -> Run:
     flows = tuple(
         Flow(
             kind="poisson",
-            rate_mbps=4,
+            rate_mbps=2 * MBPS,
             packet_bytes=size,
             direction=direction,
             first_bottleneck=i,
@@ -174,8 +177,8 @@ def overloaded(qdisc: str, queue_log: object) -> Run:
         for direction in DIRECTIONS
         for i, size in enumerate(SIZES)
     )
-    options = {"tbf": (("rate_mbps", 1.5),)}.get(qdisc, ())
-    link = Bottleneck(bandwidth_mbps=2, queue_packets=10, qdisc=qdisc, qdisc_options=options)
+    options = {"tbf": (("rate_mbps", TBF_MBPS),)}.get(qdisc, ())
+    link = Bottleneck(bandwidth_mbps=MBPS, queue_packets=10, qdisc=qdisc, qdisc_options=options)
     return run(
         Scenario(
             flows=flows,
@@ -188,13 +191,34 @@ def overloaded(qdisc: str, queue_log: object) -> Run:
     )
 
 
+def check_littles_law(result: Run, bottleneck: int, queue: str | None = None) -> None:
+    """Check that the integral of a queue's length is the sum of its packets' waits, to the ns."""
+    recorded = result.queue_summary
+    assert recorded is not None
+    came, left, dropped = (
+        recorded.packets(event, bottleneck, queue) for event in ("enqueue", "dequeue", "drop")
+    )
+    assert came == left + dropped
+    lengths = recorded.rows("occupancy", bottleneck, queue)
+    integral = int((lengths["time_ns"] * lengths["packets"].astype("int64")).sum())
+    waited = recorded.rows("counts", bottleneck, queue).groupby("event", observed=False)
+    waited_ns = waited["waited_ns"].sum()
+    assert integral == waited_ns["dequeue"] + waited_ns["drop"]
+    assert result.queueing_delay_ms(bottleneck, queue) == waited_ns["dequeue"] / left / 1e6
+
+
+def same_delays(runs: tuple[Run, ...], bottleneck: int, queue: str | None = None) -> bool:
+    """Return whether runs have the same mean delay of a queue, to the last bit."""
+    return len({each.queueing_delay_ms(bottleneck, queue) for each in runs}) == 1
+
+
 @pytest.mark.parametrize("qdisc", QDISC_NAMES)
 class TestEveryQdisc:
     """Queues of packets of three sizes, in both directions."""
 
     def test_summary(self, qdisc: str) -> None:
         """Lengths, waits and bytes of the summary are those of the log, beyond any limit."""
-        short, whole = (overloaded(qdisc, log) for log in ("summary", True))
+        short, whole, bare = (overloaded(qdisc, log) for log in ("summary", True, False))
         longest = 0
         for number in range(2 * len(SIZES)):
             lengths = short.occupancy_distribution(number)
@@ -203,11 +227,13 @@ class TestEveryQdisc:
                 lengths, whole.occupancy_distribution(number), check_index_type=False
             )
             assert short.carried_bytes(number) == whole.carried_bytes(number)
-            if QDISCS.get(qdisc) is not None and QDISCS[qdisc].drops is Drops.ANY:
+            assert same_delays((short, whole, bare), number)
+            if qdisc in QDISCS and QDISCS[qdisc].drops is Drops.ANY:
                 with pytest.raises(InputError, match="drops packets from the middle"):
-                    whole.queueing_delay_ms(number)
+                    whole.queueing_delay_percentiles_ms(bottleneck=number)
                 continue
-            assert short.queueing_delay_ms(number) == whole.queueing_delay_ms(number)
+            waited_ns = waits_ns(whole, number)
+            assert waited_ns.sum() / waited_ns.size / 1e6 == whole.queueing_delay_ms(number)
             shares = (1, 50, 99, 100)
             exact = whole.queueing_delay_percentiles_ms(shares, number)
             rounded = short.queueing_delay_percentiles_ms(shares, number)
@@ -215,7 +241,7 @@ class TestEveryQdisc:
             assert (rounded <= exact * (1 + 1 / 64) + 1e-6).all()
         if qdisc in {"bfifo", "cake", "red", "tbf"}:  # a limit in bytes
             assert longest > 20
-        columns = ["mean_queue_packets", "utilisation", "losses"]
+        columns = ["mean_queue_packets", "utilisation", "queueing_delay_ms", "losses"]
         pd.testing.assert_frame_equal(
             short.bottleneck_summary()[columns], whole.bottleneck_summary()[columns]
         )
@@ -223,23 +249,75 @@ class TestEveryQdisc:
     def test_littles_law(self, qdisc: str) -> None:
         """The integral of a queue's length is the sum of the waits of all packets, to the ns."""
         result = overloaded(qdisc, "summary")
-        recorded = result.queue_summary
-        assert recorded is not None
+        assert result.queue_summary is not None
         for number in range(2 * len(SIZES)):
-            came, left, dropped = (
-                recorded.packets(event, number) for event in ("enqueue", "dequeue", "drop")
-            )
-            assert came == left + dropped
-            assert min(left, dropped) > 50
-            lengths = recorded.rows("occupancy", number)
-            integral = int((lengths["time_ns"] * lengths["packets"].astype("int64")).sum())
-            waited_ns = recorded.waited_ns("dequeue", number)
-            assert integral == waited_ns + recorded.waited_ns("drop", number)
+            check_littles_law(result, number)
+            for event in ("dequeue", "drop"):
+                assert result.queue_summary.packets(event, number) > 50
             longest_ms = result.queueing_delay_percentiles_ms([100], number).item()
             assert 0 < result.queueing_delay_ms(number) <= longest_ms
 
     def test_utilisation(self, qdisc: str) -> None:
-        """A link with twice its rate for half of the time is in use for a little more at most."""
-        used = overloaded(qdisc, "summary").bottleneck_summary()["utilisation"]
-        assert (used > 0).all()
-        assert (used < 0.8).all()
+        """A link with twice its rate for half of the time is in use for that time and little more.
+
+        Its queue is never empty, so that all of its rate is in use, or of that of the token bucket;
+        the last packets wait for less than half of a second. RED alone stops early: it takes all
+        packets until its average length is above `max_packets`, here a fifth of its limit. With a
+        weight of 1/512 that takes at least 512 ln(1 / 0.8) = 114 arrivals, of which half pass. Then
+        it drops all packets, and while the link is idle the average falls by 1/512 in the time of a
+        full packet only: by a fifth in 0.7 s.
+        """
+        used = overloaded(qdisc, "summary").bottleneck_summary()["utilisation"].to_numpy()
+        least = np.full(used.size, 0.95 * TBF_MBPS / MBPS / 2)
+        if qdisc == "red":
+            capacity_bytes = MBPS * 1e6 / 8 * 2
+            least = np.tile(50 * np.array(SIZES) / capacity_bytes, len(DIRECTIONS))
+        assert (used > least).all()
+        assert (used < 0.75).all()
+
+
+class TestQueuesWithin:
+    """Packets that leave from the middle of a queue, and qdiscs with two queues."""
+
+    @pytest.mark.parametrize("ack_filter", [1, 2])
+    def test_ack_filter(self, ack_filter: int) -> None:
+        """Delays of ACKs are exact if CAKE drops those that later ones replace."""
+        link = Bottleneck(
+            bandwidth_mbps=0.1,
+            queue_packets=100,
+            qdisc="cake",
+            qdisc_options=(("ack_filter", ack_filter),),
+        )
+        scenario = Scenario(
+            flows=(Flow(cca="cubic"), Flow(cca="reno")),
+            bottlenecks=(Bottleneck(bandwidth_mbps=20, queue_packets=100),),
+            reverse_bottlenecks=(link,),
+            rtt_ms=40,
+            duration_s=3,
+        )
+        whole = run(scenario)
+        short, bare = (run(replace(scenario, queue_log=log)) for log in ("summary", False))
+        assert same_delays((whole, short, bare), 0)
+        assert same_delays((whole, short, bare), 1)
+        assert short.queue_summary is not None
+        assert short.queue_summary.packets("drop", 1) > 100
+        with pytest.raises(InputError, match="drops acknowledgements from the middle"):
+            whole.queueing_delay_percentiles_ms(bottleneck=1)
+        assert 0 < delivered(whole)["queueing_ms"].mean()
+
+    def test_two_queues(self) -> None:
+        """Both queues of DualPI2 obey Little's law, and are the same in all records."""
+        link = Bottleneck(bandwidth_mbps=MBPS, queue_packets=60, qdisc="dualpi2")
+        flows = [
+            Flow(kind="poisson", rate_mbps=MBPS, packet_bytes=size, ecn=ecn, stop_s=1)
+            for size, ecn in ((500, "ect1"), (700, ""))
+        ]
+        scenario = Scenario(flows=tuple(flows), bottlenecks=(link,), rtt_ms=40, duration_s=3)
+        whole = run(scenario)
+        short, bare = (run(replace(scenario, queue_log=log)) for log in ("summary", False))
+        for queue in (None, "classic", "l4s"):
+            assert same_delays((whole, short, bare), 0, queue)
+            check_littles_law(short, 0, queue)
+        assert bare.queueing_delay_ms(queue="l4s") < bare.queueing_delay_ms(queue="classic")
+        both = bare.links.iloc[0]
+        assert 0 < both["l4s_left_packets"] < both["left_packets"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ import pandas as pd
 
 from ccbench.base.errors import EngineError
 from ccbench.emulate.realtime import files, packet_record
+from ccbench.experiment import dynamics
+from ccbench.run import packets
 from ccbench.run.run import Run
 from ccbench.run.tables import MEASURED_COLUMNS, QUEUE_COLUMNS, STATE_DTYPE, measured
 
@@ -59,13 +62,18 @@ def to_run(
     if (queue.groupby("bottleneck")["backlog_packets"].first() > 1).any():
         raise EngineError("packets waited at the bottleneck before the scenario began")
     samples, completions = (np.load(folder / n) for n in (files.SAMPLES, files.COMPLETIONS))
-    return Run(
-        scenario=scenario,
-        queue=queue if scenario.queue_log else queue.iloc[:0],
+    logged = Run(
+        scenario=replace(scenario, queue_log=True),
+        queue=queue,
         flows=_flows(samples, queue, _stop_ns(scenario)),
         completions=pd.DataFrame({name: completions[name] for name in completions.dtype.names}),
-        links=_links(queue, len(scenario.links)),
         provenance=dict(provenance),
+    )
+    return replace(
+        logged,
+        scenario=scenario,
+        queue=queue if scenario.queue_log else queue.iloc[:0],
+        links=_links(logged),
     )
 
 
@@ -120,12 +128,31 @@ def _stop_ns(scenario: Scenario) -> pd.Series[float]:
     return (table["stop_s"] * 1e9).where(table["cca"] == "", -1)
 
 
-def _links(queue: pd.DataFrame, count: int) -> pd.DataFrame:
-    """Return what each link has carried: its queue's record has the ends of transmissions."""
-    left = queue.loc[queue["event"] == "dequeue"].groupby("bottleneck")["bytes"]
-    carried = pd.DataFrame({"carried_packets": left.size(), "carried_bytes": left.sum()})
-    every = pd.RangeIndex(count, name="bottleneck")
-    return carried.reindex(every, fill_value=0).reset_index()
+def _links(run: Run) -> pd.DataFrame:
+    """Return what has left each queue, and what its link has carried.
+
+    The record has starts of transmissions. Packets beyond the link's capacity have not been sent
+    by the end.
+    """
+    rows = []
+    for number in range(len(run.scenario.links)):
+        events = run.queue_events(number)
+        left_bytes = events.loc[events["event"] == "dequeue", "bytes"].to_numpy(np.int64)
+        sent_bytes = np.cumsum(left_bytes)
+        capacity = dynamics.capacity_bytes(run.scenario, number, run.scenario.duration_s)
+        carried = sent_bytes[sent_bytes <= capacity]
+        rows.append(
+            {
+                "bottleneck": number,
+                "carried_packets": carried.size,
+                "carried_bytes": carried.max(initial=0),
+                "left_packets": left_bytes.size,
+                "waited_ns": packets.waits_ns(run, number).sum(),
+                "l4s_left_packets": 0,
+                "l4s_waited_ns": 0,
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def _flows(

@@ -159,6 +159,10 @@ class Qdisc(ABC):
                 found[name] = float(value), enough
         return found
 
+    def drops_acks(self, options: Mapping[str, Value]) -> bool:
+        """Return whether options drop acknowledgements from the middle of the queue."""
+        return any(self.options[name].drops_acks and value for name, value in options.items())
+
     def check_name(self, name: str) -> None:
         """Raise an InputError if there is no such option."""
         if name not in self.options:
@@ -193,7 +197,7 @@ class AttributeQdisc(Qdisc):
     Parameters
     ----------
     limit_attribute : int
-        Attribute of the limit; 0 if there is none.
+        Attribute of the limit.
     limit_per_packet : int
         The limit of one packet in the kernel's unit.
     memory_option : str
@@ -210,15 +214,12 @@ class AttributeQdisc(Qdisc):
         return True
 
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
-        room = link.queue_packets if self.limit_attribute else None
         needed = link.queue_packets * PACKET_MEMORY_BYTES
         if self.memory_option and needed > float(self.options[self.memory_option].default or 0):
             options = {self.memory_option: needed, **options}
-        return self.encode_change(room, options)
+        return self.encode_change(link.queue_packets, options)
 
     def encode_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> bytes:
-        if queue_packets is not None and not self.limit_attribute:
-            raise InputError(f"queue_packets: {self.name} has no limit in packets: remove it")
         limit = b""
         if queue_packets is not None:
             limit = attribute(self.limit_attribute, u32(queue_packets * self.limit_per_packet))

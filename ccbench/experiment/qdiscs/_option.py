@@ -53,6 +53,8 @@ class Option:
         Whether every packet is marked that waits for longer, or behind more packets.
     exempted_by : str
         For such an option: another one, the number of packets below which none is marked.
+    drops_acks : bool
+        Whether any value above 0 drops acknowledgements from the middle of the queue.
     """
 
     summary: str
@@ -70,6 +72,7 @@ class Option:
     is_fixed: bool = False
     marks_above: bool = False
     exempted_by: str = ""
+    drops_acks: bool = False
 
     @property
     def is_whole(self) -> bool:

@@ -38,6 +38,7 @@ QDISCS = (
                 summary="drop ACKs made redundant by later ACKs: 0 none, 1 some, 2 all",
                 high=2,
                 default=0,
+                drops_acks=True,
             ),
         },
     ),

@@ -47,7 +47,7 @@ def _pack(link: Link, options: Mapping[str, int], unit: int) -> bytes:
     longest, shortest = unit * longest, unit * shortest
     # The average and its fraction must fit into 32 bits.
     weight_log = max(1, min(_WEIGHT_LOG, 31 - longest.bit_length()))
-    # While idle, the average decays as if small packets arrived. The table holds the number of
+    # While idle, the average decays as if full packets arrived. The table holds the number of
     # halvings in 0 to 255 cells of time, each about as long as 1/weight packets.
     packet_us = MTU_BYTES * 8 / link.mbps
     cell_log = min(31, max(0, round(math.log2(packet_us) + weight_log)))

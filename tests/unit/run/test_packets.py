@@ -11,7 +11,7 @@ from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.base.l4s import QUEUES
 from ccbench.run.packets import delivered, fates, waits_ns
-from ccbench.run.tables import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS
+from ccbench.run.tables import COMPLETION_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, QUEUE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,11 +173,18 @@ class TestDelivered:
         ]
         run = run_of(events, qdisc="dualpi2")
         queues = ["classic", "l4s", "l4s", "l4s", "l4s", "classic"]
-        run = replace(run, queue=run.queue.assign(queue=pd.Categorical(queues, QUEUES)))
+        left = {"left_packets": 3, "waited_ns": 10 * MS, "l4s_left_packets": 2}
+        links = {**dict.fromkeys(LINK_COLUMNS, 0), **left, "l4s_waited_ns": 2 * MS}
+        run = replace(
+            run,
+            queue=run.queue.assign(queue=pd.Categorical(queues, QUEUES)),
+            links=pd.DataFrame([links]),
+        )
         assert delivered(run)["queueing_ms"].tolist() == [1, 1, 8]
         assert [waits_ns(run, 0, queue).tolist() for queue in QUEUES] == [[8 * MS], [MS, MS]]
         assert run.occupancy(0.001, queue="l4s").loc[0:0.006].tolist() == [0, 0, 1, 0, 1, 0, 0]
-        assert run.queueing_delay_ms(queue="classic") == 8
+        assert run.queueing_delay_percentiles_ms([100], queue="classic").item() == 8
+        assert run.l4s_summary()["queueing_delay_ms"].tolist() == [8, 1]
         assert run.l4s_summary()["queueing_delay_p99_ms"].tolist() == [8, 1]
 
     def test_joins_later(self) -> None:

@@ -312,42 +312,37 @@ class TestUtilisation:
 
 
 class TestQueueingDelay:
-    def test_fifo(self) -> None:
-        """In a FIFO the delay is the mean over packets of the time from enqueue to dequeue."""
-        # Two packets wait 10 and 25 ms at the first bottleneck; one that is refused does not wait.
-        events = ["enqueue", "enqueue", "enqueue", "drop", "dequeue", "enqueue", "dequeue"]
-        queue = table(
-            QUEUE_COLUMNS,
-            time_ns=np.array([100, 105, 107, 107, 110, 120, 130]) * MS,
-            bottleneck=[0, 0, 0, 0, 0, 1, 0],
-            event=pd.Categorical(events, dtype=EVENT_DTYPE),
-            backlog_packets=[1, 2, 3, 2, 1, 1, 0],
-        )
-        assert make_run(queue=queue).queueing_delay_ms() == pytest.approx((10 + 25) / 2)
+    @staticmethod
+    def links(**totals: int) -> pd.DataFrame:
+        """Return the totals of a link."""
+        return table(LINK_COLUMNS, bottleneck=[0], **totals)
 
-    def test_head_drop(self) -> None:
-        """A packet that waits and is dropped at the head counts in the queue, not in the delay."""
-        link = Bottleneck(bandwidth_mbps=12, queue_packets=2, qdisc="pfifo_head_drop")
-        queue = table(
-            QUEUE_COLUMNS,
-            time_ns=np.array([100, 110, 190, 190, 200]) * MS,
-            event=pd.Categorical(
-                ["enqueue", "enqueue", "enqueue", "drop", "dequeue"], dtype=EVENT_DTYPE
-            ),
-            backlog_packets=[1, 2, 3, 2, 1],
+    @pytest.mark.parametrize("queue_log", [True, False])
+    def test_mean(self, *, queue_log: bool) -> None:
+        """The delay is the mean wait of the packets that left for the link, with any record."""
+        links = self.links(left_packets=2, waited_ns=35 * MS)
+        run = make_run(replace(SCENARIO, queue_log=queue_log), links=links)
+        assert run.queueing_delay_ms() == pytest.approx((10 + 25) / 2)
+
+    def test_two_queues(self) -> None:
+        """A qdisc for L4S has a mean for each of its queues; the classic one has the rest."""
+        link = Bottleneck(bandwidth_mbps=12, queue_packets=9, qdisc="dualpi2")
+        links = self.links(
+            left_packets=5, waited_ns=40 * MS, l4s_left_packets=3, l4s_waited_ns=6 * MS
         )
-        run = make_run(replace(SCENARIO, bottlenecks=(link,)), queue=queue)
-        assert run.queueing_delay_ms() == 90
-        assert run.bottleneck_summary()["queueing_delay_ms"].item() == 90
+        run = make_run(replace(SCENARIO, bottlenecks=(link,)), links=links)
+        delays = [run.queueing_delay_ms(queue=queue) for queue in (None, "classic", "l4s")]
+        assert delays == [8, 17, 2]
 
     def test_nothing_left(self) -> None:
         """If no packet left the queue, there is no mean."""
-        assert np.isnan(make_run().queueing_delay_ms())
+        assert np.isnan(make_run(links=self.links(carried_bytes=0)).queueing_delay_ms())
 
-    def test_no_log(self) -> None:
-        """Without a queue log the delay is unknown."""
-        with pytest.raises(InputError, match="queue_log is False"):
-            make_run(replace(SCENARIO, queue_log=False)).queueing_delay_ms()
+    def test_not_counted(self) -> None:
+        """An engine that does not count what leaves its queues is named."""
+        with pytest.raises(InputError, match="engine test does not count"):
+            make_run().queueing_delay_ms()
+        assert make_run().bottleneck_summary()["queueing_delay_ms"].isna().all()
 
 
 class TestSummary:

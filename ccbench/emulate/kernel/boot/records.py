@@ -74,8 +74,20 @@ SUMMARY_RECORDS = {
     ),
 }
 
-#: What one link has carried.
-LINK_RECORD = np.dtype([("carried_packets", "u8"), ("carried_bytes", "u8")])
+#: What one link has carried, and what has left its queue: all packets, and those of its classic and
+#: its L4S queue.
+LINK_RECORD = np.dtype(
+    [
+        ("carried_packets", "u8"),
+        ("carried_bytes", "u8"),
+        ("left_packets", "u8"),
+        ("waited_ns", "u8"),
+        ("classic_left_packets", "u8"),
+        ("classic_waited_ns", "u8"),
+        ("l4s_left_packets", "u8"),
+        ("l4s_waited_ns", "u8"),
+    ]
+)
 
 #: One sample of one flow.
 FLOW_RECORD = np.dtype(

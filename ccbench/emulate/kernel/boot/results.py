@@ -19,6 +19,7 @@ from ccbench.run.tables import (
     BACKLOG_STEPS,
     ECN_DTYPE,
     EVENT_DTYPE,
+    LINK_COLUMNS,
     MEASURED_COLUMNS,
     MESSAGE_COLUMNS,
     QUEUE_DTYPE,
@@ -153,9 +154,9 @@ def _summary(given: GuestInput, directory: Path) -> QueueSummary:
 
 
 def _links(directory: Path) -> pd.DataFrame:
-    carried = np.fromfile(directory / "links.bin", records.LINK_RECORD)
-    columns = {name: carried[name] for name in carried.dtype.names or ()}
-    return _frame({"bottleneck": np.arange(len(carried), dtype=np.uint8), **columns})
+    links = np.fromfile(directory / "links.bin", records.LINK_RECORD)
+    columns = {name: links[name] for name in LINK_COLUMNS if name != "bottleneck"}
+    return _frame({"bottleneck": np.arange(len(links), dtype=np.uint8), **columns})
 
 
 def _batches(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:

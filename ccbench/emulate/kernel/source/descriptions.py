@@ -212,6 +212,9 @@ def _parse(entry: str) -> tuple[str, str, str, dict[str, Any]]:
             raise ValueError(f"the value of {key} cannot be read: {step}") from None
     if kind == "option":
         _check(Option(**values))
+    if kind == "qdisc" and not values.get("limit_attribute"):
+        step = "give the attribute that limits the queue in packets, which sets queue_packets"
+        raise ValueError(f"its limit must be 1 or more: {step}")
     return kind, owner, option, values
 
 

@@ -97,6 +97,8 @@ class TestQdiscs:
             ("ccbench_qdisc=early limit=1", "a colon and a summary"),
             ("ccbench_qdisc=Early limit=1: x", "lower-case"),
             ("ccbench_qdisc=early limit=TCA_LIMIT: x", "not an enumerator"),
+            ("ccbench_qdisc=early limit=0: x", "its limit must be 1 or more: give the attribute"),
+            ("ccbench_qdisc=early marks: x", "its limit must be 1 or more: give the attribute"),
             ("ccbench_qdisc=early limit=1 drops=some: x", "value of drops"),
             ("ccbench_qdisc=early limit=1 quick: x", "quick must be one of limit, drops, marks"),
             ("ccbench_option=late one attribute=2: x", r"add CCBENCH_QDISC\(late"),
