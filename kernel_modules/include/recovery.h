@@ -15,11 +15,14 @@
  *
  * The rule has no effect until losses have emptied more of the flight than the reduction of
  * the window. The other part of RFC 9937, which spreads that reduction over a round trip, is
- * not included: a window below the flight sends nothing until the flight fits.
+ * not included: a window below the flight sends nothing until the flight fits. What the rule
+ * then allows is the same, because whenever the packets are sent,
  *
- * The RFC assumes that the flight fills the window. A congestion control that probes for
- * bandwidth also during recoveries, because few losses are no signal, allows a number of
- * spare packets. They count as delivered, so that losses first use them up.
+ *	prr_delivered - prr_out = flight at the start - lost - flight
+ *
+ * The RFC assumes that the flight fills the window. A congestion control whose rate also
+ * varies during recoveries, as few losses are no signal, allows a number of spare packets.
+ * They count as delivered, so that losses first use them up.
  */
 #ifndef _RECOVERY_H
 #define _RECOVERY_H
@@ -53,7 +56,7 @@ static inline u32 recovery_window(struct sock *sk, const struct rate_sample *rs,
 		return window;
 	released = max_t(s32, tp->prr_delivered - tp->prr_out, rs->acked_sacked);
 	window = min(window, in_flight + released + recovery_advances(tp, rs));
-	/* Always allow the first retransmission. */
+	/* Always allow a retransmission if there is none, as the RFC allows the first. */
 	if (tp->lost_out && !tp->retrans_out)
 		window = max(window, in_flight + 1);
 	return window;

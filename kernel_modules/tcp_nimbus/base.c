@@ -46,6 +46,12 @@ u64 nimbus_window_of(const struct nimbus *nimbus, u32 rate)
 	return nimbus_window_in(nimbus, rate, nimbus->srtt_us);
 }
 
+u64 nimbus_link_window(const struct nimbus *nimbus)
+{
+	return nimbus_window_in(nimbus, nimbus->link,
+				nimbus->min_rtt_us + nimbus->settings.target_us);
+}
+
 static u32 rate_of(const struct nimbus *nimbus, u64 window)
 {
 	u64 bytes = mul_u64_u32_shr(window, nimbus->packet_bytes, CUBIC_SHIFT);

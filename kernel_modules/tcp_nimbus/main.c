@@ -53,8 +53,12 @@
  *     receive rate plus the room in the window. Means of window / RTT lag so much that the
  *     queue swings.
  * 13. A watcher's peak exceeds the spectrum on both sides.
- * 14. In recovery, packets are conserved in each mode (RFC 9937, recovery.h). BasicDelay, which
- *     ignores losses, does so after losses of the window's part above the flight.
+ * 14. In recovery, packets are conserved in each mode (RFC 9937, recovery.h). The burst of a
+ *     pulse is spare in BasicDelay, which has no other reaction to losses: otherwise the crests
+ *     were cut and the troughs not, and the mean rate fell below the minimum.
+ * 15. BasicDelay's window, and that at a change to the competitive mode, is at most that of the
+ *     whole link at the target delay, with half as much again. If the link slows down, rate * RTT
+ *     grows with the RTT and would limit nothing: the ACKs that lower the rate wait in the queue.
  */
 #include <net/tcp.h>
 

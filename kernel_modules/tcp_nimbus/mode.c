@@ -20,7 +20,8 @@ static void compete(struct nimbus *nimbus)
 	u32 latest = nimbus->means[(nimbus->samples - 1) % NIMBUS_SAMPLES];
 
 	nimbus_competitive_resume(&nimbus->competitive,
-				  nimbus_window_of(nimbus, max(oldest, latest)));
+				  min(nimbus_window_of(nimbus, max(oldest, latest)),
+				      nimbus_link_window(nimbus) * 3 / 2));
 }
 
 static void control_delay(const struct sock *sk, struct nimbus *nimbus)

@@ -114,6 +114,8 @@ u64 nimbus_window(const struct nimbus *nimbus);
 /* Window in flight at a rate and an RTT. */
 u64 nimbus_window_in(const struct nimbus *nimbus, u32 rate, u32 rtt_us);
 u64 nimbus_window_of(const struct nimbus *nimbus, u32 rate);
+/* Window of the whole link at the target delay: the most that control of the delay needs. */
+u64 nimbus_link_window(const struct nimbus *nimbus);
 void nimbus_set_base(struct nimbus *nimbus);
 /* Updates a watcher's rate, once per sample. */
 void nimbus_smooth(struct nimbus *nimbus);

@@ -47,17 +47,20 @@ void nimbus_limit_burst(struct sock *sk)
 void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 burst = nimbus_pulse_burst(nimbus->period_ns, nimbus->height) / nimbus->packet_bytes;
 	u32 spare = 0;
 	u64 window;
 
-	if (nimbus_has_rate(nimbus) || nimbus->role == NIMBUS_WATCHER)
+	if (nimbus_has_rate(nimbus)) {
+		window = min(nimbus_window_of(nimbus, nimbus->base), nimbus_link_window(nimbus));
+		window = window * 3 / 2;
+		spare = burst;
+	} else if (nimbus->role == NIMBUS_WATCHER) {
 		window = nimbus_window_of(nimbus, nimbus->base) * 3 / 2;
-	else
+	} else {
 		window = nimbus_window(nimbus);
-	if (nimbus_has_rate(nimbus))
-		spare = (window >> CUBIC_SHIFT) / 3;
-	window >>= CUBIC_SHIFT;
-	window += nimbus_pulse_burst(nimbus->period_ns, nimbus->height) / nimbus->packet_bytes;
+	}
+	window = (window >> CUBIC_SHIFT) + burst;
 	window = clamp_t(u64, window, MIN_CWND, tp->snd_cwnd_clamp);
 	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, window, spare));
 	tp->snd_ssthresh = min_t(u64, nimbus->competitive.w.ssthresh >> CUBIC_SHIFT,
