@@ -37,7 +37,7 @@
  *    growth, the queue was too short for growth. In recovery, packets are conserved
  *    (RFC 9937, recovery.h) once the losses exceed the unused half of the window. Losses
  *    have no other effect, so that random loss has none. A stream instead of half the window
- *    would be too little: in long recoveries, 1 % of random loss would halve the rate.
+ *    would be too little: in long recoveries, 1 % of random loss would cost half of the link.
  * 6. A retransmission has a place in the stream, but is not a sample.
  * 7. A timeout restarts slow start at the initial rate.
  * 8. After a pause longer than the timeout, slow start begins at the previous r_avg, so

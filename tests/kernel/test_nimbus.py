@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Change, Flow, Run, Scenario
 from ccbench.base.errors import EngineError, InputError
 from ccbench.elasticity.detector import Detector, spectrum
 from ccbench.elasticity.observed import observe
@@ -356,6 +356,28 @@ class TestSettings:
         """With a threshold that no traffic reaches, there is only the delay mode."""
         reported = state(nimbus(Flow(cca="cubic"), threshold_percent=10_000, hold_ms=0))
         assert (reported["mode"].loc[10:] == DELAY).mean() > 0.95
+
+
+class TestFall:
+    @pytest.mark.parametrize("cca", ["nimbus", "nimbus_copa", "nimbus_vegas", "nimbus_reno"])
+    def test_drops(self, cca: str) -> None:
+        """If the link falls to a fortieth in the delay mode, drops are at most 3 times Reno's."""
+
+        def drops(name: str) -> int:
+            result = run(
+                Scenario(
+                    flows=(Flow(cca=name),),
+                    bottlenecks=(Bottleneck(bandwidth_mbps=MBPS, queue_bdp=2),),
+                    rtt_ms=RTT_MS,
+                    duration_s=20,
+                    changes=(Change(at_s=10, bandwidth_mbps=MBPS / 40),),
+                )
+            )
+            if name == cca:
+                assert state(result)["mode"].loc[:10].iloc[-1] == DELAY
+            return int((result.queue_events(0)["event"] == "drop").sum())
+
+        assert drops(cca) <= 3 * drops("reno")
 
 
 class TestRecord:
