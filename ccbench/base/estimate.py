@@ -193,7 +193,7 @@ class Estimate:
         """
         if not self.half_width > 0:
             return format(self.value, form)
-        form = _refined(form, self.value, self.half_width)
+        form = _refined(form or ".3f", self.value, self.half_width)
         value, unsigned = format(self.value, form), form.lstrip("+")
         if self.of == "mean":
             return f"{value} ± {format(self.half_width, unsigned)}"

@@ -73,7 +73,7 @@ def in_order(
     >>> groups = (Flow(cca="cubic"),), (Flow(cca="bbr"),)
     >>> noise = Noise(start_spread_ms=20)
     >>> [in_order(*groups, noise=noise, seed=seed)[0].cca for seed in range(5)]
-    ['bbr', 'cubic', 'bbr', 'cubic', 'bbr']
+    ['bbr', 'bbr', 'cubic', 'bbr', 'bbr']
     """
     return alpha + beta if _is_alpha_first(noise, seed) else beta + alpha
 

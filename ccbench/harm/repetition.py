@@ -207,7 +207,7 @@ class RepeatedHarm:
         Examples
         --------
         >>> print(repeat(experiment).estimate("jain"))  # doctest: +SKIP
-        0.5... ± 0.0...
+        0.5... (0.5... to 0.5...)
         """
         validation.one_of("part", part, _HARM_PARTS)
         return self._median(getattr(harm, part) for harm in self._harms())
@@ -371,7 +371,7 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
     Examples
     --------
     >>> print(repeat(experiment).relative)  # doctest: +SKIP
-    0.4... ± 0.0...
+    0.4... (0.4... to 0.4...)
     """
     chosen = tuple(metrics)
     _check(experiment, repetitions, precision, max_repetitions, chosen)

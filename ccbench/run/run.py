@@ -618,8 +618,8 @@ class Run(RunRecord):
 
         Examples
         --------
-        >>> emulate.run(scenario).is_exact  # doctest: +SKIP
-        True
+        >>> emulate.run(scenario).is_exact  # BBR draws its phase  # doctest: +SKIP
+        False
         """
         return not self.scenario.draws_at_random and self.provenance.get("random_draws") == {}
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -94,7 +95,8 @@ def test_remembers() -> None:
         samples = result.flows[(result.flows["flow"] == 0) & (result.flows["time_ns"] > start_ns)]
         thresholds[variation.name] = samples["ssthresh_packets"].iloc[0]
     assert drops["remembers"] == 0 < drops["plain"]
-    assert thresholds["remembers"] < 1000 < thresholds["plain"]
+    assert thresholds["remembers"] < 1000
+    assert math.isnan(thresholds["plain"])  # none yet
 
 
 def test_lossy() -> None:

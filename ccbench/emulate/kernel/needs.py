@@ -32,12 +32,12 @@ _GUEST_FLOW_BYTES = 8192
 _UNREAD_PACKET_BYTES = 200
 
 #: Memory for reading the records: constant, per event, sample, other record and flow, in bytes.
-_READER_BYTES = 25e6
+_READER_BYTES = 29e6
 _EVENT_BYTES = 45
 #: Further memory for analysing the bottlenecks one after another, per event of the busiest.
 _BUSIEST_EVENT_BYTES = 70
 _SAMPLE_BYTES = 400
-_OTHER_BYTES = 200
+_OTHER_BYTES = 160
 _FLOW_BYTES = 1000
 #: The part of it that the run keeps.
 _RUN_EVENT_BYTES = 24

@@ -224,7 +224,7 @@ def state_of(run: Run, flow: int = 0) -> State:
         rows["cwnd_packets"],
         rows["inflight_packets"],
         rows["lost"],
-        rows["pacing_rate_bps"] / 1e6,
+        rows["pacing_rate_bps"].fillna(0) / 1e6,  # before the first rate sample
         rows["srtt_us"] / 1e3,
         rows["min_rtt_us"] / 1e3,
         rows["delivered_bytes"],

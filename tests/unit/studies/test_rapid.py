@@ -53,7 +53,9 @@ def with_standing_queue(scenario: Scenario) -> Run:
         samples=pd.DataFrame(samples),
     )
     run = run_with_rates(replace(scenario, queue_log=False), [link.mean_mbps / flows] * flows)
-    return replace(run, scenario=scenario, queue_summary=summary)
+    waited_ns = STANDING * round(scenario.duration_s * 1e9)
+    links = run.links.assign(left_packets=packets, waited_ns=waited_ns)
+    return replace(run, scenario=scenario, queue_summary=summary, links=links)
 
 
 @pytest.mark.parametrize("name", ["rapid-acks", "rapid-buffers", "rapid-fairness", "rapid-others"])
