@@ -86,9 +86,15 @@ def start(way: str, kernels: list[subprocess.Popen[bytes]]) -> Future[Run]:
     return run
 
 
-def is_being_made(pid: int, kernel: int) -> bool:
-    """Return whether a program's process still is a copy of the kernel's, which waits (vfork)."""
+def is_being_made(pid: int, kernel: int, way: str) -> bool:
+    """Return whether a program's process still is a copy of the kernel's, which waits (vfork).
+
+    With ptrace it stays a copy, and is made when the kernel's process traces it: stopped before, it
+    looks as if it were ready, and the kernel cannot trace it.
+    """
     with suppress(FileNotFoundError):
+        if way == "ptrace":
+            return "\nTracerPid:\t0\n" in Path("/proc", str(pid), "status").read_text()
         own, copied = (Path("/proc", str(number), "exe").readlink() for number in (pid, kernel))
         return own == copied
     return True
@@ -127,7 +133,7 @@ class TestDisturbed:
         stops = 0
         while not run.done():
             for pid in children(kernels[0].pid):
-                if way == "seccomp" and is_being_made(pid, kernels[0].pid):
+                if is_being_made(pid, kernels[0].pid, way):
                     continue
                 os.kill(pid, signal.SIGSTOP)
                 stops += 1
