@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ccbench.cli._options import EngineChoice
     from ccbench.emulate import Engine
     from ccbench.experiment.scenario import Scenario
+    from ccbench.harm import Drift
     from ccbench.run.run import Run
 
 __all__ = ["run"]
@@ -50,6 +51,8 @@ _LONG_S = 300
 _MOST_ROWS = 30
 #: Maximum number of flows that a warning names.
 _MOST_NAMED = 10
+#: Maximum number of flows whose trend is printed.
+_MOST_TRENDS = 2
 _LATE = (
     "This machine was too busy for real time: the link was late ({late}). The run is not stored. "
     "Run it again on an idle machine."
@@ -166,6 +169,7 @@ def _run_once(
     as_json: bool,
 ) -> None:
     from ccbench import emulate  # imports pandas
+    from ccbench.harm import Drift
 
     with progress("{task.completed:.0f} of {task.total:g} s") as bar:
         task = bar.add_task("running", total=scenario.duration_s)
@@ -179,6 +183,7 @@ def _run_once(
     if output is not None:
         result.save(output)
     _draw(result, plot)
+    drift = Drift.of(result)
     bottlenecks, queues = result.bottleneck_summary(), result.l4s_summary()
     outcomes = {name: table for name, table in result.outcomes().items() if len(table)}
     if as_json:
@@ -190,6 +195,8 @@ def _run_once(
             **{name: table.reset_index().to_dict("records") for name, table in outcomes.items()},
             "provenance": result.provenance,
         }
+        if drift is not None:
+            document["trend"] = drift.to_dict()
         if not result.connections.empty:
             summary = result.connection_summary()
             document["connections"] = summary.reset_index().to_dict("records")
@@ -204,7 +211,8 @@ def _run_once(
     _print_outcomes(outcomes, [outcomes])
     _print_bottlenecks(bottlenecks, scenario)
     _print_queues(queues)
-    _print_files({"made by": made_by(result.provenance)}, output, plot, pcap)
+    pairs = {"made by": made_by(result.provenance), **_trend([drift])}
+    _print_files(pairs, output, plot, pcap)
     _print_fallbacks(result)
     for line in _events(result):
         click.echo(line)
@@ -222,11 +230,13 @@ def _repeat(
     as_json: bool,
 ) -> None:
     from ccbench import emulate
+    from ccbench.harm import Drift
     from ccbench.run import repetition
 
     with progress("{task.completed} of {task.total} runs") as bar:
         task = bar.add_task("running", total=count)
         events: list[str] = []
+        drifts: list[Drift | None] = [None] * count
 
         def on_run(i: int, run: Run) -> None:
             if output is not None:
@@ -235,12 +245,14 @@ def _repeat(
                 _draw(run, plot)
                 _print_fallbacks(run)
                 events.extend(_events(run))
+            drifts[i] = Drift.of(run)
             _warn_if_late(run)
             bar.advance(task)
 
         result = emulate.repeat(scenario, count, engine=engine, fresh=fresh, on_run=on_run)
     if as_json:
-        print_json(result.to_dict())
+        trends = [drift and drift.to_dict() for drift in drifts]
+        print_json({**result.to_dict(), **({"trends": trends} if any(trends) else {})})
         return
     flows = result.estimates(lambda repetition: _few_rows(repetition.flows, scenario))
     _print_flows(flows, scenario.name)
@@ -251,13 +263,36 @@ def _repeat(
     versions = made_by(result.repetitions[0].provenance)
     pairs = {"noise": scenario.noise.describe(), "repetitions": form, "made by": versions}
     if result.doubts:
-        others = f" (and {len(result.doubts) - 1} more flows)" if len(result.doubts) > 1 else ""
+        more = len(result.doubts) - 1
+        others = f" (and {_more_flows(more)})" if more else ""
         pairs["caution"] = repeat_more(result.doubts[0] + others, count)
+    pairs |= _trend(drifts[:1] if result.is_exact else drifts)
     _print_files(pairs, output, plot)
     if events:
         click.echo("\n".join([f"with seed {scenario.seed}:", *events]))
     if result.is_exact:
         click.echo(_EXACT.format(count=count))
+
+
+def _trend(drifts: Sequence[Drift | None]) -> dict[str, str]:
+    """Return a line if the throughput of flows still changes, in one or several repetitions."""
+    found = [drift for drift in drifts if drift is not None]
+    if not found:
+        return {}
+    first = found[0]
+    changes = sorted(first.changes_mbps.items(), key=lambda change: -abs(change[1]))
+    shown = ", ".join(f"{mbps:+.2g} Mbit/s of flow {flow}" for flow, mbps in changes[:_MOST_TRENDS])
+    more = len(changes) - _MOST_TRENDS
+    others = f" (and {_more_flows(more)})" if more > 0 else ""
+    where = "" if len(drifts) == 1 else f" in {len(found)} of {len(drifts)} repetitions"
+    return {
+        "trend": f"remains{where}: {shown}{others} from {first.from_s:g} to {first.to_s:g} s; "
+        "a longer duration_s would change the result"
+    }
+
+
+def _more_flows(count: int) -> str:
+    return f"{count} more flow{'s' if count > 1 else ''}"
 
 
 def _draw(run: Run, plot: Path | None) -> None:

@@ -4,8 +4,9 @@
 An :class:`Experiment` defines two scenarios: the beta flows alone, and with the alpha flows added.
 :func:`measure` computes a :class:`HarmResult` from their runs, and :func:`compare` harm by any of
 the `METRICS`. :func:`repeat` runs and measures an experiment with several seeds and returns the
-mean with its interval; :func:`sensitivity` does so at several levels of noise. :func:`assess`
-evaluates the three deployment thresholds.
+median with its interval; :func:`sensitivity` does so at several levels of noise. :func:`assess`
+evaluates the three deployment thresholds. :class:`Drift` tests whether any run's throughput still
+changes at its end.
 """
 
 from ccbench.harm._pairs import (
@@ -40,6 +41,7 @@ from ccbench.harm.convergence import (
     trends,
 )
 from ccbench.harm.deployability import Assessment, Deployability, assess
+from ccbench.harm.drift import Drift
 from ccbench.harm.experiment import Experiment, HarmResult, flow_names, long_flows, measure
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
 from ccbench.harm.noise_levels import LEVELS, Sensitivity, sensitivity
@@ -66,6 +68,7 @@ __all__ = [
     "Convergence",
     "Deployability",
     "Detector",
+    "Drift",
     "Experiment",
     "FlowConvergence",
     "HarmResult",

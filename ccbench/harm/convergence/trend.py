@@ -10,11 +10,14 @@ The test is that of Mann and Kendall on the means of 8 blocks, with the estimate
 for the slope. Throughput is autocorrelated, because CCAs oscillate; means of blocks are hardly, as
 blocks of a measured part of 60 to 170 s are longer than most oscillations. For stationary series,
 the exact probability of a trend is 0.6 % with independent blocks; with a memory of 5 s, simulations
-found trends in 2 to 6 %, and with sawteeth of 8 to 25 s in none.
+found trends in 2 to 6 %, and with sawteeth of 8 to 25 s in none. More than two flows have a
+stricter test each (Bonferroni), so that the probability of any trend is about that of two flows.
 """
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,8 +31,8 @@ __all__ = ["NEGLIGIBLE_CHANGE", "SHORTEST_S", "trends"]
 
 #: Number of blocks.
 _BLOCKS = 8
-#: Excess of rising over falling pairs of blocks, of 28, that shows a trend.
-_EXCESS = 22
+#: Probability of a trend by chance in any flow, with independent blocks.
+_ERROR = 0.012
 #: Shortest measured part with a test in seconds, a window of Algorithm 1. In a shorter part,
 #: a single oscillation looks like a trend.
 SHORTEST_S = 60.0
@@ -76,6 +79,24 @@ def trends(throughput: pd.DataFrame, from_s: float = 0.0) -> pd.Series[float]:
     earlier, later = np.triu_indices(_BLOCKS, 1)
     differences = blocks[later] - blocks[earlier]
     changes = np.median(differences / (later - earlier)[:, None], axis=0) * _BLOCKS
-    is_trend = np.abs(np.sign(differences).sum(axis=0)) >= _EXCESS
+    is_trend = np.abs(np.sign(differences).sum(axis=0)) >= _excess(throughput.shape[1])
     is_large = np.abs(changes) > NEGLIGIBLE_CHANGE * float(part.mean().mean())
     return _throughput.by_flow(throughput, np.where(is_trend & is_large, changes, 0.0))
+
+
+@cache
+def _excess(flows: int) -> int:
+    """Return the excess of rising over falling pairs of blocks, of 28, that shows a trend.
+
+    Examples
+    --------
+    >>> [_excess(flows) for flows in (1, 2, 3, 30, 1000)]
+    [22, 22, 24, 26, 28]
+    """
+    # Orders of the blocks by their number of falling pairs (Mahonian numbers).
+    orders = np.ones(1)
+    for block in range(2, _BLOCKS + 1):
+        orders = np.convolve(orders, np.ones(block))
+    two_sided = 2 * np.cumsum(orders) / math.factorial(_BLOCKS)
+    falling = max(0, int(np.searchsorted(two_sided, _ERROR / flows, side="right")) - 1)
+    return len(orders) - 1 - 2 * falling

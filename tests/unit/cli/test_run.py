@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from ccbench.base.random_streams import repetition_seeds
@@ -12,11 +13,13 @@ from ccbench.cli._status import ExitStatus
 from ccbench.emulate import _speed
 from ccbench.run.run import Run
 from tests.unit.cli.conftest import SCENARIO, assert_refused, ccbench
+from tests.unit.conftest import NoisyEngine, run_with_rates
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.unit.conftest import ArithmeticEngine, NoisyEngine
+    from ccbench import Scenario
+    from tests.unit.conftest import ArithmeticEngine
 
 
 class TestRun:
@@ -142,6 +145,51 @@ class TestRun:
         """A CCA that the engine does not have is bad input."""
         scenario.write_text(SCENARIO.replace("even", "tahoe"))
         assert_refused(ccbench("run", scenario), "tahoe", "greedy")
+
+
+class TestTrend:
+    """The line about throughput that still changes."""
+
+    @pytest.fixture
+    def drifting(self, scenario: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """Give a scenario whose second flow takes the place of the first, in two minutes."""
+
+        def run(engine: NoisyEngine, scenario: Scenario, **_: object) -> Run:
+            engine.ran.append(scenario)
+            mbps = np.linspace(1, 9, int(scenario.duration_s))
+            return run_with_rates(scenario, np.column_stack([10 - mbps, mbps]), draws=1)
+
+        monkeypatch.setattr(NoisyEngine, "run", run)
+        two = SCENARIO.replace("duration_s = 2", "duration_s = 120")
+        scenario.write_text(two + '\n[[flows]]\ncca = "greedy"\n')
+        return scenario
+
+    @pytest.mark.usefixtures("noisy")
+    def test_one(self, drifting: Path) -> None:
+        """A run's table states which flows still change, by how much, and what to do."""
+        (line,) = [x for x in ccbench("run", drifting).stdout.splitlines() if x[:5] == "trend"]
+        assert "Mbit/s of flow 0" in line
+        assert "Mbit/s of flow 1" in line
+        assert "to 120 s; a longer duration_s" in line
+        document = json.loads(ccbench("run", drifting, "--json").stdout)
+        first, second = (flow["change_mbps"] for flow in document["trend"]["flows"])
+        assert first == pytest.approx(-second)
+        assert second > 3
+
+    @pytest.mark.usefixtures("noisy")
+    def test_repeated(self, drifting: Path) -> None:
+        """The table of repetitions states how many of them have a trend."""
+        output = ccbench("run", drifting, "--repeat", 3).stdout
+        assert "remains in 3 of 3 repetitions" in output
+        document = json.loads(ccbench("run", drifting, "--repeat", 3, "--json").stdout)
+        assert 3 == len(document["trends"])
+
+    @pytest.mark.usefixtures("arithmetic")
+    def test_none(self, scenario: Path) -> None:
+        """Steady flows have no trend."""
+        scenario.write_text(SCENARIO.replace("duration_s = 2", "duration_s = 120"))
+        assert "trend" not in ccbench("run", scenario).stdout
+        assert "trend" not in json.loads(ccbench("run", scenario, "--json").stdout)
 
 
 class TestRepeat:

@@ -404,6 +404,13 @@ class TestTrends:
         # 5 % and three standard deviations.
         assert found <= 10 + 3 * math.sqrt(200 * 0.05 * 0.95)
 
+    def test_many_flows(self) -> None:
+        """Among many stationary flows, hardly ever one has a trend."""
+        rng = np.random.default_rng(4)
+        found = [trends(_throughput(*rng.normal(50, 20, (30, 120)))).any() for _ in range(100)]
+        # 1.2 % and three standard deviations.
+        assert np.sum(found) <= 5
+
     @pytest.mark.parametrize("period", [7, 15, 23])
     def test_swings(self, period: int) -> None:
         """Steady swings have no trend."""
