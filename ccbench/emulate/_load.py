@@ -38,6 +38,9 @@ _ROUND_TRIPS = 10
 _SAMPLE_MBIT = 0.002
 #: Time between two writes of an application at a rate, if they are larger than a packet.
 _TICK_S = 1e-3
+#: Cost of a packet at a link as a share of that of a packet that crosses one link: the rest is
+#: that of the hosts.
+_LINK_SHARE = 1 / 3
 #: Cost of starting a run, expressed as sent data in Mbit.
 _START_UP_MBIT = 500.0
 
@@ -64,8 +67,12 @@ class Load:
 
     @property
     def work_mbit(self) -> float:
-        """The work of the run in Mbit sent, including the cost of its start and of samples."""
-        sent_mbit = sum(self.packets) * MTU_BYTES * 8e-6
+        """The work of the run in Mbit sent, including the cost of its start and of samples.
+
+        Hosts send about as many packets as arrive at the busiest link.
+        """
+        packets = _LINK_SHARE * sum(self.packets) + (1 - _LINK_SHARE) * max(self.packets)
+        sent_mbit = packets * MTU_BYTES * 8e-6
         return _START_UP_MBIT + sent_mbit + self.samples * _SAMPLE_MBIT
 
 

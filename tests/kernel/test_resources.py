@@ -15,6 +15,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.emulate._load import packets
 from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.experiment.impairments import BurstLoss
 from ccbench.experiment.receiver import Receiver
 from tests.kernel.conftest import check_estimate, dumbbell, run
 
@@ -219,6 +220,23 @@ def test_slowest_link(rates_mbps: tuple[float, ...]) -> None:
     check_estimate(run(scenario))
     fast = replace(scenario, bottlenecks=links[:1])
     assert KernelEngine().needs(scenario).running_bytes < KernelEngine().needs(fast).running_bytes
+
+
+def test_unfinished_transfer() -> None:
+    """Estimates of a transfer that losses slow down so much that it does not finish are close."""
+    forward = Bottleneck(
+        bandwidth_mbps=12, queue_bdp=1.2, burst_loss=BurstLoss(to_bad=0.01, to_good=0.167)
+    )
+    scenario = Scenario(
+        flows=(Flow(kind="bytes", size_bytes=20_000_000),),
+        bottlenecks=(forward,),
+        reverse_bottlenecks=(Bottleneck(bandwidth_mbps=3, queue_bdp=1.2),),
+        rtt_ms=500,
+        duration_s=600,
+    )
+    result = run(scenario)
+    assert result.outcomes()["transfers"]["finished"].tolist() == [0]
+    check_estimate(result)
 
 
 @pytest.mark.usefixtures("own_store")

@@ -14,7 +14,7 @@ import pytest
 from ccbench.base.cache import cache_dir
 from ccbench.base.errors import InputError
 from ccbench.emulate import Machine, _speed, expected_s, run, run_many
-from ccbench.emulate._load import packets, samples
+from ccbench.emulate._load import packets, samples, work_mbit
 from ccbench.emulate._machine import cgroup_room_bytes
 from ccbench.emulate.kernel.boot.plan import data_packets, path_packets
 from ccbench.emulate.kernel.needs import needs
@@ -239,6 +239,13 @@ class TestPackets:
         )
         scenario = Scenario(flows=(Flow(),), bottlenecks=links, rtt_ms=50, duration_s=600)
         check_room(needs(scenario), replace(LAPTOP, memory_bytes=300e6, scratch_bytes=100e6))
+
+    def test_work(self) -> None:
+        """Further links cost less than hosts: three links take less than twice the time of one."""
+        links = [Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (1000, 10, 1000)]
+        long = replace(BASE, duration_s=600)
+        one, three = (replace(long, bottlenecks=tuple(some)) for some in (links[1:2], links))
+        assert work_mbit(one) < work_mbit(three) < 2 * work_mbit(one)
 
     def test_policer(self) -> None:
         """TCP flows send no more than a policer lets through, as they react to its losses."""
