@@ -12,6 +12,7 @@ from ccbench.base.errors import EngineError, InputError
 from ccbench.elasticity.detector import Detector, spectrum
 from ccbench.elasticity.observed import observe
 from ccbench.elasticity.pulse import pulse_mbps
+from ccbench.experiment.impairments import Policer
 from ccbench.experiment.noise import Noise
 from tests.kernel.conftest import run
 
@@ -378,6 +379,39 @@ class TestFall:
             return int((result.queue_events(0)["event"] == "drop").sum())
 
         assert drops(cca) <= 3 * drops("reno")
+
+
+class TestPolicer:
+    """A policer, which has no queue."""
+
+    MBPS, RTT_S, PACKET_BITS = 20, 0.04, 12_000
+
+    def loss_events(self, cca: str) -> list[int]:
+        """Return the drops of each loss event after the first slow start."""
+        policer = Policer(rate_mbps=self.MBPS, burst_bytes=50_000)
+        result = run(
+            Scenario(
+                flows=(Flow(cca=cca),),
+                bottlenecks=(Bottleneck(bandwidth_mbps=100, queue_packets=334, policer=policer),),
+                rtt_ms=self.RTT_S * 1e3,
+                duration_s=20,
+            )
+        )
+        events = result.queue_events(0)
+        lost_s = events["time_ns"][events["event"].isin(["drop", "loss"])].to_numpy() / 1e9
+        later_s = lost_s[lost_s > 2]
+        return [len(part) for part in np.split(later_s, np.flatnonzero(np.diff(later_s) > 0.2) + 1)]
+
+    def test_loss_events(self) -> None:
+        """Loss events are as frequent as CUBIC's, and lose no more than a crest exceeds the rate.
+
+        The crest is at most a quarter of the link above the rate, until the loss is known after a
+        round trip.
+        """
+        events = self.loss_events("nimbus")
+        crest_mbps = 100 / 4
+        assert len(events) <= 1.25 * len(self.loss_events("cubic"))
+        assert max(events) <= crest_mbps * 1e6 * self.RTT_S / self.PACKET_BITS
 
 
 class TestRecord:

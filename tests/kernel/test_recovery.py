@@ -55,7 +55,10 @@ MORE_DROPS: Exceptions = {
     ("30 % loss", "bbr"): (4, "sends 33 Mbit/s at 30 % loss, Reno less than 1 in the second half"),
     ("policer", "bbr"): (16, _STEADY + "sends 1.0 to 1.1 of the rate, loses 2 to 7 %, for good"),
     ("policer", "bbr3"): (8, _STEADY + "300 of 335 drops in the first second, its Startup"),
-    ("policer", "copa"): (16, _STEADY + "sends 0.9 to 1.0 of the rate, loses 7 to 17 %, for good"),
+    ("policer", "copa"): (
+        16,
+        _STEADY + "a tenth of lost packets is no signal; 7 times Reno's with conservation, too",
+    ),
     ("policer", "rapid"): (
         32,
         _STEADY + "outside of recovery, sends 1.4 to 1.6 of the rate, for good",
