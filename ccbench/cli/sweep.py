@@ -106,7 +106,7 @@ def _metrics() -> Iterable[str]:
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Runs of each combination, each with its own seed; prints means and their 95 % intervals.",
+    help="Runs of each combination, each with its own seed; prints medians and 95 % intervals.",
 )
 @click.option(
     "--metric",
@@ -136,7 +136,7 @@ def _metrics() -> Iterable[str]:
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Draw the means and their intervals as .png, .pdf or .svg: the first setting on the "
+    help="Draw the medians and their intervals as .png, .pdf or .svg: the first setting on the "
     "x-axis, a line for each value of the second, a panel for each combination of the others.",
 )
 @jobs_option
@@ -161,7 +161,7 @@ def sweep(
 ) -> None:
     """Run all combinations of a scenario's settings.
 
-    Prints the mean of each combination and, with --repeat, its 95 % interval. Finished runs are
+    Prints the median of each combination and, with --repeat, its 95 % interval. Finished runs are
     stored: the same command continues an interrupted sweep, and additional values only add runs.
     """
     _check_options(vary, metrics, beta)

@@ -94,6 +94,7 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
     check_is_scenario("scenario", scenario)
     engine = resolve(engine)
     engine.check(scenario)
+    advise([scenario])
     needs, capture_path = engine.needs(scenario), None
     if capture is not None:
         capture_path = writer.check_path(capture, scenario)
@@ -103,7 +104,6 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
     elif store is not None and not fresh and (stored := store.get(scenario, engine)) is not None:
         return stored
     check_room(needs, machine or Machine.here())
-    advise([scenario])
     return make(
         scenario,
         engine=engine,
@@ -115,7 +115,7 @@ def run(  # noqa: PLR0913 - choices that are independent, all by keyword
 
 
 def advise(scenarios: Iterable[Scenario]) -> None:
-    """Log the advice about some scenarios, each line once."""
+    """Log the advice about some scenarios, stored or not, each line once."""
     for line in dict.fromkeys(line for scenario in scenarios for line in advice(scenario)):
         _log.warning("%s", line)
 

@@ -145,7 +145,7 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
         room=room,
         translated_errors=nullcontext if is_local else executor_errors,
     )
-    advise(scenarios[i] for i, *_ in waiting)
+    advise(groups)
     if executor is None:
         for i, *_ in waiting:
             with validation.within(f"scenarios[{i}]: "):

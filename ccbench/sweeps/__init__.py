@@ -3,7 +3,7 @@
 
 :func:`sweep`, also available as ``ccbench.sweep``, returns a table. :class:`Sweep` offers the
 single steps: :meth:`~Sweep.plan` predicts the cost, :meth:`~Sweep.run` returns the table,
-:func:`estimates` computes means over repetitions, :mod:`.figures` plots them, and
+:func:`estimates` computes medians over repetitions, :mod:`.figures` plots them, and
 :func:`save_table` writes the table.
 
 Examples
