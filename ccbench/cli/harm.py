@@ -135,8 +135,8 @@ def harm(
     absolute harm minus the loss that fair sharing would cause: above 0, ALPHA takes more than its
     fair share.
 
-    Runs have the typical noise of the network and are repeated: each number is a mean with its 95 %
-    confidence interval. Between loss-based CCAs, harm depends on the level of the noise: see
+    Runs have the typical noise of the network and are repeated: each number is a median with its
+    95 % confidence interval. Between loss-based CCAs, harm depends on the level of the noise: see
     --sensitivity.
 
     Workloads other than long flows have their own metrics, such as flow completion time or delay.
