@@ -44,6 +44,8 @@ exclude_patterns = ["_site", "api/templates"]
 
 # Headings are link targets, as on GitHub.
 myst_heading_anchors = 3
+# Text is text, as on GitHub: by default a line that begins with % or +++ is not shown.
+myst_disable_syntax = ["myst_line_comment", "myst_block_break", "myst_target"]
 
 autosummary_generate = True
 autodoc_typehints = "none"  # docstrings have types, with units

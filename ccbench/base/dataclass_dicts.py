@@ -33,8 +33,15 @@ def without_defaults(cls: type[DataclassInstance], document: Mapping[str, Any]) 
     return {name: value for name, value in document.items() if value != defaults[name]}
 
 
-def build(cls: type[T], data: Mapping[str, object], readers: Readers) -> T:
+def build(
+    cls: type[T],
+    data: Mapping[str, object],
+    readers: Readers,
+    parts: Mapping[str, type[DataclassInstance]] | None = None,
+) -> T:
     """Return a `cls` built from a dictionary of its fields.
+
+    The settings of `parts`, by the fields that hold them, are suggested for unknown keys.
 
     Raises
     ------
@@ -44,7 +51,11 @@ def build(cls: type[T], data: Mapping[str, object], readers: Readers) -> T:
     settings = {f.name: f for f in dataclasses.fields(cls)}
     for name in data:
         if name not in settings:
-            raise validation.unknown_key(str(name), settings)
+            elsewhere = {
+                place: [f.name for f in dataclasses.fields(part)]
+                for place, part in (parts or {}).items()
+            }
+            raise validation.unknown_key(str(name), settings, elsewhere)
     required = [name for name, f in settings.items() if f.default is dataclasses.MISSING]
     for name in required:
         if name not in data:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from ccbench.base.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 __all__ = [
     "RATE_MBPS",
@@ -32,6 +32,7 @@ __all__ = [
     "choice_hint",
     "flag",
     "number",
+    "of_file",
     "of_part",
     "one_line",
     "one_of",
@@ -46,6 +47,13 @@ __all__ = [
 ]
 
 _SHOWN_CHARACTERS = 60
+
+#: Words in the name of a setting.
+_WORD = re.compile(r"[a-z]+|[0-9]+")
+#: Maximum number of names that a hint suggests for some of their words.
+_MOST_ALIKE = 4
+#: Least similarity of a suggested name: 'cubix' is close to 'cubic', 'quic' is not.
+_LEAST_ALIKE = 0.7
 
 #: Maximum size of a text file in bytes; a trace of hours at 100 Mbit/s is smaller.
 _MAX_TEXT_BYTES = 256 * 10**6
@@ -108,19 +116,71 @@ def of_part(message: str) -> InputError:
     return _OfPart(message)
 
 
-def unknown_key(name: str, settings: Iterable[str]) -> InputError:
-    """Return the error for an unknown setting, with the closest existing name."""
+@contextmanager
+def of_file() -> Iterator[None]:
+    """Mark an :class:`InputError` of the block as being about a file, whose name is its start."""
+    try:
+        yield
+    except InputError as error:
+        raise _OfPart(str(error)) from error.__cause__
+
+
+def unknown_key(
+    name: str, settings: Iterable[str], elsewhere: Mapping[str, Iterable[str]] | None = None
+) -> InputError:
+    """Return the error for an unknown setting, with the existing names that may be meant.
+
+    Parameters
+    ----------
+    name : str
+        The unknown setting.
+    settings : iterable of str
+        The settings that exist here.
+    elsewhere : mapping of str to iterable of str, optional
+        Settings of other tables, by the names of these tables.
+
+    Examples
+    --------
+    >>> print(unknown_key("jitter", ["rtt_ms", "forward_jitter_ms", "reverse_jitter_ms"]))
+    jitter is not a setting; did you mean forward_jitter_ms or reverse_jitter_ms? ...
+    >>> print(unknown_key("cca", ["rtt_ms"], {"flows": ["cca", "kind"]}))
+    cca is not a setting; did you mean cca in flows? Settings here: rtt_ms
+    """
     names = sorted(settings)
-    close = difflib.get_close_matches(name, names, n=1)
-    step = f"did you mean {close[0]}?" if close else "remove it."
+    others = {place: [*those] for place, those in (elsewhere or {}).items()}
+    same = [f"{name} in {place}" for place, those in others.items() if name in those]
+    alike = same or _alike(name, names)
+    if not alike:
+        alike = [f"{one} in {place}" for place in others for one in _alike(name, others[place])]
+    step = f"did you mean {_either(alike)}?" if alike else "remove it."
     shown = name if name.isidentifier() else repr(name)
     return InputError(f"{shown} is not a setting; {step} Settings here: {', '.join(names)}")
 
 
 def choice_hint(name: str, choices: Iterable[str]) -> str:
-    """Return the next step for a name that is not one of the choices listed in the message."""
-    close = difflib.get_close_matches(name, choices, n=1)
-    return f"did you mean {close[0]!r}?" if close else "choose one of these"
+    """Return the next step for a name that is not one of the choices listed in the message.
+
+    Examples
+    --------
+    >>> choice_hint("cubix", ["bbr", "cubic"]), choice_hint("quic", ["bbr", "cubic"])
+    ("did you mean 'cubic'?", 'choose one of these')
+    """
+    alike = _alike(name, choices)
+    return f"did you mean {_either([*map(repr, alike)])}?" if alike else "choose one of these"
+
+
+def _alike(name: str, names: Iterable[str]) -> list[str]:
+    """Return the names that have all words of `name`, if they are few, or else the closest."""
+    known = list(names)
+    words = set(_WORD.findall(name.lower()))
+    with_words = [other for other in known if words and words <= {*_WORD.findall(other.lower())}]
+    if 1 <= len(with_words) <= _MOST_ALIKE:
+        return with_words
+    return difflib.get_close_matches(name, known, n=1, cutoff=_LEAST_ALIKE)
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def one_of(field: str, value: object, choices: Iterable[str]) -> None:

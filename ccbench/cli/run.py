@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.base.estimate import Estimate
 from ccbench.base.progress_bars import progress
@@ -146,6 +147,7 @@ def run(
     chosen = engine.make()
     loaded = _feasible(
         loaded,
+        scenario,
         chosen,
         repeat,
         is_for_table=output is None and plot is None,
@@ -340,13 +342,14 @@ def _warn_if_late(run: Run) -> None:
 
 
 def _feasible(
-    scenario: Scenario, engine: Engine, count: int, *, is_for_table: bool, fresh: bool
+    scenario: Scenario, path: Path, engine: Engine, count: int, *, is_for_table: bool, fresh: bool
 ) -> Scenario:
-    """Return the scenario to run, and announce a long run."""
+    """Return the scenario of a file to run, and announce a long run."""
     from ccbench import emulate
     from ccbench.run.repetition import repetitions
 
-    engine.check(scenario)
+    with validation.within(f"{path}: "):
+        engine.check(scenario)
     runs = repetitions(scenario, count)
     if not fresh and all(emulate.DEFAULT_STORE.has(run, engine) for run in runs):
         return scenario

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
+from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.cli._console import (
     in_hours,
@@ -59,12 +60,19 @@ def varied(text: str) -> _Varied:
     return path, tuple(plain_value(word) for word in words)
 
 
-def _group(text: str) -> int:
-    """Read the number of a group of flows."""
-    if not text.strip().isdecimal():
-        message = f"{text!r} is not the number of a group of flows: count the tables from 0"
-        raise click.BadParameter(message)
-    return int(text)
+def _groups(texts: Sequence[str], scenario: Path) -> tuple[int, ...]:
+    """Read the numbers of groups of flows of a scenario file."""
+    for text in texts:
+        if not (text.isascii() and text.isdecimal()):
+            from ccbench.experiment.scenario import Scenario
+
+            flows = Scenario.load(scenario).flows
+            names = [flow.label or flow.cca or flow.kind for flow in flows]
+            listed = ", ".join(f"{i} ({name})" for i, name in enumerate(names))
+            number = names.index(text) if text in names else 0
+            allowed = f"the number of a group of flows of {scenario}: {listed}"
+            raise validation.bad("--beta", text, allowed, f"write for example --beta {number}")
+    return tuple(map(int, texts))
 
 
 def _complete_path(
@@ -119,7 +127,6 @@ def _metrics() -> Iterable[str]:
 )
 @click.option(
     "--beta",
-    type=_group,
     multiple=True,
     metavar="GROUP",
     help="For --metric harm: number of a group of flows, from 0, that may be harmed; may be "
@@ -150,7 +157,7 @@ def sweep(
     vary: tuple[_Varied, ...],
     repeat: int,
     metrics: tuple[str, ...],
-    beta: tuple[int, ...],
+    beta: tuple[str, ...],
     output: Path | None,
     plot: Path | None,
     jobs: int | None,
@@ -176,7 +183,7 @@ def sweep(
         vary=dict(vary),
         repeat=repeat,
         metrics=metrics or ("throughput",),
-        beta=beta or (0,),
+        beta=_groups(beta, scenario) or (0,),
     )
     if output is not None:
         check_folder_of(sweeps.check_table_path(output))
@@ -218,7 +225,7 @@ def sweep(
 
 
 def _check_options(
-    vary: tuple[_Varied, ...], metrics: tuple[str, ...], beta: tuple[int, ...]
+    vary: tuple[_Varied, ...], metrics: tuple[str, ...], beta: tuple[str, ...]
 ) -> None:
     """Reject options that exclude each other."""
     paths = [path for path, _ in vary]

@@ -48,7 +48,7 @@ def info_of(name: str) -> EngineInfo:
     """
     if name not in ENGINES:
         allowed = f"one of {', '.join(ENGINES)}"
-        raise validation.bad("engine", name, allowed, 'write for example engine = "kernel"')
+        raise validation.bad("engine", name, allowed, validation.choice_hint(name, ENGINES))
     return ENGINES[name]
 
 

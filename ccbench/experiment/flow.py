@@ -24,6 +24,8 @@ from ccbench.experiment.receiver import Receiver, read_receiver
 from ccbench.experiment.subflow import subflows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ccbench.experiment.arrivals import Arrivals
     from ccbench.experiment.subflow import Subflow
 
@@ -36,8 +38,10 @@ __all__ = [
     "MAX_BITRATES",
     "MAX_FLOWS",
     "MTU_BYTES",
+    "TRANSPORTS",
     "UDP_KINDS",
     "Flow",
+    "cca_hint",
 ]
 
 #: Size of a full IP packet in bytes. All rates in ccbench count IP bytes.
@@ -58,6 +62,14 @@ UDP_KINDS = frozenset({"cbr", "poisson"})
 
 #: Kinds of flows whose connections may have subflows.
 MULTIPATH_KINDS = ("bulk", "bytes", "rate", "onoff")
+
+#: Next steps for transport protocols that are named as a congestion control.
+TRANSPORTS = {
+    "mptcp": "Multipath TCP is a flow with subflows, each with one of these",
+    "quic": "flows are TCP; choose the one that your QUIC runs, such as cubic",
+    "tcp": "choose the one that your TCP runs, such as cubic",
+    "udp": 'a UDP flow has none; write kind = "cbr" or kind = "poisson"',
+}
 
 #: Acknowledgement policies of a TCP receiver.
 ACKS = ("default", "delayed", "every")
@@ -92,6 +104,17 @@ def _cca(name: str, value: object) -> str:
         if value == ""
         else validation.text(name, value, "[a-z0-9_-]{1,15}", form, example="cubic")
     )
+
+
+def cca_hint(name: str, ccas: Iterable[str]) -> str:
+    """Return the next step for a congestion control that is not one of those listed.
+
+    Examples
+    --------
+    >>> cca_hint("udp", ["cubic"])
+    'a UDP flow has none; write kind = "cbr" or kind = "poisson"'
+    """
+    return TRANSPORTS.get(name) or validation.choice_hint(name, ccas)
 
 
 def _ip_version(name: str, value: object) -> int:
@@ -364,7 +387,9 @@ class Flow:
         for name in _KIND_SETTINGS:
             value = getattr(self, name)
             if name not in KINDS[self.kind]:
-                self._must_be_default(name, f"for kind {self.kind!r}")
+                kinds = " or ".join(f'kind = "{kind}"' for kind in KINDS if name in KINDS[kind])
+                step = f"add {kinds}, or remove {name}"
+                self._must_be_default(name, f"for kind {self.kind!r}", step)
             elif name == "size_bytes" and self.arrivals:
                 self._must_be_default(name, "with arrivals")
             elif name == "bitrates_mbps" and not value:
@@ -430,7 +455,8 @@ class Flow:
                 allowed = f"left out {reason}"
                 raise validation.bad(f"receiver.{name}", value, allowed, f"remove {name}")
 
-    def _must_be_default(self, name: str, reason: str) -> None:
+    def _must_be_default(self, name: str, reason: str, step: str = "") -> None:
         value = getattr(self, name)
         if value != getattr(Flow, name):
-            raise validation.bad(name, value, f"left out {reason}", f"remove {name}")
+            step = step or f"remove {name}"
+            raise validation.bad(name, value, f"left out {reason}", step)

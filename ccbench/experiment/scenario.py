@@ -539,7 +539,8 @@ class Scenario:
                 "module_parameters", value
             ),
         }
-        return dataclass_dicts.build(cls, data, readers)
+        parts = {"flows": Flow, "bottlenecks": Bottleneck, "noise": Noise}
+        return dataclass_dicts.build(cls, data, readers, parts)
 
     def to_toml(self) -> str:
         """Return the scenario as a self-contained TOML document without default values.

@@ -11,10 +11,15 @@ from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 from operator import le, sub
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ccbench.base import durable, validation
 from ccbench.base.checked_fields import set_field
+from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["Trace", "name_of"]
 
@@ -152,15 +157,13 @@ class Trace:
         15.0
         """
         path = Path(path)
-        text = validation.text_file(path, "file")
-        lines = text.splitlines()
-        times: tuple[int, ...] = ()
-        with suppress(ValueError):
-            times = () if "_" in text else tuple(map(int, lines))  # Python reads 1_0 as 10
-        if not times:  # some line is empty or wrong
-            times = tuple(_line_ms(path, i, s) for i, s in enumerate(lines, 1) if s.strip())
-        with validation.within(f"{path}: "):
-            return cls(name=name_of(path), opportunities_ms=times)
+        with validation.of_file():
+            text = validation.text_file(path, "trace file")
+            with suppress(ValueError):
+                if "_" not in text:  # Python reads 1_0 as 10
+                    times = tuple(map(int, text.splitlines()))
+                    return cls(name=name_of(path), opportunities_ms=times)
+            return cls(name=name_of(path), opportunities_ms=_times_ms(path, text.splitlines()))
 
     def to_file(self, path: str | Path) -> None:
         """Write the trace as a Mahimahi trace file, atomically."""
@@ -178,8 +181,26 @@ def name_of(path: Path) -> str:
     return os.fsencode(path.name).decode(errors="replace")
 
 
-def _line_ms(path: Path, number: int, line: str) -> int:
-    if not re.fullmatch(r"\s*[+-]?\d{1,20}\s*", line, re.ASCII):
-        form, step = "a whole number of milliseconds", "correct the line"
-        raise validation.bad(f"{path} line {number}", line, form, step)
-    return int(line)
+def _times_ms(path: Path, lines: Sequence[str]) -> tuple[int, ...]:
+    """Return the times of a file line by line, or raise an error that names the line."""
+    times = [0]
+    previous = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        field, time_ms = f"{path} line {number}", -1
+        if re.fullmatch(r"\s*[+-]?\d{1,20}\s*", line, re.ASCII):
+            time_ms = int(line)
+        if not 0 <= time_ms <= _LATEST_MS:
+            allowed = f"a whole number of milliseconds from 0 to {_LATEST_MS}"
+            raise validation.bad(field, line, allowed, "correct the line")
+        if time_ms < times[-1]:
+            allowed = f"at least {times[-1]}, the time in line {previous}"
+            raise validation.bad(field, time_ms, allowed, "sort the lines")
+        times.append(time_ms)
+        previous = number
+    if times[-1] == 0:
+        found = "has only times of 0" if times[1:] else "has no times"
+        step = "add a line for each time in ms at which the link can deliver 1500 bytes"
+        raise InputError(f"{path} {found}; the last must be above 0, as it is the period: {step}")
+    return tuple(times[1:])

@@ -28,8 +28,8 @@ PACKAGE_FOLDER = Path("/usr/share/mahimahi/traces")
 _SUFFIXES = {".down", ".trace", ".up"}
 
 HOW_TO_INSTALL = (
-    "recorded cellular links are in the package mahimahi-traces (apt-get install mahimahi-traces; "
-    "on Debian 12 and newer first follow ccbench's README)"
+    "recorded cellular links are in the package mahimahi-traces, which `sudo scripts/mahimahi.sh` "
+    "installs in a checkout; for traces of your own, export CCBENCH_TRACES=FOLDER"
 )
 
 

@@ -43,6 +43,23 @@ class TestErrors:
         with pytest.raises(InputError, match=r"flows\[0\].cca .*'cubix'.*did you mean 'cubic'"):
             engine.run(dumbbell(Flow(cca="cubix")))
 
+    @pytest.mark.parametrize(
+        ("name", "step"),
+        [
+            ("quic", r"choose the one that your QUIC runs, such as cubic$"),
+            ("udp", r'a UDP flow has none; write kind = "cbr" or kind = "poisson"$'),
+            ("newreno", r"did you mean 'reno'\?"),
+            (
+                "vivace",
+                r"choose one of these \(one of your own: name its folder",
+            ),
+        ],
+    )
+    def test_no_cca(self, engine: KernelEngine, name: str, step: str) -> None:
+        """A transport or an unknown CCA is bad input, with a step that leads on."""
+        with pytest.raises(InputError, match=rf"^cca is '{name}'; it must be one of .*{step}"):
+            engine.check_cca(name)
+
     def test_unknown_qdisc(self, engine: KernelEngine) -> None:
         """An unknown qdisc and an unknown qdisc option are bad input."""
         with pytest.raises(InputError, match=r"bottlenecks\[0\].qdisc = 'cobalt'"):

@@ -13,13 +13,18 @@ import pytest
 
 from ccbench import Bottleneck, Flow
 from ccbench.base.errors import EngineError, InputError
+from ccbench.base.validation import Range
 from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.emulate.kernel.source.build import of_release
 from ccbench.experiment import qdiscs
+from ccbench.experiment.scenario import MAX_BOTTLENECKS
 from ccbench.run.packets import delivered
 from tests.kernel.conftest import dumbbell, events, kernel_with, qdisc_options, read_back, run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ccbench import Run
 
 pytestmark = pytest.mark.kernel
@@ -115,8 +120,21 @@ STRUCTURES: dict[str, dict[str, float]] = {
     },
 }
 
+#: Options without which a qdisc does not work.
+NEEDED = {"tbf": {"rate_mbps": 9}}
+
 #: Qdiscs whose options do not come back as they were set, and which have tests of their effect.
 TRANSFORMED = {"tbf"}
+
+
+def ends(qdisc: str) -> Iterator[dict[str, float]]:
+    """Yield options with the smallest and the largest value of each number."""
+    for name, option in qdiscs.QDISCS[qdisc].options.items():
+        if not option.choices:
+            low, high = option.range.low, option.range.high
+            beside = {"max_packets": high} if name == "min_packets" else NEEDED.get(qdisc, {})
+            yield {**beside, name: low}
+            yield {**beside, name: high - (name == "min_packets")}  # it is below max_packets
 
 
 class TestQdiscs:
@@ -204,17 +222,37 @@ class TestQdiscs:
         assert np.argmax(spacing_s > 0.002) == pytest.approx(40 / 0.9, abs=2)
         assert spacing_s[100:] == pytest.approx(1500 * 8 / 5e6, rel=1e-3)
 
-    @pytest.mark.parametrize(
-        ("qdisc", "option"), [("fq_codel", ("flows", 0)), ("hhf", ("non_hh_weight", 0))]
-    )
+    @pytest.mark.parametrize("release", ["6.1", "6.12", "7.3"])
+    def test_bounds(self, release: str) -> None:
+        """Each Linux takes the smallest and the largest value of every number."""
+        kernel = of_release(release)
+        if kernel is None:
+            pytest.skip(f"Linux {release} is not built: ccbench kernel build {release}")
+        links = [
+            Bottleneck(
+                bandwidth_mbps=10,
+                queue_packets=100,
+                qdisc=qdisc,
+                qdisc_options=tuple(given.items()),
+            )
+            for qdisc in sorted({*kernel.queues} & {*qdiscs.QDISCS})
+            for given in ends(qdisc)
+        ]
+        for first in range(0, len(links), MAX_BOTTLENECKS):
+            row = tuple(links[first : first + MAX_BOTTLENECKS])
+            scenario = dumbbell(Flow(kind="cbr", rate_mbps=0.1), duration_s=0.1)
+            KernelEngine(kernel).run(replace(scenario, bottlenecks=row))
+
     def test_refused_by_the_kernel(
-        self, engine: KernelEngine, qdisc: str, option: tuple[str, int]
+        self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Options that only the kernel can refuse are reported in words, not in bytes."""
+        """Options that only the kernel refuses are reported in words, not in bytes."""
+        flows = qdiscs.QDISCS["fq_codel"].options["flows"]
+        monkeypatch.setattr(type(flows), "range", Range(0, 1024))
         link = Bottleneck(
-            bandwidth_mbps=10, queue_packets=100, qdisc=qdisc, qdisc_options=(option,)
+            bandwidth_mbps=10, queue_packets=100, qdisc="fq_codel", qdisc_options=(("flows", 0),)
         )
-        message = rf"^the qdisc {qdisc} refuses bottlenecks\[0\]\.qdisc_options \(Inv.*\)"
+        message = r"^the qdisc fq_codel refuses bottlenecks\[0\]\.qdisc_options \(Inv.*\)"
         with pytest.raises(EngineError, match=message):
             engine.run(replace(dumbbell(), bottlenecks=(link,)))
 
@@ -224,10 +262,6 @@ class TestQdiscs:
             engine.run(dumbbell(qdisc="tbf"))
         with pytest.raises(InputError, match=r"qdisc = 'netem': cannot be the queue of a link"):
             engine.run(dumbbell(qdisc="netem"))
-
-
-#: Options without which a qdisc does not work.
-NEEDED = {"tbf": {"rate_mbps": 9}}
 
 
 @cache

@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
+from dataclasses import fields
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import click
 import pytest
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from myst_parser.config.main import MdParserConfig
+from myst_parser.parsers.mdit import create_md_parser
 
 from ccbench.cli.main import program
 from tests.documentation import (
@@ -148,6 +154,24 @@ def test_highlighting(tmp_path: Path) -> None:
     page = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert "<pre><span></span>is 1" in page
     assert "highlight-sh" in page
+
+
+def test_text_on_site() -> None:
+    """The site shows all text of the pages, as a viewer of plain Markdown does."""
+    settings = runpy.run_path(str(DOCS / "conf.py"))
+    names = (f.name for f in fields(MdParserConfig) if f"myst_{f.name}" in settings)
+    config = MdParserConfig(**{name: settings[f"myst_{name}"] for name in names})
+    site = create_md_parser(config, RendererHTML)
+    plain = MarkdownIt("commonmark").enable("table")
+    texts = {page: page.read_text(encoding="utf-8") for page in pages()}
+    assert [] == [page for page, text in texts.items() if shown(site, text) != shown(plain, text)]
+    wrapped = "The share is 5\n% of the link.\n+++\n(a)=\n"
+    assert shown(plain, wrapped) == shown(site, wrapped) == [wrapped.strip()]
+
+
+def shown(parser: MarkdownIt, text: str) -> list[str]:
+    """Return the text that a parser of Markdown finds in paragraphs, tables and blocks."""
+    return [token.content for token in parser.parse(text) if token.content]
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])

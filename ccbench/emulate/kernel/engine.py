@@ -26,6 +26,7 @@ from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.kernel.source import build
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 from ccbench.experiment import qdiscs
+from ccbench.experiment.flow import TRANSPORTS, cca_hint
 from ccbench.run.run import Run
 
 if TYPE_CHECKING:
@@ -172,8 +173,9 @@ class KernelEngine:
         """Raise an InputError about `field` if the kernel lacks this congestion control."""
         if cca not in self.kernel.ccas:
             features.check_cca(cca, self.kernel, field)
-            hint = validation.choice_hint(cca, self.kernel.ccas)
-            step = f"{hint} (one of your own: name its folder in {OWN_MODULES})"
+            step = cca_hint(cca, self.kernel.ccas)
+            if cca not in TRANSPORTS:
+                step += f" (one of your own: name its folder in {OWN_MODULES})"
             raise validation.bad(field, cca, f"one of {', '.join(self.kernel.ccas)}", step)
 
     def check(self, scenario: Scenario) -> None:

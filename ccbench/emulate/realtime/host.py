@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.emulate.engine import Check
-from ccbench.experiment.flow import Flow
+from ccbench.experiment.flow import TRANSPORTS, Flow, cca_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,7 +50,8 @@ def check_cca(cca: str, field: str = "cca") -> None:
     available = sorted(path.read_text(encoding="utf-8").split())
     if cca not in available:
         allowed = f"one that this machine's kernel has: {', '.join(available)}"
-        step = f"choose one, or load it (sudo modprobe tcp_{cca})"
+        load = f", or load it (sudo modprobe tcp_{cca})"
+        step = cca_hint(cca, available) + ("" if cca in TRANSPORTS else load)
         raise validation.bad(field, cca, allowed, step)
 
 

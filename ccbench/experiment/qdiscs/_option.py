@@ -11,11 +11,25 @@ from ccbench.base import validation
 from ccbench.base.validation import Range
 from ccbench.experiment.qdiscs._attributes import attribute
 
-__all__ = ["LARGEST_U32", "Option", "Value", "flag", "mark_threshold", "milliseconds"]
+__all__ = [
+    "LARGEST_U32",
+    "Option",
+    "Value",
+    "flag",
+    "mark_threshold",
+    "milliseconds",
+    "number_of_queues",
+    "quantum",
+]
 
 Value: TypeAlias = "int | float | str | bool"
 
 LARGEST_U32 = 2**32 - 1
+
+#: Bounds of Linux for the number of queues, and for the bytes of a flow in each turn. Some
+#: releases refuse values beyond them, others replace these silently.
+_MOST_QUEUES = 2**16
+_QUANTUM_BYTES = (256, 2**20)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,3 +188,21 @@ def flag(attribute: int, summary: str, *, default: float | None = 0, size: int =
     return Option(
         summary=summary, attribute=attribute, high=1, is_flag=True, default=default, size=size
     )
+
+
+def number_of_queues(attribute: int, *, default: int) -> Option:
+    """Return the number of queues into which flows are hashed."""
+    return Option(
+        summary="number of queues",
+        attribute=attribute,
+        low=1,
+        high=_MOST_QUEUES,
+        default=default,
+        is_fixed=True,
+    )
+
+
+def quantum(attribute: int, summary: str = "bytes of a flow in each turn") -> Option:
+    """Return the bytes that a queue may send in each turn; the kernel chooses the default."""
+    low, high = _QUANTUM_BYTES
+    return Option(summary=summary, attribute=attribute, unit="bytes", low=low, high=high)

@@ -4,7 +4,13 @@
 from __future__ import annotations
 
 from ccbench.experiment.qdiscs._descriptor import AttributeQdisc
-from ccbench.experiment.qdiscs._option import Option, flag, mark_threshold, milliseconds
+from ccbench.experiment.qdiscs._option import (
+    Option,
+    flag,
+    mark_threshold,
+    milliseconds,
+    quantum,
+)
 
 __all__ = ["QDISCS"]
 
@@ -18,10 +24,8 @@ QDISCS = (
             "flow_limit": Option(
                 attribute=2, unit="packets", summary="limit of each flow", default=100
             ),
-            "quantum": Option(attribute=3, unit="bytes", summary="bytes of a flow in each turn"),
-            "initial_quantum": Option(
-                attribute=4, unit="bytes", summary="bytes of a new flow in its first turn"
-            ),
+            "quantum": quantum(3),
+            "initial_quantum": quantum(4, "bytes of a new flow in its first turn"),
             "pacing": flag(5, "limit each flow to its pacing rate", default=1),
             "flow_max_rate_mbps": Option(
                 attribute=7, unit="Mbit/s", scale=1e6 / 8, summary="highest rate of each flow"

@@ -4,7 +4,14 @@
 from __future__ import annotations
 
 from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops
-from ccbench.experiment.qdiscs._option import Option, flag, mark_threshold, milliseconds
+from ccbench.experiment.qdiscs._option import (
+    Option,
+    flag,
+    mark_threshold,
+    milliseconds,
+    number_of_queues,
+    quantum,
+)
 
 __all__ = ["QDISCS"]
 
@@ -20,8 +27,8 @@ QDISCS = (
             "target_ms": milliseconds(1, "target queueing delay", default=5),
             "interval_ms": milliseconds(3, "time above the target before a drop", default=100),
             "ecn": flag(4, "mark ECN-capable packets instead of dropping them", default=1),
-            "flows": Option(attribute=5, summary="number of queues", default=1024, is_fixed=True),
-            "quantum": Option(attribute=6, unit="bytes", summary="bytes of a flow in each turn"),
+            "flows": number_of_queues(5, default=1024),
+            "quantum": quantum(6),
             "ce_threshold_ms": mark_threshold(7),
             "drop_batch": Option(
                 attribute=8,

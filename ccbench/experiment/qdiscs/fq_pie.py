@@ -4,7 +4,13 @@
 from __future__ import annotations
 
 from ccbench.experiment.qdiscs._descriptor import AttributeQdisc
-from ccbench.experiment.qdiscs._option import Option, flag, milliseconds
+from ccbench.experiment.qdiscs._option import (
+    Option,
+    flag,
+    milliseconds,
+    number_of_queues,
+    quantum,
+)
 
 __all__ = ["QDISCS"]
 
@@ -16,14 +22,14 @@ QDISCS = (
         memory_option="memory_limit",
         marks=True,
         options={
-            "flows": Option(attribute=2, summary="number of queues", default=1024, is_fixed=True),
+            "flows": number_of_queues(2, default=1024),
             "target_ms": milliseconds(3, "target queueing delay", default=15),
             "tupdate_ms": milliseconds(
                 4, "time between updates of the drop probability", default=15
             ),
             "alpha": Option(attribute=5, summary="weight of the delay, in 1/16", default=2),
             "beta": Option(attribute=6, summary="weight of the delay's trend, in 1/16", default=20),
-            "quantum": Option(attribute=7, unit="bytes", summary="bytes of a flow in each turn"),
+            "quantum": quantum(7),
             "memory_limit": Option(
                 attribute=8,
                 unit="bytes",

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops
-from ccbench.experiment.qdiscs._option import Option, milliseconds
+from ccbench.experiment.qdiscs._option import Option, milliseconds, quantum
 
 __all__ = ["QDISCS"]
+
+#: With the largest quantum, the bytes of small flows in a turn are then below 2^31.
+_LARGEST_WEIGHT = 2047
 
 QDISCS = (
     AttributeQdisc(
@@ -17,8 +20,10 @@ QDISCS = (
         # Early versions of Linux 6.1 accept a limit of heavy hitters only as a later change.
         requests=2,
         options={
-            "quantum": Option(attribute=2, unit="bytes", summary="bytes of a queue in each turn"),
-            "hh_limit": Option(attribute=3, summary="limit of heavy hitters", default=2048),
+            "quantum": quantum(2, "bytes of a queue in each turn"),
+            "hh_limit": Option(
+                attribute=3, high=2048, summary="limit of heavy hitters", default=2048
+            ),
             "reset_timeout_ms": milliseconds(4, "time between resets of the counters", default=40),
             "admit_bytes": Option(
                 attribute=5,
@@ -30,7 +35,11 @@ QDISCS = (
                 6, "idle time after which a heavy hitter is forgotten", default=1000
             ),
             "non_hh_weight": Option(
-                attribute=7, summary="turns of small flows per turn of heavy hitters", default=2
+                attribute=7,
+                low=1,
+                high=_LARGEST_WEIGHT,
+                summary="turns of small flows per turn of heavy hitters",
+                default=2,
             ),
         },
     ),

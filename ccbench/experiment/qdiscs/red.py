@@ -11,7 +11,7 @@ from ccbench.base.errors import InputError
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.qdiscs._attributes import attribute, u32
 from ccbench.experiment.qdiscs._descriptor import Drops, Link, StructureQdisc
-from ccbench.experiment.qdiscs._option import LARGEST_U32, Option, flag
+from ccbench.experiment.qdiscs._option import Option, flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,8 @@ _ECN = 1
 _ADAPTIVE = 4
 #: Weight of a new sample in the average as a power of 1/2: 0.002, as Floyd recommends.
 _WEIGHT_LOG = 9
-_MOST_PACKETS = LARGEST_U32 // MTU_BYTES
+#: The kernel has 31 bits for a threshold in bytes with at least one bit of its fraction.
+_MOST_PACKETS = (2**30 - 1) // MTU_BYTES
 
 
 def _pack_red(link: Link, options: Mapping[str, int]) -> bytes:

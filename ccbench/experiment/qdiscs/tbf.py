@@ -34,10 +34,15 @@ QDISCS = (
         limit="bytes",
         options={
             "rate_mbps": Option(
-                unit="Mbit/s", scale=1e6 / 8, summary="rate of tokens", is_required=True
+                unit="Mbit/s",
+                scale=1e6 / 8,
+                low=0.001,
+                summary="rate of tokens",
+                is_required=True,
             ),
             "burst_packets": Option(
                 unit="packets",
+                low=1,
                 high=LARGEST_U32 // MTU_BYTES,
                 summary="size of the bucket",
                 default=10,

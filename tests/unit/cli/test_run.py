@@ -63,7 +63,8 @@ class TestRun:
 
     def test_unknown_engine(self, scenario: Path) -> None:
         """An unknown engine is answered with the list of engines."""
-        assert_refused(ccbench("run", scenario, "--engine", "ns-3"), "ns-3", "kernel")
+        result = ccbench("run", scenario, "--engine", "ns-3")
+        assert_refused(result, "ns-3", "kernel", "choose one of these")
 
     @pytest.mark.parametrize("plot", ["run", "run.xyz", "nowhere/run.png"])
     def test_bad_plot(self, scenario: Path, tmp_path: Path, plot: str) -> None:
@@ -142,9 +143,9 @@ class TestRun:
 
     @pytest.mark.usefixtures("arithmetic")
     def test_unknown_cca(self, scenario: Path) -> None:
-        """A CCA that the engine does not have is bad input."""
+        """A CCA that the engine does not have is bad input, in a file that is named."""
         scenario.write_text(SCENARIO.replace("even", "tahoe"))
-        assert_refused(ccbench("run", scenario), "tahoe", "greedy")
+        assert_refused(ccbench("run", scenario), f"{scenario}: ", "tahoe", "greedy")
 
 
 class TestTrend:

@@ -78,7 +78,10 @@ class TestSweepCommand:
             (("--vary", "rtt_ms=1", "--metric", "speed"), ("speed", "throughput")),
             (("--vary", "rtt_ms=1", "--metric", "harm"), ("two groups",)),
             (("--vary", "rtt_ms=1", "--beta", "0"), ("--beta", "--metric harm")),
-            (("--vary", "rtt_ms=1", "--beta", "two"), ("'two'", "count the tables from 0")),
+            (
+                ("--vary", "rtt_ms=1", "--metric", "harm", "--beta", "even"),
+                ("--beta is 'even'", "scenario.toml: 0 (even)", "--beta 0"),
+            ),
             (("--vary", "rtt_ms=1", "-o", "t.txt"), ("t.txt", ".csv or .parquet")),
             (("--vary", "rtt_ms=1", "--plot", "p.gif"), ("p.gif", ".png")),
             (("--vary", "rtt_ms=1", "--jobs", "2", "--scheduler", "tcp://h:1"), ("--scheduler",)),

@@ -30,10 +30,11 @@ class TestTrace:
         ("content", "message"),
         [
             ("1\n2.5\n", " line 2 is '2.5'; it must be a whole number of milliseconds"),
-            ("3\n1\n", ": opportunities_ms[1] is 1; it must be at least 3"),
-            ("-1\n1\n", ": opportunities_ms[0] is -1"),
-            ("0\n", ": opportunities_ms is (0,); it must be a list of times in ms, the last above"),
-            ("", ": opportunities_ms is ()"),
+            ("3\n\n1\n", " line 3 is 1; it must be at least 3, the time in line 1: sort the lines"),
+            ("-1\n1\n", " line 1 is '-1'; it must be a whole number of milliseconds from 0 to"),
+            ("1\n2147483648\n", " line 2 is '2147483648'; it must be a whole number of"),
+            ("0\n0\n", " has only times of 0; the last must be above 0, as it is the period: add"),
+            ("", " has no times; the last must be above 0, as it is the period: add a line for"),
         ],
     )
     def test_bad_file(self, tmp_path: Path, content: str, message: str) -> None:

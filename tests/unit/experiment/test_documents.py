@@ -98,6 +98,17 @@ class TestDocuments:
             ("bandwidth_mbps", "bandwith_mbps", "did you mean bandwidth_mbps?"),
             ("[[flows]]", "[[flow]]", "did you mean flows?"),
             ("[[flows]]", "[flows]", "head each with [[flows]]"),
+            ("rtt_ms", "bandwidth_mbps = 1\nrtt_ms", "did you mean bandwidth_mbps in bottlenecks?"),
+            ("rtt_ms", "cca = 'bbr'\nrtt_ms", "cca is not a setting; did you mean cca in flows?"),
+            ("rtt_ms", "jitter_ms = 3\nrtt_ms", "did you mean forward_jitter_ms in noise, reverse"),
+            (
+                "rtt_ms",
+                "noise.jitter_ms = 3\nrtt_ms",
+                (
+                    "noise.jitter_ms is not a setting; did you mean forward_jitter_ms, "
+                    "reverse_jitter_ms, sender_jitter_ms or wifi_jitter_ms?"
+                ),
+            ),
             ("rtt_ms = 50.0", "", "rtt_ms is missing"),
             ("bandwidth_mbps = 12.0", "trace = 3", "bottlenecks[0].trace is 3"),
             ("bandwidth_mbps = 12.0", "trace = {}", "bottlenecks[0].trace.name is missing"),

@@ -42,7 +42,20 @@ class TestFlow:
             ({"kind": "video", **VIDEO, "buffer_s": 2}, "buffer_s is 2.0; it must be at least"),
             ({"kind": "video", "bitrates_mbps": (1,), "segment_s": 1}, "buffer_s is missing"),
             (VIDEO, "bitrates_mbps is (1, 2); it must be left out for kind 'bulk'"),
-            ({"size_bytes": 1}, "size_bytes is 1; it must be left out for kind 'bulk'"),
+            (
+                {"size_bytes": 1},
+                (
+                    "size_bytes is 1; it must be left out for kind 'bulk': "
+                    'add kind = "bytes", or remove size_bytes'
+                ),
+            ),
+            (
+                {"rate_mbps": 1},
+                (
+                    "rate_mbps is 1; it must be left out for kind 'bulk': "
+                    'add kind = "rate" or kind = "cbr" or kind = "poisson", or remove rate_mbps'
+                ),
+            ),
             ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number at least 0.001"),
             ({"kind": "cbr", "rate_mbps": 1, "packet_bytes": 1501}, "packet_bytes is 1501"),
             ({"packet_bytes": 500}, "packet_bytes is 500; it must be left out"),

@@ -54,6 +54,11 @@ class TestNumbers:
         else:
             kind.check(options)
 
+    def test_number_of_queues(self) -> None:
+        """A number beyond Linux's bound is refused with the option, the bound and an example."""
+        with pytest.raises(InputError, match=r"^qdisc_options\.flows is 99999999; .* 65536: write"):
+            QDISCS["fq_codel"].check({"flows": 99_999_999})
+
     def test_whole(self) -> None:
         """A whole number may be a float."""
         fq = QDISCS["fq"]

@@ -16,6 +16,7 @@ from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
 from ccbench.experiment import trace_library
 from ccbench.raygen.space import Space
+from tests.documentation import CHECKOUT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,7 +152,8 @@ class TestFind:
         message = str(refused.value)
         assert message.startswith(f"{file}: bottlenecks[0].trace is 'slowing.dwn'; it must be")
         assert "did you mean 'slowing.down'?" in message
-        assert "apt-get install mahimahi-traces" in message
+        assert "mahimahi-traces, which `sudo scripts/mahimahi.sh` installs" in message
+        assert (CHECKOUT / "scripts" / "mahimahi.sh").exists()
         assert 1 == len(message.splitlines())
 
     def test_installed_package(self, tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ class TestFind:
         (tmp_path / "package").mkdir()
         with pytest.raises(InputError, match=r"did you mean 'slowing\.down'") as refused:
             trace_library.find("slowing.dwn")
-        assert "apt-get" not in str(refused.value)
+        assert "mahimahi.sh" not in str(refused.value)
 
     def test_missing_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A missing folder of traces is an error."""

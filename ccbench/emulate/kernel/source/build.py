@@ -34,6 +34,7 @@ from ccbench.base.cache import cache_dir
 from ccbench.base.durable import LEFTOVER, new_folder, remove
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.base.locks import lock_file, locked
+from ccbench.emulate.kernel import releases
 from ccbench.emulate.kernel.command import Builder
 from ccbench.emulate.kernel.source import (
     descriptions,
@@ -442,8 +443,7 @@ def named(name: str) -> KernelBuild:
     kernel = find(name) or of_release(name)
     if kernel is None:
         allowed = "the version, the name or the release of a kernel that this ccbench has built"
-        release = name if re.fullmatch(r"\d+\.\d+", name) else "6.12"
-        step = f"list them with `ccbench kernel list`, or run `ccbench kernel build {release}`"
+        step = f"list them with `ccbench kernel list`, or {_how_to_build(name)}"
         raise validation.bad("kernel", name, allowed, step)
     return kernel
 
@@ -460,11 +460,20 @@ def use(release: str) -> KernelBuild:
     tree = _tree_of_release(release, cache, sources)
     if tree is None:
         built = ", ".join(sorted({tree.name for tree in _trees(cache, sources)})) or "none"
-        step = f"build it: ccbench kernel build {release}"
+        step = _how_to_build(release)
         raise validation.bad("release", release, f"one that is built ({built})", step)
     with only_one(cache, _logged):
         _use(tree.path, cache)
     return _current(tree, cache, sources)
+
+
+def _how_to_build(name: str) -> str:
+    """Return the command that builds a release that is not built, or one with what exists."""
+    if re.fullmatch(r"\d+\.\d+(\.\d+)?", name) and releases.numbers(name) < kernel_sources.OLDEST:
+        oldest = ".".join(map(str, kernel_sources.OLDEST))
+        return f"build Linux {oldest} or newer, such as `ccbench kernel build {NEWEST_TESTED}`"
+    release = re.match(r"\d+\.\d+", name)
+    return f"run `ccbench kernel build {release[0] if release else NEWEST_TESTED}`"
 
 
 def _trees(cache: Path, sources: Sources) -> list[KernelTree]:

@@ -165,6 +165,12 @@ class TestBuild:
             building.use("7.3")
         with pytest.raises(InputError, match=r"'7\.3'.*ccbench kernel build 7\.3`$"):
             building.named("7.3")
+        for find in (building.use, building.named):
+            with pytest.raises(
+                InputError, match=r"'5\.4'.*Linux 6\.1 or newer, such as"
+            ) as refused:
+                find("5.4")
+            assert "build 5.4" not in str(refused.value)
 
     def test_release_after_a_change(self, kernel: Path, sources: Path) -> None:
         """The modules of a kernel found by its release are those of the current sources."""

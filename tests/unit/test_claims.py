@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of README, overview and landing page are those of the page or result that measured them.
+
+A number may differ from the result by its rounding, by the result's interval, and by a little more
+where a study is repeated now and then: a claim that no longer holds fails, its last digit does not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+
+from ccbench.classify.setting import SETTINGS
+from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.classify.web.manners import Manners
+from ccbench.experiment.scenario import MAX_BOTTLENECKS
+from tests.documentation import CHECKOUT, DOCS
+
+#: Percentage points by which a claim may differ from a study that is repeated.
+POINTS = 2
+
+_NUMBER = r"([-−+]?\d+(?:\.\d+)?)"
+
+
+@cache
+def page(name: str) -> str:
+    """Return the text of a page with single spaces, so that claims may span lines."""
+    folder = CHECKOUT if name == "README.md" else DOCS
+    return " ".join((folder / name).read_text(encoding="utf-8").split())
+
+
+def numbers(name: str, claim: str) -> list[float]:
+    """Return the numbers of a claim, each marked `#`, which a page makes exactly once."""
+    pattern = re.escape(claim).replace(r"\#", _NUMBER).replace(r"\ ", " ")
+    found = re.findall(pattern, page(name))
+    assert len(found) == 1, f"{name} states {claim!r} {len(found)} times"
+    one = found[0] if isinstance(found[0], tuple) else found
+    return [float(number.replace("−", "-")) for number in one]
+
+
+@cache
+def comparisons(study: str) -> dict[str, dict[str, Any]]:
+    """Return the comparisons of a stored result by quantity."""
+    path = DOCS / "studies" / "results" / f"{study}.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
+    return {comparison["quantity"]: comparison for comparison in result["comparisons"]}
+
+
+def measured(study: str, quantity: str) -> float:
+    """Return a stored result."""
+    return float(comparisons(study)[quantity]["measured"])
+
+
+class TestSearch:
+    @pytest.mark.parametrize("name", ["README.md", "index.md"])
+    def test_worst_network(self, name: str) -> None:
+        """The share that CUBIC loses in the worst network is that of the rates in the figure."""
+        _, link, left = numbers(name, "holds # of # Mbit/s, five CUBIC flows together #]")
+        claim = "one BBR flow costs five CUBIC flows # % of their throughput"
+        assert numbers(name, claim) == [pytest.approx(100 * (1 - left / link), abs=1)]
+
+    def test_bbr3(self) -> None:
+        """So is the share that CUBIC loses beside BBRv3, by the rates on the page of the search."""
+        (lost,) = numbers("README.md", "one BBRv3 flow costs five CUBIC flows # %")
+        left, link = numbers("raygen.md", "leaves five CUBIC flows # of # Mbit/s")
+        assert lost == pytest.approx(100 * (1 - left / link), abs=1)
+
+    def test_speed(self) -> None:
+        """The time of a search and its speed are those of its page."""
+        hours, minutes = numbers("raygen.md", "# hours of virtual time, in # minutes on two cores")
+        claim = "The search ran # hours of Linux TCP in # minutes on a 2-core machine"
+        assert numbers("README.md", claim) == [round(hours - 0.5), minutes]
+        (factor,) = numbers("overview.md", "of 300 networks runs about # times as fast")
+        assert factor == pytest.approx(60 * hours / minutes, abs=5)
+
+    def test_cases_of_the_draft(self) -> None:
+        """The BBR draft has as many test cases as README says."""
+        (count,) = numbers("README.md", "run through the draft's [# test cases]")
+        assert [count] == numbers("studies/bbr-draft.md", "lists # example test cases")
+
+
+class TestNoise:
+    def test_sensitivity(self) -> None:
+        """The harm with and without noise is that of the command on the page about harm."""
+        claim = "Reno loses # % (# to #) of its solo throughput"
+        rows = {
+            "0": numbers("README.md", claim),
+            "1": numbers("README.md", "with the noise of a testbed # % (# to #)"),
+        }
+        for times, of_readme in rows.items():
+            text = (DOCS / "how-to" / "harm.md").read_text(encoding="utf-8")
+            (row,) = re.findall(rf"^ {times}  .*noise|^ {times}    .*ms .*$", text, re.MULTILINE)
+            of_page = [100 * float(n) for n in re.findall(r"[-+]\d\.\d+", row)]
+            assert of_readme == pytest.approx(of_page, abs=1), times
+
+    def test_phase_effect(self) -> None:
+        """The share of the flow with the longer RTT is that of the study of noise."""
+        (share,) = numbers("README.md", "that flow takes # %")
+        in_step = "two Reno flows in step: largest share of one of them, over round trips"
+        assert share == pytest.approx(measured("noise", in_step), abs=POINTS)
+
+
+class TestClassification:
+    def test_right_answers(self) -> None:
+        """Right answers are as many as in the study of noisy paths, and none is wrong."""
+        least, others, loss = numbers(
+            "README.md",
+            "always on clean paths, for at least # % with # % of cross traffic or # % of random",
+        )
+        right = {
+            quantity.partition(":")[0]: measured("noisy-paths", quantity)
+            for quantity in comparisons("noisy-paths")
+            if quantity.endswith("votes that are right")
+        }
+        assert right["clean"] == 100
+        assert min(right[f"others {others:.0f}%"], right[f"loss {loss:.2f}%"]) >= least
+        lossy, most = numbers("README.md", "and for # % with # % of loss. The other answers are")
+        assert lossy == pytest.approx(right[f"loss {most:.2f}%"], abs=POINTS)
+        assert "none is wrong" in page("README.md")
+        wrong = [q for q in comparisons("noisy-paths") if q.endswith("votes that are wrong")]
+        assert {measured("noisy-paths", quantity) for quantity in wrong} == {0}
+
+    def test_unknown_ccas(self) -> None:
+        """README states, as the page does, how often a CCA outside the training set has a label."""
+        clean, most = numbers(
+            "README.md",
+            "for # % of such servers on clean paths, and up to # % with cross traffic or loss",
+        )
+        claim = "# % of its servers get a label on clean paths, up to # % with cross traffic"
+        assert [clean, most] == numbers("classify.md", claim)
+        assert numbers("classify.md", "with cross traffic, and up to # % with loss") <= [most]
+
+    def test_training_set(self) -> None:
+        """README's number of CCAs is that of the set without BBRv3; the page has its size."""
+        ccas = {*TrainingSet.load(PACKAGED).ccas} - {"bbr3"}
+        assert numbers("README.md", "which of # known CCAs") == [len(ccas)]
+        (megabytes,) = numbers("classify.md", "the training set takes # MB")
+        assert megabytes == pytest.approx(PACKAGED.stat().st_size / 1e6, abs=0.1)
+
+    def test_manners(self) -> None:
+        """The page states what a server has to expect, as `--dry-run` prints it."""
+        manners = Manners()
+        expected = [manners.max_megabytes]
+        assert numbers("classify.md", "at most # MB (`--max-megabytes`)") == expected
+        claim = "in four downloads over at most # connections each (`--max-connections`), # in all"
+        each = manners.max_connections
+        assert numbers("classify.md", claim) == [each, each * len(SETTINGS)]
+        assert numbers("classify.md", "pauses of at least # s (`--pause`)") == [manners.pause_s]
+
+
+class TestEngines:
+    WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight")
+
+    def test_mahimahi(self) -> None:
+        """The page about accuracy states how many rows of the comparison with Mahimahi differ."""
+        verdicts = [row["verdict"] for row in comparisons("engines-agree").values()]
+        differ, rows = self.WORDS[verdicts.count("differs")], self.WORDS[len(verdicts)]
+        assert f"in {differ} of {rows} rows of [a study]" in page("virtual-time.md")
+        claim = "for shares of flows and relative harm (median #, at most #)"
+        median, most = numbers("virtual-time.md", claim)
+        for quantity in ("the first flow's share", "relative harm"):
+            of_page = numbers("studies/engines.md", f"| {quantity} | # | #")
+            assert [median, most] == pytest.approx(of_page, abs=0.005)
+        assert numbers("virtual-time.md", "for throughput (at most # %)") == numbers(
+            "studies/engines.md", "0.054 Mbit/s (# %)"
+        )
+
+
+class TestFigures:
+    def test_published_numbers(self) -> None:
+        """README says which share of the published numbers agrees: about half."""
+        (row,) = re.findall(
+            r"\| all publications \| \d+ \| (\d+) of (\d+) \|", page("studies/index.md")
+        )
+        agree, all_numbers = map(int, row)
+        assert "about half of the stated numbers agree" in page("README.md")
+        assert agree / all_numbers == pytest.approx(0.5, abs=0.1)
+
+
+def test_limits() -> None:
+    """The overview's limits are those of the code."""
+    assert MAX_BOTTLENECKS == 8
+    assert "up to eight in a row in each direction" in page("overview.md")
