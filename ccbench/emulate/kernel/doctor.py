@@ -42,7 +42,7 @@ def checks(kernel: KernelBuild | None = None) -> list[Check]:
     Parameters
     ----------
     kernel : KernelBuild, optional
-        The kernel to run; by default the most recent build.
+        The kernel to run; by default the default kernel.
     """
     built = _built(kernel)
     machine = [_system()]
@@ -89,13 +89,14 @@ def _programs() -> Check:
 def _built(kernel: KernelBuild | None) -> Check:
     try:
         kernel = kernel or build.installed()
+        build.check_intact(kernel)
     except InputError as error:  # an invalid cache folder
         detail, _, remedy = str(error).partition(": ")
         return Check(name="virtual kernel", ok=False, detail=detail, remedy=remedy)
     except CcbenchError as error:
-        return Check(
-            name="virtual kernel", ok=False, detail=str(error), remedy="ccbench kernel build"
-        )
+        detail, _, remedy = str(error).partition("; run: ")
+        remedy = remedy or "ccbench kernel build"
+        return Check(name="virtual kernel", ok=False, detail=detail, remedy=remedy)
     detail = f"{kernel.title}, HZ {kernel.hz}, {len(kernel.ccas)} congestion controls"
     return Check(name="virtual kernel", ok=True, detail=detail)
 

@@ -27,7 +27,7 @@ from ccbench.emulate.kernel.source.linux import NAME_A_SOURCE, OLDEST, message_l
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["downloaded", "fetch", "offered"]
+__all__ = ["downloaded", "fetch", "offered", "package_of"]
 
 _PREFERRED_RELEASE = "6.12"
 _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)(?:\.\d+)?")
@@ -106,6 +106,18 @@ def downloaded(directory: Path, release: str | None = None) -> Path | None:
     tarballs = _tarballs(directory)
     package = _choose(tarballs, release or _PREFERRED_RELEASE)
     return tarballs[package] if package else None
+
+
+def package_of(tarball: str) -> str:
+    """Return the package of the name of a downloaded tarball; empty for another name.
+
+    Examples
+    --------
+    >>> package_of("linux-source-6.12_6.12.48-1_all.tar.xz"), package_of("linux-6.12.tar.xz")
+    ('linux-source-6.12', '')
+    """
+    package = tarball.partition("_")[0]
+    return package if _PACKAGE.fullmatch(package) else ""
 
 
 def _tarballs(directory: Path) -> dict[str, Path]:

@@ -159,6 +159,11 @@ class KernelTree:
         """The name of its own, or the release."""
         return self.variant.name or self.release
 
+    @property
+    def title(self) -> str:
+        """The release, with the name of its own if it has one."""
+        return self.variant.title(self.release)
+
 
 def load_tree(path: Path) -> KernelTree:
     """Return the tree in a folder, compiled by :func:`compile_tree`.
@@ -183,12 +188,9 @@ def load_tree(path: Path) -> KernelTree:
         raise damaged(path, error) from error
 
 
-def damaged(path: Path, error: Exception) -> CcbenchError:
-    """Return the error for a kernel in the cache whose description cannot be read."""
-    return CcbenchError(
-        f"the virtual kernel in {path} is damaged ({error}): remove it by `ccbench kernel prune`, "
-        "then run: ccbench kernel build"
-    )
+def damaged(path: Path, error: object, again: str = "ccbench kernel build") -> CcbenchError:
+    """Return the error for a damaged kernel in the cache, with the command that builds it again."""
+    return CcbenchError(f"the virtual kernel in {path} is damaged ({error}); run: {again}")
 
 
 def compile_tree(
