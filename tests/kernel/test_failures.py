@@ -23,6 +23,7 @@ from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source import build as building
+from ccbench.emulate.kernel.source import integrity
 from tests.kernel.conftest import dumbbell, gone, guests, workspaces
 
 if TYPE_CHECKING:
@@ -58,10 +59,12 @@ class TestErrors:
 
     @pytest.mark.usefixtures("own_temporary")
     @pytest.mark.parametrize("name", ["linux", "root/init", "root/modules/ccbench_link.ko"])
-    def test_damaged(self, kernel: KernelBuild, tmp_path: Path, name: str) -> None:
+    def test_damaged(self, engine: KernelEngine, tmp_path: Path, name: str) -> None:
         """A run with a truncated or missing file of the kernel names the file and the repair."""
+        kernel = engine.kernel
         shutil.copytree(kernel.path, tmp_path / kernel.version)
         copy = building.load_build(tmp_path / kernel.version)
+        integrity.seal(copy.path)
         for damage in (lambda path: os.truncate(path, 99), lambda path: path.unlink()):
             damage(copy.path / name)
             with pytest.raises(CcbenchError, match=rf"damaged \({name} .*; run: {kernel.again}"):

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ccbench.base.errors import CcbenchError
-from ccbench.emulate.kernel.boot import ending, trapping
-from ccbench.emulate.kernel.boot.ending import MEMORY_FOLDER
+from ccbench.emulate.kernel.boot import ending, limits, trapping
+from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.pinning import pinned
 from ccbench.emulate.kernel.source.build import check_intact
 
@@ -69,9 +69,13 @@ def boot(
     CcbenchError
         If it is not the scenario's fault: the kernel is damaged, there is no space for the records,
         or the host refuses the way of trapping programs.
+    MissingRequirement
+        If the limits of this process or the folder of memory prevent the start.
     InputError
         If the environment demands a way of trapping programs that the kernel lacks.
     """
+    limits.check_limits(given.memory_mb)
+    limits.check_folder()
     console = directory / "console"
     given.write(directory)
     (directory / "root").symlink_to(build.root)
