@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
-from ccbench.emulate.kernel.source.build import NEWEST_TESTED, MissingFeature
+from ccbench.emulate.kernel.releases import NEWEST_TESTED
+from ccbench.emulate.kernel.source.build import MissingFeature
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild

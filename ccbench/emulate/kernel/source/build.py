@@ -72,7 +72,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DESCRIPTION",
-    "NEWEST_TESTED",
     "KernelBuild",
     "MissingFeature",
     "build",
@@ -114,9 +113,6 @@ DESCRIPTION = "build.json"
 
 #: Descriptors that hold the locks of the kernels in use by this process (:func:`hold`).
 _held: dict[Path, int] = {}
-
-#: The newest release on which ccbench is tested.
-NEWEST_TESTED = "7.3"
 
 
 class MissingFeature(Exception):
@@ -201,9 +197,10 @@ class KernelBuild:
         """
         queues = self.queues
         if name in QDISCS and name not in queues and (since := QDISCS[name].since):
+            newest = releases.NEWEST_TESTED
             raise InputError(
                 f"qdisc = {name!r}: Linux {self.release} has none, Linux {since} and newer have: "
-                f"run `ccbench kernel build {NEWEST_TESTED}` and use --kernel {NEWEST_TESTED}"
+                f"run `ccbench kernel build {newest}` and use --kernel {newest}"
             ) from MissingFeature(f"the qdisc {name}")
         if name in EXCLUDED:
             message = f"qdisc = {name!r}: cannot be the queue of a link, as it {EXCLUDED[name]}"

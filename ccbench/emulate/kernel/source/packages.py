@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
-from ccbench.base.errors import MissingRequirement
+from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.kernel import releases
 from ccbench.emulate.kernel.source.linux import NAME_A_SOURCE, OLDEST, message_line
 
@@ -67,12 +67,14 @@ def fetch(directory: Path, report: Callable[[str], None], release: str | None = 
     Raises
     ------
     InputError
-        If `release` is not the name of a release, or too old.
+        If `release` is not the name of a release, or too old, or there is no such package.
     MissingRequirement
-        If the machine has no apt, or apt has no such package or cannot download it.
+        If the machine has no apt, or apt cannot read or download packages.
     """
     if tarball := downloaded(directory, release):
         return tarball
+    if release is not None and not releases.is_possible(release):
+        raise _no_such(release, directory)
     wanted = release or _PREFERRED_RELEASE
     tarballs = _tarballs(directory)
     other = _choose(tarballs, None) if release is None else None
@@ -184,10 +186,18 @@ def _from_other_suites(
         except MissingRequirement as error:  # for example no such suite in a partial copy
             message = f"; {error}"
     names = ", ".join(sorted({*_releases(known).values()}, key=releases.numbers)) or "none"
-    raise MissingRequirement(
-        f"there is no package with the source of Linux {release}; {label} has {names}: name one "
-        f"of these, or {NAME_A_SOURCE}{message}"
-    )
+    problem = f"there is no package with the source of Linux {release}; {label} has {names}: name"
+    step = f"one of these, or {NAME_A_SOURCE}{message}"
+    raise (MissingRequirement if message else InputError)(f"{problem} {step}")
+
+
+def _no_such(release: str, directory: Path) -> InputError:
+    """Return the error for a release that cannot exist, with those known without a download."""
+    listed = _listed(directory, {}) if shutil.which("apt-cache") else []
+    known = {*_releases([*listed, *_tarballs(directory)]).values(), releases.NEWEST_TESTED}
+    names = ", ".join(sorted(known, key=releases.numbers))
+    step = f"list all with `ccbench kernel list --offered`, or {NAME_A_SOURCE}"
+    return validation.bad("release", release, f"a release of Linux, such as {names}", step)
 
 
 @contextmanager

@@ -180,14 +180,19 @@ class TestPatched:
 
 @pytest.mark.usefixtures("sources")
 class TestRefused:
-    def test_does_not_apply(self, kernel: Path, patch: Path) -> None:
-        """A patch that does not apply leaves nothing, and the kernel in use remains."""
+    def test_does_not_apply(self, kernel: Path, patch: Path, tmp_path: Path) -> None:
+        """A patch that does not apply is refused before Linux is unpacked, and leaves nothing."""
         write(kernel, {"net/tcp_swift.c": CCA.replace('"swift"', '"other"')})
         built = building.build(kernel)
-        with pytest.raises(
-            InputError, match=r"Linux 6\.12\.3: the change at line 1 of net/tcp_swift\.c"
-        ):
-            building.build(kernel, patch=[patch])
+        steps: list[str] = []
+        for source in (kernel, pack(kernel, tmp_path / "linux-6.12.tar.gz", "gz")):
+            with pytest.raises(
+                InputError, match=r"Linux 6\.12\.3: the change at line 1 of net/tcp_swift\.c"
+            ):
+                building.build(
+                    source, patch=[patch], on_progress=lambda step, _: steps.append(step)
+                )
+        assert steps == ["checking the patches"] * 2
         assert len(trees()) == 1
         assert building.installed() == built
 
