@@ -31,8 +31,8 @@ check: lint ## before each commit: lint, the fast unit tests, TCP on the virtual
 
 test: lint docs ## everything: ruff, mypy (strict), import rules, the site, all tests
 	@scripts/bootstrap.sh dev tests
-	@scripts/kernels.sh build 6.1 7.3
 	@$(BIN)/ccbench kernel build
+	@scripts/kernels.sh build 6.1 7.3
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 unit: ## all tests that need no virtual kernel (minutes)

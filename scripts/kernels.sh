@@ -6,7 +6,7 @@
 #   scripts/kernels.sh build RELEASE...   build them; say which the machine cannot get
 #   scripts/kernels.sh test [RELEASE...]  build and test each, by default all that are offered
 #
-# Afterwards the kernel in use is the same as before.
+# Afterwards the default kernel is the same as before, or the first one built if there was none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,8 +14,9 @@ bin=.venv/bin
 mode=$1
 shift
 
-used=$("$bin"/ccbench kernel info --json 2>/dev/null |
-  "$bin"/python -c 'import json, sys; print(json.load(sys.stdin)["release"])' 2>/dev/null) || used=
+used=$("$bin"/ccbench kernel info --json 2>/dev/null | "$bin"/python -c \
+  'import json, sys; one = json.load(sys.stdin); print(one.get("kernel_name", one["release"]))' \
+  2>/dev/null) || used=
 restore() { [ -z "$used" ] || "$bin"/ccbench kernel use "$used" >/dev/null; }
 trap restore EXIT
 
@@ -32,6 +33,7 @@ for release in "$@"; do
   fi
   if [ "$mode" = test ]; then
     printf '\nLinux %s\n' "$release"
+    "$bin"/ccbench kernel use "$release" >/dev/null
     "$bin"/pytest -n 3 --dist worksteal tests/kernel || failed+=("$release")
   fi
 done

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import platformdirs
 
-from ccbench.base import os_errors, validation
+from ccbench.base import durable, os_errors, validation
 from ccbench.base.errors import CcbenchError
 
 __all__ = ["ELSEWHERE", "cache_dir", "unwritable"]
@@ -25,12 +25,19 @@ def cache_dir() -> Path:
     Raises
     ------
     InputError
-        If ``$CCBENCH_CACHE`` is in the home folder of an unknown user.
+        If ``$CCBENCH_CACHE`` is in the home folder of an unknown user, or a file is in the way.
     """
     override = os.environ.get("CCBENCH_CACHE")
     if override:
-        return validation.user_path("CCBENCH_CACHE", override).absolute()
-    return Path(platformdirs.user_cache_dir("ccbench", appauthor=False))
+        folder = validation.user_path("CCBENCH_CACHE", override).absolute()
+    else:
+        folder = Path(platformdirs.user_cache_dir("ccbench", appauthor=False))
+    present = durable.existing(folder)
+    if not present.is_dir():
+        name = "CCBENCH_CACHE" if override else "the cache folder"
+        allowed = f"a folder, and {present} is a file"
+        raise validation.bad(name, str(folder), allowed, ELSEWHERE)
+    return folder
 
 
 def unwritable(folder: Path, error: Exception) -> CcbenchError:

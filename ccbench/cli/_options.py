@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ccbench.base import durable, validation
+from ccbench.emulate.engine import ChoosingEngine
 from ccbench.emulate.registry import ENGINES, get_engine, info_of
 from ccbench.experiment.noise import NO_NOISE, Noise
 
@@ -194,8 +195,14 @@ class EngineChoice:
     name: str
     values: dict[str, Any] = field(default_factory=dict)
 
-    def make(self) -> Engine:
-        """Create the engine.
+    def make(self, check: Callable[[Any], object] | None = None) -> Engine:
+        """Create the engine; if it is not the default one, say so on standard error.
+
+        Parameters
+        ----------
+        check : callable, optional
+            Checks the command's input with an engine, by which it may be another version of the
+            engine (:class:`~ccbench.emulate.engine.ChoosingEngine`).
 
         Raises
         ------
@@ -214,6 +221,10 @@ class EngineChoice:
         engine_class: Any = info.load()
         arguments = {own[flag].parameter: v for flag, v in self.values.items()}
         engine: Engine = engine_class(**arguments)
+        if check is not None and isinstance(engine, ChoosingEngine):
+            engine, note = engine.suiting(check)
+            if note:
+                click.echo(note, err=True)
         return engine
 
 

@@ -138,8 +138,8 @@ def classify_train(
         _print(result, output)
         return
     if is_new:
-        runner = engine.make()
-        named = (("--cca", Implementation.named(text).module) for text in more_ccas)
+        named = [("--cca", Implementation.named(text).module) for text in more_ccas]
+        runner = engine.make(lambda engine: check_ccas(*named, engine=engine))
         check_ccas(*named, engine=runner)
         result = _simulated(
             (*IMPLEMENTATIONS, *more_ccas),

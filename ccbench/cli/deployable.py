@@ -146,8 +146,9 @@ def deployable(
         leeway=leeway,
         seed=seed,
     )
-    runner = engine.make()
-    check_ccas(("--alpha", alpha), ("--beta", beta), engine=runner)
+    rivals = (("--alpha", alpha), ("--beta", beta))
+    runner = engine.make(lambda engine: check_ccas(*rivals, engine=engine))
+    check_ccas(*rivals, engine=runner)
     if output is not None:
         result_folders.prepare(output, "verdict on deployment")
     with progress("{task.completed} of {task.total} runs") as bar:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ccbench.cli._options import EngineChoice
+    from ccbench.emulate import Engine
     from ccbench.harm import Experiment, Metric
 
 __all__ = ["harm"]
@@ -146,8 +147,13 @@ def harm(
         _check_plot(plot, sensitivity=sensitivity)
     experiment, by = _experiment(alpha, beta, workload, metrics, network)
     experiment = replace(experiment, ecn=ecn, noise=noise.over(experiment.noise))
-    runner = engine.make()
-    check_ccas(("--alpha", alpha), ("--beta", beta), engine=runner)
+
+    def check(engine: Engine) -> None:
+        check_ccas(("--alpha", alpha), ("--beta", beta), engine=engine)
+        engine.check(experiment.competing)
+
+    runner = engine.make(check)
+    check(runner)
     settings = {"metrics": by, "engine": runner, **repetitions}
     if sensitivity:
         _over_noise(experiment, settings, plot, as_json=as_json)

@@ -27,7 +27,7 @@ __all__ = ["kernel"]
 
 @click.group()
 def kernel() -> None:
-    """Build the virtual kernel, and list and remove builds."""
+    """Build virtual kernels, and select, list and remove them."""
 
 
 class _BuildCommand(click.Command):
@@ -102,11 +102,13 @@ def build(
 ) -> None:
     """Compile the changed parts of the virtual kernel, its modules and its init.
 
-    RELEASE is that of a package linux-source of Debian or Ubuntu, such as 7.3; by default 6.12 if
-    there is one. The next runs use this kernel. It needs no root, and writes only to the user's
-    cache folder.
+    RELEASE is that of a package linux-source of Debian or Ubuntu, such as 7.3; by default that of
+    the default kernel, at first 6.12 if there is one. It needs no root, and writes only to the
+    user's cache folder.
 
-    A kernel with patches or a name stays beside the others; `--kernel NAME` selects it.
+    The first kernel is the default. Others stay beside it, also those with patches or a name:
+    `--kernel NAME` runs one, `ccbench kernel use NAME` makes it the default. Damaged parts of a
+    build are compiled again.
     """
     from ccbench.emulate.kernel.source import build as library
 
@@ -132,21 +134,26 @@ def build(
             on_progress=show,
         )
     _print(built)
+    if default := library.other_default(built):
+        click.echo(
+            f"The default remains {default}: --kernel {built.name} runs this kernel, and\n"
+            f"`ccbench kernel use {built.name}` makes it the default."
+        )
 
 
-@kernel.command(short_help="Select a built kernel for the next runs.")
+@kernel.command(short_help="Make a built kernel the default.")
 @click.argument("name")
 def use(*, name: str) -> None:
-    """Select the newest build of this NAME or Linux release, such as 6.12, for the next runs.
+    """Make the newest build of this NAME or Linux release, such as 6.12, the default.
 
-    `--kernel NAME` selects it for one command.
+    `--kernel NAME` selects a kernel for one command.
     """
     from ccbench.emulate.kernel.source import build as library
 
     _print(library.use(name))
 
 
-@kernel.command(short_help="Show the current build.")
+@kernel.command(short_help="Show the default build.")
 @click.option(
     "--qdisc",
     metavar="NAME",
@@ -161,7 +168,7 @@ def use(*, name: str) -> None:
 )
 @json_option
 def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
-    """Show the current build: version, HZ, CCAs, queueing disciplines, modules."""
+    """Show the default build: version, HZ, CCAs, queueing disciplines, modules."""
     from ccbench.emulate.kernel.boot import trapping
     from ccbench.emulate.kernel.source.build import installed
 
@@ -204,8 +211,9 @@ def list_kernels(*, offered: bool, as_json: bool) -> None:
     """List the kernels in the cache: sizes, CCAs, queueing disciplines.
 
     A `build` runs; modules are compiled against a `tree`. The state is `running` (in use by a
-    process), `current` (used by the next run), `newest` of its name or Linux release and HZ,
-    `old` or `damaged`; `ccbench kernel prune` removes the last two. Shared files are counted once.
+    process), `current` (the default), `newest` of its name or Linux release and HZ, `old` or
+    `damaged`, that is missing a file or with a changed one. `ccbench kernel prune` removes the last
+    two, `ccbench kernel build` repairs a build. Shared files are counted once.
     """
     if offered:
         from ccbench.emulate.kernel.source import packages

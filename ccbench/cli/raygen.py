@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.cli._options import EngineChoice, NoiseChoice
+    from ccbench.emulate import Engine
     from ccbench.raygen import Plan, SearchResult
     from ccbench.raygen.config import SearchConfig
 
@@ -182,15 +183,19 @@ def raygen(
         qdisc_options=qdisc_settings,
         **settings,
     )
-    runner = engine.make()
-    rivals = (("--alpha", config.alpha), ("--beta", config.beta))
+
+    def check(engine: Engine) -> None:
+        check_ccas(("--alpha", config.alpha), ("--beta", config.beta), engine=engine)
+        config.check(engine)
+
+    runner = engine.make(check)
     if dry_run:
-        check_ccas(*rivals, engine=runner)
+        check(runner)
         _print_plan(library.plan(config, engine=runner), jobs, as_json=as_json)
         return
     folder = output or Path(f"raygen-{config.alpha}-{config.beta}-{config.strategy}")
     with nullcontext() if scheduler is None else emulate.cluster(scheduler) as executor:
-        check_ccas(*rivals, engine=runner)
+        check(runner)
         result = library.search(
             config, engine=runner, executor=executor, jobs=jobs, output_dir=folder
         )

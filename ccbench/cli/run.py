@@ -144,7 +144,7 @@ def run(
     if seed is not None:
         loaded = replace(loaded, seed=seed)
     loaded = replace(loaded, noise=noise.over(loaded.noise))
-    chosen = engine.make()
+    chosen = engine.make(lambda engine: engine.check(loaded))
     loaded = _feasible(
         loaded,
         scenario,

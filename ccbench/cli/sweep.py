@@ -193,7 +193,7 @@ def sweep(
 
         plots.check_path(plot)
         figures.check_figure(chosen)
-    runner = engine.make()
+    runner = engine.make(chosen.check)
     if dry_run:
         _print_plan(chosen.plan(engine=runner), jobs, as_json=as_json)
         return

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CapturingEngine",
     "Check",
+    "ChoosingEngine",
     "Engine",
     "EngineInfo",
     "EngineOption",
@@ -186,6 +187,32 @@ class CapturingEngine(Engine, Protocol):
         ------
         EngineError
             If the run fails.
+        """
+
+
+@runtime_checkable
+class ChoosingEngine(Engine, Protocol):
+    """An engine of several versions that differ in their features, such as releases of Linux."""
+
+    def suiting(self, check: Callable[[Self], object]) -> tuple[Self, str]:
+        """Return the engine for an input: this one, or if it lacks a feature, another version.
+
+        Parameters
+        ----------
+        check : callable
+            Checks the input with an engine, as :meth:`Engine.check`.
+
+        Returns
+        -------
+        engine : Engine
+            An engine with which `check` raises no error.
+        note : str
+            The other version and the reason; empty if it is this one.
+
+        Raises
+        ------
+        InputError
+            That of this engine if no version has the feature, or the user chose this version.
         """
 
 

@@ -191,6 +191,19 @@ class Sweep:
             for values in itertools.product(*self.vary.values())
         )
 
+    def check(self, engine: Engine) -> None:
+        """Check that an engine can run all combinations.
+
+        Raises
+        ------
+        InputError
+            If it cannot.
+        """
+        for case in self.cases:
+            for scenario in self._scenarios(replace(case.scenario, queue_log=False)):
+                with validation.within(f"{scenario.name}: "):
+                    engine.check(scenario)
+
     def plan(
         self,
         *,
@@ -324,14 +337,12 @@ class Sweep:
 
     def _needs(self, engine: Engine) -> dict[_Point, tuple[Scenario, ...]]:
         """Return the scenarios of each repetition of each case, checked with the engine."""
+        self.check(engine)
         needs = {}
         for i, case in enumerate(self.cases):
             recorded = replace(case.scenario, queue_log=False)
             for j, seed in enumerate(repetition_seeds(case.scenario.seed, self.repeat)):
                 needs[_Point(i, j)] = self._scenarios(replace(recorded, seed=seed))
-            for scenario in needs[_Point(i, 0)]:
-                with validation.within(f"{scenario.name}: "):
-                    engine.check(scenario)
         return needs
 
     def _scenarios(self, scenario: Scenario) -> tuple[Scenario, ...]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,14 +16,17 @@ import pytest
 
 from ccbench import Bottleneck, Flow
 from ccbench.base.errors import CcbenchError, EngineError, InputError
+from ccbench.emulate.kernel import doctor
 from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel.boot import boot as boot_module
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
+from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.emulate.kernel.source import build as building
+from ccbench.emulate.kernel.source import integrity
 from tests.kernel.conftest import dumbbell, gone, guests, workspaces
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel.engine import KernelEngine
     from ccbench.emulate.kernel.source.build import KernelBuild
 
 pytestmark = pytest.mark.kernel
@@ -69,6 +73,21 @@ class TestErrors:
         )
         with pytest.raises(InputError, match=r"bottlenecks\[0\].qdisc_options.flows: pie takes"):
             engine.run(replace(dumbbell(), bottlenecks=(link,)))
+
+    @pytest.mark.usefixtures("own_temporary")
+    @pytest.mark.parametrize("name", ["linux", "root/init", "root/modules/ccbench_link.ko"])
+    def test_damaged(self, engine: KernelEngine, tmp_path: Path, name: str) -> None:
+        """A run with a truncated or missing file of the kernel names the file and the repair."""
+        kernel = engine.kernel
+        shutil.copytree(kernel.path, tmp_path / kernel.version)
+        copy = building.load_build(tmp_path / kernel.version)
+        integrity.seal(copy.path)
+        for damage in (lambda path: os.truncate(path, 99), lambda path: path.unlink()):
+            damage(copy.path / name)
+            with pytest.raises(CcbenchError, match=rf"damaged \({name} .*; run: {kernel.again}"):
+                KernelEngine(copy).run(dumbbell(duration_s=1))
+            (check,) = [one for one in doctor.checks(copy) if one.name == "virtual kernel"]
+            assert (check.ok, check.remedy) == (False, kernel.again)
 
     @pytest.mark.usefixtures("own_temporary")
     def test_step_that_fails(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,7 @@ def test_pages(
     (tmp_path / "examples").symlink_to(CHECKOUT / "examples")
     _observed_servers(tmp_path / "servers")
     wrong: list[str] = []
-    release = installed().release  # `ccbench kernel build` on a page may select another one
+    release = installed().release  # `ccbench kernel use` on a page may select another one
     for page in how_to_pages():
         outputs = [
             (block, as_shown(block.text, printed))

@@ -6,17 +6,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
 from ccbench import Bottleneck, Flow, Noise
 from ccbench.base.errors import CcbenchError
+from ccbench.cli.main import program
 from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.emulate.kernel.source import build
 from tests.kernel.conftest import dumbbell, events
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ccbench.experiment.scenario import Scenario
 
 pytestmark = pytest.mark.kernel
@@ -35,6 +41,29 @@ def engine(request: pytest.FixtureRequest) -> KernelEngine:
         return KernelEngine(kernel=request.param)
     except CcbenchError as error:
         pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("setting", ['cca = "prague"', 'cca = "cubic", label = "dualpi2"'])
+def test_chosen_by_need(setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only a newer Linux has runs on that one, and the command says so; the default stays."""
+    newest = next(build.released())
+    default = next((one for one in build.released() if one.release.startswith("6.")), newest)
+    if newest.release.startswith("6."):
+        pytest.skip("needs Linux 7.0 or newer: ccbench kernel build 7.3")
+    monkeypatch.setattr(build, "installed", lambda: default)
+    qdisc = "dualpi2" if "dualpi2" in setting else "droptail"
+    (tmp_path / "mine.toml").write_text(
+        f"rtt_ms = 20\nduration_s = 2\nflows = [{{ {setting} }}]\nbottlenecks = "
+        f'[{{ bandwidth_mbps = 5, queue_packets = 20, qdisc = "{qdisc}" }}]\n'
+    )
+    ran = CliRunner().invoke(program, ["run", str(tmp_path / "mine.toml"), "--json"])
+    assert ran.exit_code == 0, ran.output
+    assert json.loads(ran.stdout)["provenance"]["kernel_release"] == newest.release
+    assert f"on {newest.title}, as the default, {default.title}, lacks" in ran.stderr
+    refused = CliRunner().invoke(
+        program, ["run", str(tmp_path / "mine.toml"), "--kernel", default.release]
+    )
+    assert refused.exit_code == 2, refused.output
 
 
 def test_same_bytes(engine: KernelEngine) -> None:

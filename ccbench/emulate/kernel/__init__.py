@@ -37,7 +37,7 @@ _VERSION = EngineOption(
     metavar="NAME",
     help="Virtual kernel to run: a Linux release such as 6.1, a name or a build of `ccbench kernel "
     "list`",
-    default="the most recent build",
+    default="the default of `ccbench kernel use`, or a newer one that has what the scenario needs",
 )
 
 INFO = EngineInfo(

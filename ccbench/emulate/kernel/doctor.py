@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import mmap
 import platform
 import shutil
 import tempfile
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.cache import cache_dir
 from ccbench.base.durable import existing
-from ccbench.base.errors import CcbenchError, InputError
+from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import Check
-from ccbench.emulate.kernel.boot import trapping
+from ccbench.emulate.kernel.boot import limits, trapping
 from ccbench.emulate.kernel.boot.boot import boot
-from ccbench.emulate.kernel.boot.ending import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.inputs import GuestInput
+from ccbench.emulate.kernel.boot.limits import FOLDER_STEP, MEMORY_FOLDER
 from ccbench.emulate.kernel.source import build, toolchain
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def checks(kernel: KernelBuild | None = None) -> list[Check]:
     Parameters
     ----------
     kernel : KernelBuild, optional
-        The kernel to run; by default the most recent build.
+        The kernel to run; by default the default kernel.
     """
     built = _built(kernel)
     machine = [_system()]
@@ -51,6 +50,7 @@ def checks(kernel: KernelBuild | None = None) -> list[Check]:
     return [
         *machine,
         built,
+        _limits(),
         _memory(),
         _room("room for records", Path(tempfile.gettempdir()), _RECORDS_MB),
     ]
@@ -89,28 +89,37 @@ def _programs() -> Check:
 def _built(kernel: KernelBuild | None) -> Check:
     try:
         kernel = kernel or build.installed()
+        build.check_intact(kernel)
     except InputError as error:  # an invalid cache folder
         detail, _, remedy = str(error).partition(": ")
         return Check(name="virtual kernel", ok=False, detail=detail, remedy=remedy)
     except CcbenchError as error:
-        return Check(
-            name="virtual kernel", ok=False, detail=str(error), remedy="ccbench kernel build"
-        )
+        detail, _, remedy = str(error).partition("; run: ")
+        remedy = remedy or "ccbench kernel build"
+        return Check(name="virtual kernel", ok=False, detail=detail, remedy=remedy)
     detail = f"{kernel.title}, HZ {kernel.hz}, {len(kernel.ccas)} congestion controls"
     return Check(name="virtual kernel", ok=True, detail=detail)
 
 
+def _limits() -> Check:
+    try:
+        limits.check_limits(_MEMORY_MB)
+    except MissingRequirement as error:
+        detail, _, remedy = str(error).partition(": ")
+        return Check(name="limits", ok=False, detail=detail, remedy=remedy)
+    return Check(
+        name="limits", ok=True, detail="address space, open files and size of files suffice"
+    )
+
+
 def _memory() -> Check:
     """Check the folder of the guest's memory, which must also be executable."""
-    remedy = f"mount -o remount,exec,size=50% {MEMORY_FOLDER} (in a container: --shm-size=1g)"
     try:
-        with tempfile.TemporaryFile(dir=MEMORY_FOLDER) as file:
-            file.truncate(mmap.PAGESIZE)
-            mmap.mmap(file.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
-    except OSError as error:
-        detail = f"{MEMORY_FOLDER} cannot be used: {error.strerror}"
+        limits.check_folder()
+    except MissingRequirement as error:
+        detail, _, remedy = str(error).partition(": ")
         return Check(name="memory", ok=False, detail=detail, remedy=remedy)
-    return _room("memory", Path(MEMORY_FOLDER), _MEMORY_MB, remedy)
+    return _room("memory", Path(MEMORY_FOLDER), _MEMORY_MB, FOLDER_STEP)
 
 
 def _room(name: str, folder: Path, needed_mb: int, remedy: str = "") -> Check:

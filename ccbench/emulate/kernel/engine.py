@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, ClassVar
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ccbench.base import validation
 from ccbench.base.cache import cache_dir
 from ccbench.base.code_digests import code_digest
-from ccbench.base.errors import CcbenchError, MissingRequirement
+from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.base.structures import states
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
@@ -30,6 +31,7 @@ from ccbench.experiment.flow import TRANSPORTS, cca_hint
 from ccbench.run.run import Run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from typing_extensions import Self
@@ -56,7 +58,7 @@ class KernelEngine:
     ----------
     kernel : KernelBuild or str, optional
         The kernel to run: a build, or the name, Linux release or version of a build in the cache;
-        by default the most recent build of ``ccbench kernel build``.
+        by default the default kernel (``ccbench kernel use``).
 
     Raises
     ------
@@ -121,6 +123,30 @@ class KernelEngine:
             "machines share, or install the same linux-source package and ccbench on them (the "
             f"compiler may differ); `ccbench kernel build` does not help here: {reason}"
         )
+
+    def suiting(self, check: Callable[[Self], object]) -> tuple[Self, str]:
+        """Return the engine for an input; see :class:`.ChoosingEngine`.
+
+        Where the default kernel lacks a feature, it is that with the newest Linux in the cache that
+        has it.
+        """
+        if self._given is None:
+            try:
+                check(self)
+            except InputError as error:
+                lacking = error.__cause__
+                if not isinstance(lacking, build.MissingFeature):
+                    raise
+                for kernel in build.released():
+                    other = type(self)(kernel)
+                    with suppress(InputError):
+                        check(other)
+                        return other, (
+                            f"on {kernel.title}, as the default, {self.kernel.title}, lacks "
+                            f"{lacking}; --kernel {kernel.name} demands it"
+                        )
+                raise
+        return self, ""
 
     @cached_property
     def kernel(self) -> KernelBuild:

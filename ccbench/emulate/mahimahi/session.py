@@ -7,9 +7,12 @@ terminated and undo their changes.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import threading
 from functools import partial
@@ -25,6 +28,7 @@ from ccbench.emulate.realtime.namespaces import HERE, set_sysctls
 
 if TYPE_CHECKING:
     import pwd
+    from collections.abc import Iterable
 
 __all__: list[str] = []
 
@@ -38,6 +42,15 @@ _TIMEOUT_S = 5.0
 #: Lock of the start of shells, as shells that start at the same time take the same addresses.
 _LOCK = Path("/run/ccbench.lock")
 
+#: The outermost shell's device in this network namespace: its name ends with the shell's PID.
+_DEVICE = re.compile(r"(?:delay|link|loss)-(\d+)")
+
+#: The last PID given to a process of this process namespace; the next one is larger.
+_LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
+
+#: PIDs that the start of the shells uses, at most.
+_PIDS = 100
+
 
 def run(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str]) -> None:
     """Run the command in the shells that the folder describes, all as `user`."""
@@ -50,10 +63,26 @@ def run(folder: Path, user: pwd.struct_passwd, lifeline: int, command: list[str]
     gates = Gates(HERE / files.GATES, user)
     chain = gates.chain(nested, [*_INNERMOST, str(HERE / files.STATUS), *command])
     with exclusive(_LOCK):
+        _LAST_PID.write_text(str(_free_pids(name for _, name in socket.if_nameindex())))
         process = subprocess.Popen(chain, text=True, **session.identity(user))
         threading.Thread(target=_end_with, args=(lifeline, process), daemon=True).start()
         gates.open_all(process, len(nested), partial(set_sysctls, ROUTER_SYSCTLS))
     process.wait()
+
+
+def _free_pids(devices: Iterable[str]) -> int:
+    """Return a PID such that no device is named after one of the next PIDs.
+
+    Each session has a process namespace, in which the outermost shells would have equal PIDs.
+
+    Examples
+    --------
+    >>> _free_pids(["eth0"]), _free_pids(["lo", "delay-104", "link-301"])
+    (100, 200)
+    """
+    taken = {int(match[1]) for name in devices if (match := _DEVICE.fullmatch(name))}
+    starts = itertools.count(_PIDS, _PIDS)
+    return next(pid for pid in starts if taken.isdisjoint(range(pid, pid + _PIDS + 1)))
 
 
 def _end_with(lifeline: int, process: subprocess.Popen[str]) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,7 +30,6 @@ from tests.documentation import DOCS, blocks, commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import pandas as pd
 
@@ -172,6 +174,23 @@ def test_no_forwarding(tmp_path: Path) -> None:
     done = shell(tmp_path, *_LINK, "--", "true", forwarding=0)
     assert 1 == done.returncode
     assert "sudo sysctl -w net.ipv4.ip_forward=1" in done.stderr
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    """Two commands that run at the same time have a link each."""
+    ccbench = shlex.join([sys.executable, "-c", _MAIN, "shell", *_LINK, "--"])
+    meet = "touch $1; for i in $(seq 300); do [ -e $2 ] && exit; sleep 0.1; done; exit 1"
+    with tempfile.TemporaryDirectory() as shared:
+        Path(shared).chmod(0o777)  # for the user of the commands
+        both = " & ".join(
+            f"{ccbench} sh -c {shlex.quote(meet)} sh {shared}/{own} {shared}/{other}"
+            for own, other in (("a", "b"), ("b", "a"))
+        )
+        machine = ["unshare", "--net", "sh", "-c", _MACHINE.format(forwarding=1), str(tmp_path)]
+        command = [*machine, sys.executable, "bash", "-c", f"{both} & wait %1 && wait %2"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert 0 == done.returncode, done.stderr
+    assert 2 == done.stderr.count("exit status            0")
 
 
 @contextmanager

@@ -84,6 +84,16 @@ class TestCacheDir:
         with pytest.raises(InputError, match=r"~nobody-at-all.* home folder of an existing user"):
             cache_dir()
 
+    @pytest.mark.parametrize("name", ["file", "file/cache"])
+    def test_file_in_the_way(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A cache folder that is a file, or below one, is refused before anything starts."""
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / name))
+        with pytest.raises(InputError, match=r"CCBENCH_CACHE is .*file is a file: set CCB"):
+            cache_dir()
+
     def test_default(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """By default the cache is in the user's cache folder of the XDG specification."""
         monkeypatch.delenv("CCBENCH_CACHE", raising=False)

@@ -12,9 +12,11 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ccbench.emulate.kernel.boot import ending, trapping
-from ccbench.emulate.kernel.boot.ending import MEMORY_FOLDER
+from ccbench.base.errors import CcbenchError
+from ccbench.emulate.kernel.boot import ending, limits, trapping
+from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.pinning import pinned
+from ccbench.emulate.kernel.source.build import check_intact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,11 +67,15 @@ def boot(
         console log and includes the innermost calls with their source lines; otherwise it includes
         the console's last lines.
     CcbenchError
-        If it is not the scenario's fault: there is no space for the records, or the host refuses
-        the way of trapping programs.
+        If it is not the scenario's fault: the kernel is damaged, there is no space for the records,
+        or the host refuses the way of trapping programs.
+    MissingRequirement
+        If the limits of this process or the folder of memory prevent the start.
     InputError
         If the environment demands a way of trapping programs that the kernel lacks.
     """
+    limits.check_limits(given.memory_mb)
+    limits.check_folder()
     console = directory / "console"
     given.write(directory)
     (directory / "root").symlink_to(build.root)
@@ -81,15 +87,20 @@ def boot(
         "PATH": os.defpath,
     }
     with console.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            cwd=directory,
-            start_new_session=True,
-        )
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=directory,
+                start_new_session=True,
+            )
+        except OSError as error:
+            check_intact(build)
+            message = f"the virtual kernel {build.linux} cannot be started: {error.strerror}"
+            raise CcbenchError(f"{message}; run: {build.again}") from error
         try:
             with pinned(process.pid):
                 is_hung = not _watch(process, directory / "progress.bin", on_progress)
@@ -106,6 +117,7 @@ def boot(
         records=directory.parent,
     )
     if failure is not None:
+        check_intact(build)  # otherwise the failure would be a riddle
         raise failure
 
 

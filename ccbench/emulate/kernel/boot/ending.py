@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ccbench.base.errors import CcbenchError, EngineError, RefusedInput
 from ccbench.emulate.kernel.boot import crash, trapping
 from ccbench.emulate.kernel.boot.crash import Crash
+from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.parameters import module_parameters
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.kernel.source.build import KernelBuild
 
-__all__ = ["MEMORY_FOLDER", "failure"]
-
-#: Folder of the unlinked file that is the guest's memory; its file system must be in memory.
-MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - UML creates the file with an unpredictable name
+__all__ = ["failure"]
 
 _CONSOLE_LINES = 20
 _FINISHED = "ccbench: finished"

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
-from ccbench.emulate.kernel.source.build import NEWEST_TESTED
+from ccbench.emulate.kernel.releases import NEWEST_TESTED
+from ccbench.emulate.kernel.source.build import MissingFeature
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
@@ -27,7 +28,8 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
         for name, value in ends.items():
             if value == "accecn":
                 allowed = f"true or false on Linux {kernel.release}, which lacks accurate ECN"
-                raise validation.bad(name, value, allowed, _NEXT_STEP)
+                error = validation.bad(name, value, allowed, _NEXT_STEP)
+                raise error from MissingFeature(_FULL_NAMES["accecn"])
     _check_subflows(scenario, kernel)
     if scenario.hosts_ecn == ("accecn", "accecn"):
         for where, flow in scenario.named_paths():
@@ -52,8 +54,9 @@ def check_cca(cca: str, kernel: KernelBuild, field: str) -> None:
     """Raise an InputError about `field` if a congestion control requires a missing feature."""
     feature = kernel.descriptions.missing.get(cca)
     if feature is not None:
-        lacks = f"Linux {kernel.release} lacks {_FULL_NAMES.get(feature, feature)}, which it needs"
-        raise validation.bad(field, cca, f"another one, as {lacks}", _NEXT_STEP)
+        name = _FULL_NAMES.get(feature, feature)
+        allowed = f"another one, as Linux {kernel.release} lacks {name}, which it needs"
+        raise validation.bad(field, cca, allowed, _NEXT_STEP) from MissingFeature(name)
 
 
 def needing_accecn(scenario: Scenario, kernel: KernelBuild) -> list[str]:

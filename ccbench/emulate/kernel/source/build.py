@@ -11,9 +11,13 @@ takes seconds. ::
       builds/VERSION/   a kernel with its guest: linux, root/init, root/modules/*.ko, debug/*.ko,
                         build.json, Module.symvers
       logs/             output of make
-      current           link to the tree in use
+      current           link to the tree of the default kernel
 
-Folders appear complete or not at all, and one build runs at a time.
+Folders appear complete or not at all, and one build runs at a time. Each has the digests of its
+files (:mod:`.integrity`).
+
+The first kernel built is the default. Only :func:`use` selects another one; a new build of the
+default's package, release and HZ replaces it.
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ from ccbench.emulate.kernel.command import Builder
 from ccbench.emulate.kernel.source import (
     descriptions,
     guest_sources,
+    integrity,
     names,
     patches,
     toolchain,
@@ -46,8 +51,8 @@ from ccbench.emulate.kernel.source import (
 )
 from ccbench.emulate.kernel.source import linux as kernel_sources
 from ccbench.emulate.kernel.source.descriptions import LINUX_CCAS, Cca, Descriptions
-from ccbench.emulate.kernel.source.guest import Exempt, compile_guest
-from ccbench.emulate.kernel.source.packages import downloaded, fetch
+from ccbench.emulate.kernel.source.guest import Exempt, compile_guest, module_files
+from ccbench.emulate.kernel.source.packages import downloaded, fetch, package_of
 from ccbench.emulate.kernel.source.tree import (
     CFLAGS,
     KernelTree,
@@ -67,9 +72,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DESCRIPTION",
-    "NEWEST_TESTED",
     "KernelBuild",
+    "MissingFeature",
     "build",
+    "check_intact",
     "find",
     "hold",
     "installed",
@@ -78,16 +84,19 @@ __all__ = [
     "named",
     "of_release",
     "only_one",
+    "other_default",
     "ready",
+    "released",
     "use",
 ]
 
 _log = logging.getLogger(__name__)
 
 _HZ_RANGE = validation.Range(100, 1000)
+_HZ = 1000  # by default
 
-#: Number of kernel trees in the cache; the least recently used are removed. The newest of each name
-#: of its own remains until the user removes it.
+#: Number of kernel trees in the cache; the least recently used are removed. The default, and the
+#: newest of each name of its own, remain until the user removes them.
 _MAX_TREES = 6
 
 #: Share of a build's time spent on the kernel tree.
@@ -105,10 +114,9 @@ DESCRIPTION = "build.json"
 #: Descriptors that hold the locks of the kernels in use by this process (:func:`hold`).
 _held: dict[Path, int] = {}
 
-#: The newest release on which ccbench is tested.
-NEWEST_TESTED = "7.3"
 
-_NEXT_STEP = "run: ccbench kernel build"
+class MissingFeature(Exception):
+    """The cause of an InputError: a feature that other releases of Linux have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,8 +173,12 @@ class KernelBuild:
         >>> installed().title.startswith("Linux ")  # doctest: +SKIP
         True
         """
-        own = f" ({self.variant.name})" if self.variant.name else ""
-        return f"Linux {self.release}{own}"
+        return self.variant.title(self.release)
+
+    @property
+    def again(self) -> str:
+        """The command that builds it again, and repairs it."""
+        return _command_of(self.release, self.hz, self.variant)
 
     @property
     def queues(self) -> Mapping[str, Qdisc]:
@@ -185,10 +197,11 @@ class KernelBuild:
         """
         queues = self.queues
         if name in QDISCS and name not in queues and (since := QDISCS[name].since):
+            newest = releases.NEWEST_TESTED
             raise InputError(
                 f"qdisc = {name!r}: Linux {self.release} has none, Linux {since} and newer have: "
-                f"run `ccbench kernel build {NEWEST_TESTED}` and use --kernel {NEWEST_TESTED}"
-            )
+                f"run `ccbench kernel build {newest}` and use --kernel {newest}"
+            ) from MissingFeature(f"the qdisc {name}")
         if name in EXCLUDED:
             message = f"qdisc = {name!r}: cannot be the queue of a link, as it {EXCLUDED[name]}"
             raise InputError(f"{message} (allowed are {', '.join(queues)})")
@@ -243,13 +256,14 @@ def build(  # noqa: PLR0913 - independent options, all but the source by keyword
     patch: Sequence[Path] = (),
     name: str | None = None,
     config: Sequence[str] = (),
-    hz: int = 1000,
+    hz: int = _HZ,
     jobs: int | None = None,
     on_progress: Callable[[str, float], None] | None = None,
 ) -> KernelBuild:
-    """Build the missing parts of the virtual kernel and select it for use.
+    """Build the missing and the damaged parts of a virtual kernel.
 
-    Only one process builds at a time. If nothing is missing, none is waited for.
+    It becomes the default if there is none, or if it is a new build of the default. Only one
+    process builds at a time. If nothing is missing, none is waited for.
 
     Parameters
     ----------
@@ -257,7 +271,8 @@ def build(  # noqa: PLR0913 - independent options, all but the source by keyword
         A kernel tree or tarball, 6.1 or newer; it is not modified. By default a package of the
         distribution (:func:`ccbench.emulate.kernel.source.packages.fetch`).
     release : str, optional
-        The release of that package, such as ``"7.3"``; by default 6.12 if there is one.
+        The release of that package, such as ``"7.3"``; by default that of the default kernel, at
+        first 6.12 if there is one.
     patch : sequence of Path, optional
         Patches, applied in their order (:mod:`ccbench.emulate.kernel.source.patches`).
     name : str, optional
@@ -300,8 +315,10 @@ def build(  # noqa: PLR0913 - independent options, all but the source by keyword
         variant = variants.variant_of(found, name, given, config)
         return Recipe.of(kernel_sources.digest(found), sources.home, hz, variant)
 
+    if source is None and release is None:
+        release = _default_release(cache)
     present = kernel_sources.find(source) if source else downloaded(cache / "sources", release)
-    if present is not None and (built := _in_use(recipe_of(present), cache, sources)) is not None:
+    if present is not None and (built := _finished(recipe_of(present), cache, sources)) is not None:
         report("done", 1.0)
         return built
     with only_one(cache, report):
@@ -312,8 +329,8 @@ def build(  # noqa: PLR0913 - independent options, all but the source by keyword
         recipe = recipe_of(kernel_source)
         _check_unique(recipe.variant.name, cache, sources)
         path = cache / "trees" / recipe.key
-        if not path.exists():
-            with new_folder(path, replace=False) as folder:
+        if not _is_intact(path):
+            with new_folder(path, replace=True) as folder:
                 compile_tree(
                     Material(kernel_source, tuple(given), _others(cache, recipe.source_digest)),
                     recipe,
@@ -321,22 +338,78 @@ def build(  # noqa: PLR0913 - independent options, all but the source by keyword
                     _builder(cache, f"kernel-{recipe.key}", processors),
                     lambda step, share: report(step, _TREE_SHARE * share),
                 )
-        built = _with_guest(load_tree(path), cache, sources, processors, report)
-        _use(path, cache)
+                integrity.seal(folder)
+        tree = load_tree(path)
+        built = _with_guest(tree, cache, sources, processors, report)
+        if _is_new_default(tree, cache):
+            _select(path, cache)
+        _remove_oldest(path, cache)
     report("done", 1.0)
     return built
 
 
-def _in_use(recipe: Recipe, cache: Path, sources: Sources) -> KernelBuild | None:
-    """Return the build of a recipe if it is complete and in use, without a lock."""
-    path = (cache / "trees" / recipe.key).resolve()
-    if path != (cache / "current").resolve() or not path.exists():
+def _finished(recipe: Recipe, cache: Path, sources: Sources) -> KernelBuild | None:
+    """Return the build of a recipe if nothing is left to do, without a lock."""
+    path = cache / "trees" / recipe.key
+    if not _is_intact(path):
         return None
-    build_path = _build_path(load_tree(path), cache, sources)
-    if not build_path.exists():
+    tree = load_tree(path)
+    build_path = _build_path(tree, cache, sources)
+    if _is_new_default(tree, cache) or not _is_intact(build_path):
         return None
     os.utime(path)
     return load_build(build_path)
+
+
+def _is_intact(path: Path) -> bool:
+    """Return whether a tree or a build exists without damage."""
+    load = load_tree if path.parent.name == "trees" else load_build
+    try:
+        load(path)
+    except (CcbenchError, FileNotFoundError):
+        return False
+    return not integrity.damage(path)
+
+
+def _default_release(cache: Path) -> str | None:
+    """Return the first two numbers of the default kernel's release if it is that of a package."""
+    try:
+        tree = load_tree((cache / "current").resolve())
+    except (CcbenchError, FileNotFoundError):
+        return None
+    return package_of(tree.source_name) and _series(tree.release)
+
+
+def other_default(kernel: KernelBuild) -> str:
+    """Return the title of the default kernel if it is another one than `kernel`, else nothing."""
+    try:
+        tree = load_tree((kernels_dir() / "current").resolve())
+    except (CcbenchError, FileNotFoundError):
+        return "one that is damaged"
+    is_same = (tree.release, tree.hz, tree.variant) == (kernel.release, kernel.hz, kernel.variant)
+    return "" if is_same else tree.title
+
+
+def _is_new_default(tree: KernelTree, cache: Path) -> bool:
+    """Return whether a tree is to be the default: the first one, or a new build of the default."""
+    try:
+        default = load_tree((cache / "current").resolve())
+    except FileNotFoundError:
+        return True
+    except CcbenchError:  # damaged: unknown which one it is
+        return False
+    return tree.key != default.key and _line(tree) == _line(default)
+
+
+def _line(tree: KernelTree) -> tuple[str, str, str, int]:
+    """Return what a kernel has in common with earlier and later builds of it."""
+    source = package_of(tree.source_name) or tree.source_name
+    return tree.variant.name, source, _series(tree.release), tree.hz
+
+
+def _series(release: str) -> str:
+    """Return the first two numbers of a release."""
+    return ".".join(map(str, releases.numbers(release)[:2]))
 
 
 def _check_unique(name: str, cache: Path, sources: Sources) -> None:
@@ -358,7 +431,7 @@ def _others(cache: Path, source_digest: str) -> tuple[Path, ...]:
 
 
 def installed() -> KernelBuild:
-    """Return the virtual kernel in use.
+    """Return the default virtual kernel.
 
     Modules and init are rebuilt if their sources have changed, which takes seconds.
 
@@ -384,7 +457,7 @@ def _current(tree: KernelTree, cache: Path, sources: Sources) -> KernelBuild:
 
 
 def ready() -> KernelBuild | None:
-    """Return the virtual kernel in use if it is completely built, else None."""
+    """Return the default virtual kernel if it is completely built, else None."""
     try:
         cache, sources = kernels_dir(), guest_sources.find_sources()
         path = _build_path(_tree_in_use(cache, sources), cache, sources)
@@ -427,6 +500,20 @@ def of_release(release: str) -> KernelBuild | None:
     return None if tree is None else _current(tree, cache, sources)
 
 
+def released() -> Iterator[KernelBuild]:
+    """Yield the virtual kernels in the cache of each Linux as released, the newest Linux first.
+
+    Modules and init are rebuilt as in :func:`installed`.
+    """
+    cache, sources = kernels_dir(), guest_sources.find_sources()
+    trees: dict[str, KernelTree] = {}
+    for tree in _trees(cache, sources):
+        if tree.variant == RELEASED:
+            trees.setdefault(tree.release, tree)
+    for release in sorted(trees, key=releases.numbers, reverse=True):
+        yield _current(trees[release], cache, sources)
+
+
 def named(name: str) -> KernelBuild:
     """Return the virtual kernel of this version, name or Linux release from the cache.
 
@@ -449,7 +536,7 @@ def named(name: str) -> KernelBuild:
 
 
 def use(release: str) -> KernelBuild:
-    """Select the newest virtual kernel of a Linux release or name for the next runs.
+    """Make the newest virtual kernel of a Linux release or name the default.
 
     Raises
     ------
@@ -463,7 +550,8 @@ def use(release: str) -> KernelBuild:
         step = _how_to_build(release)
         raise validation.bad("release", release, f"one that is built ({built})", step)
     with only_one(cache, _logged):
-        _use(tree.path, cache)
+        _select(tree.path, cache)
+        _remove_oldest(tree.path, cache)
     return _current(tree, cache, sources)
 
 
@@ -506,12 +594,32 @@ def _tree_in_use(cache: Path, sources: Sources) -> KernelTree:
     try:
         tree = load_tree((cache / "current").resolve())
     except FileNotFoundError:
-        raise MissingRequirement(f"the virtual kernel is not built; {_NEXT_STEP}") from None
+        message = "the virtual kernel is not built; run: ccbench kernel build"
+        raise MissingRequirement(message) from None
     if not _is_of_this_version(tree, sources):
         raise MissingRequirement(
-            f"the virtual kernel was built by another version of ccbench; {_NEXT_STEP}"
+            f"the virtual kernel was built by another version of ccbench; "
+            f"run: {_command_of(tree.release, tree.hz, tree.variant)}"
         )
     return tree
+
+
+def _command_of(release: str, hz: int, variant: Variant) -> str:
+    """Return the command that builds such a kernel.
+
+    Examples
+    --------
+    >>> _command_of("6.12.48", 1000, RELEASED)
+    'ccbench kernel build 6.12'
+    >>> _command_of("6.12.48", 250, Variant(name="own", patches=(("a.patch", "0"),)))
+    'ccbench kernel build 6.12 --hz 250 --name own --patch a.patch'
+    """
+    words = ["ccbench kernel build", _series(release)]
+    words += ["--hz", str(hz)] if hz != _HZ else []
+    words += ["--name", variant.name] if variant.name else []
+    words += ["--patch", *(file for file, _ in variant.patches)] if variant.patches else []
+    words += [word for option in variant.options for word in ("--config", option)]
+    return " ".join(words)
 
 
 def _with_guest(
@@ -523,9 +631,9 @@ def _with_guest(
 ) -> KernelBuild:
     """Return the build of a kernel tree with the guest's current sources."""
     path = _build_path(tree, cache, sources)
-    if not path.exists():
+    if not _is_intact(path):
         report("compiling the modules", _TREE_SHARE)
-        with new_folder(path, replace=False) as folder:
+        with new_folder(path, replace=True) as folder:
             builder = _builder(cache, f"modules-{path.name}", jobs)
             digests = sources.folder_digests()
             # Patches may change what ccbench's modules need.
@@ -558,13 +666,14 @@ def _with_guest(
                 description["variant"] = tree.variant.described()
                 description["left_out"] = left_out
             (folder / DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
+            integrity.seal(folder)
     return load_build(path)
 
 
 def _unchanged(
     tree: KernelTree, cache: Path, digests: Mapping[str, str]
 ) -> dict[str, tuple[Path, list[str]]]:
-    """Return the source folders whose modules are in an earlier build on the same tree."""
+    """Return the source folders whose modules are intact in an earlier build on the same tree."""
     unchanged = {}
     for description in sorted((cache / "builds").glob(f"[!.]*/{DESCRIPTION}")):
         build = description.parent
@@ -573,7 +682,9 @@ def _unchanged(
             if not (build / "linux").samefile(tree.path / "linux"):
                 continue
             for entry in safe_json.loads(description.read_bytes())["compiled"]:
-                if digests.get(entry["folder"]) == entry["digest"]:
+                files = [file for name in entry["modules"] for file in module_files(name)]
+                is_equal = digests.get(entry["folder"]) == entry["digest"]
+                if is_equal and not integrity.damage(build, files):
                     unchanged[entry["folder"]] = (build, entry["modules"])
     return unchanged
 
@@ -599,13 +710,25 @@ def hold(kernel: KernelBuild) -> None:
         descriptor = None
     except OSError:  # no locks on this file system: other processes cannot remove it either
         return
-    if descriptor is None or not kernel.linux.exists():  # removed before it was locked
+    if descriptor is None or not (kernel.path / DESCRIPTION).exists():  # removed before that
         if descriptor is not None:
             os.close(descriptor)
         raise MissingRequirement(
             f"the virtual kernel {kernel.version} was removed just now; run the command again"
         )
     _held[kernel.path] = descriptor
+
+
+def check_intact(kernel: KernelBuild) -> None:
+    """Compare the files of a kernel in the cache with their digests.
+
+    Raises
+    ------
+    CcbenchError
+        If a file is missing or was changed.
+    """
+    if damage := integrity.damage(kernel.path):
+        raise damaged(kernel.path, damage, kernel.again)
 
 
 def load_build(path: Path) -> KernelBuild:
@@ -634,21 +757,25 @@ def load_build(path: Path) -> KernelBuild:
         raise damaged(path, error) from error
 
 
-def _use(path: Path, cache: Path) -> None:
-    """Select a tree for use and remove the least recently used ones, unless they have names."""
+def _select(path: Path, cache: Path) -> None:
+    """Make a tree the default."""
     link = cache / "current.new"
     link.unlink(missing_ok=True)
     link.symlink_to(path.relative_to(cache))
     link.replace(cache / "current")
-    os.utime(path)
+
+
+def _remove_oldest(used: Path, cache: Path) -> None:
+    """Remove the least recently used trees, but not the default and those with names."""
+    os.utime(used)
     by_age = sorted((cache / "trees").iterdir(), key=lambda tree: tree.stat().st_mtime)
-    named: dict[str, Path] = {}
+    kept: dict[str, Path] = {}
     for tree in by_age:
         with suppress(CcbenchError, FileNotFoundError):
-            named[load_tree(tree).variant.name] = tree
-    named.pop("", None)  # those as released
+            kept[load_tree(tree).variant.name] = tree
+    kept[""] = (cache / "trees") / (cache / "current").resolve().name
     for old in by_age[:-_MAX_TREES]:
-        if old not in named.values():
+        if old not in kept.values():
             remove(old)
 
 

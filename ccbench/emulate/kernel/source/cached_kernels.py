@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ccbench.base.durable import remove
 from ccbench.base.errors import CcbenchError
 from ccbench.base.locks import locked
+from ccbench.emulate.kernel.source import integrity
 from ccbench.emulate.kernel.source.build import (
     DESCRIPTION,
     kernels_dir,
@@ -32,6 +33,9 @@ __all__ = ["CachedKernel", "cached_kernels", "prune"]
 #: Size in bytes of the blocks counted by ``stat`` on every file system.
 _BLOCK = 512
 
+#: The file of a tree that its builds share.
+_LINUX = ("linux",)
+
 #: Kind, name and HZ; the newest kernel of each group is kept.
 _Group: TypeAlias = tuple[str, str, int]
 
@@ -47,15 +51,15 @@ class CachedKernel:
     kind : str
         ``"tree"``, for compiling modules, or ``"build"``, for running.
     release : str
-        The kernel's release; empty if it is damaged.
+        The kernel's release; empty if its description is damaged.
     hz : int
-        Timer ticks per second; 0 if it is damaged.
+        Timer ticks per second; 0 if its description is damaged.
     made_s : float
         Time of the build, or of a tree's last selection, in seconds since 1970.
     size_bytes : int
         Size on the disk. Files shared by several kernels are counted with the first of them.
     state : str
-        ``"running"``, in use by a process; ``"current"``, used by the next run; ``"newest"`` of its
+        ``"running"``, in use by a process; ``"current"``, the default kernel; ``"newest"`` of its
         name and HZ; ``"old"`` or ``"damaged"``, removed by :func:`prune`.
     ccas, qdiscs, features : tuple of str
         A build's congestion controls, qdiscs of bottlenecks and features of the kernel, sorted.
@@ -182,7 +186,8 @@ def _own(variant: Variant) -> dict[str, Any]:
 def _state(kernel: CachedKernel, current: Iterable[Path], newest: Mapping[_Group, float]) -> str:
     if _is_running(kernel.path):
         return "running"
-    if not kernel.release:
+    # All other files of a tree only serve to compile modules.
+    if not kernel.release or integrity.damage(kernel.path, _LINUX if kernel.kind == "tree" else ()):
         return "damaged"
     if kernel.path.resolve() in current:
         return "current"

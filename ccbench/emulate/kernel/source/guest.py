@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ccbench.emulate.kernel.command import Builder
     from ccbench.emulate.kernel.source.guest_sources import Sources
 
-__all__ = ["COMPILED_IN", "Exempt", "compile_guest"]
+__all__ = ["COMPILED_IN", "Exempt", "compile_guest", "module_files"]
 
 #: Name of the temporary build folder in the modules' debugging information.
 COMPILED_IN = "/modules"
@@ -113,10 +113,21 @@ def compile_guest(
     return compiled | {name: modules for name, (_, modules) in linked.items()}
 
 
+def module_files(name: str) -> tuple[str, str]:
+    """Return the files of a module in the output folder: with debugging information, and without.
+
+    Examples
+    --------
+    >>> module_files("tcp_abc")
+    ('debug/tcp_abc.ko', 'root/modules/tcp_abc.ko')
+    """
+    return f"debug/{name}.ko", f"root/modules/{name}.ko"
+
+
 def _link(name: str, earlier: Path, modules: list[str], folder: Path) -> None:
     """Add the modules of a source folder, and their symbols, from the earlier output folder."""
     for module in modules:
-        for file in (f"debug/{module}.ko", f"root/modules/{module}.ko"):
+        for file in module_files(module):
             os.link(earlier / file, folder / file)
     with (folder / _SYMBOLS).open("a", encoding="utf-8") as symbols:
         lines = (earlier / _SYMBOLS).read_text(encoding="utf-8").splitlines(keepends=True)

@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
-from ccbench.base.errors import MissingRequirement
+from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.kernel import releases
 from ccbench.emulate.kernel.source.linux import NAME_A_SOURCE, OLDEST, message_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["downloaded", "fetch", "offered"]
+__all__ = ["downloaded", "fetch", "offered", "package_of"]
 
 _PREFERRED_RELEASE = "6.12"
 _PACKAGE = re.compile(r"linux-source-(\d+\.\d+)(?:\.\d+)?")
@@ -67,12 +67,14 @@ def fetch(directory: Path, report: Callable[[str], None], release: str | None = 
     Raises
     ------
     InputError
-        If `release` is not the name of a release, or too old.
+        If `release` is not the name of a release, or too old, or there is no such package.
     MissingRequirement
-        If the machine has no apt, or apt has no such package or cannot download it.
+        If the machine has no apt, or apt cannot read or download packages.
     """
     if tarball := downloaded(directory, release):
         return tarball
+    if release is not None and not releases.is_possible(release):
+        raise _no_such(release, directory)
     wanted = release or _PREFERRED_RELEASE
     tarballs = _tarballs(directory)
     other = _choose(tarballs, None) if release is None else None
@@ -106,6 +108,18 @@ def downloaded(directory: Path, release: str | None = None) -> Path | None:
     tarballs = _tarballs(directory)
     package = _choose(tarballs, release or _PREFERRED_RELEASE)
     return tarballs[package] if package else None
+
+
+def package_of(tarball: str) -> str:
+    """Return the package of the name of a downloaded tarball; empty for another name.
+
+    Examples
+    --------
+    >>> package_of("linux-source-6.12_6.12.48-1_all.tar.xz"), package_of("linux-6.12.tar.xz")
+    ('linux-source-6.12', '')
+    """
+    package = tarball.partition("_")[0]
+    return package if _PACKAGE.fullmatch(package) else ""
 
 
 def _tarballs(directory: Path) -> dict[str, Path]:
@@ -172,10 +186,18 @@ def _from_other_suites(
         except MissingRequirement as error:  # for example no such suite in a partial copy
             message = f"; {error}"
     names = ", ".join(sorted({*_releases(known).values()}, key=releases.numbers)) or "none"
-    raise MissingRequirement(
-        f"there is no package with the source of Linux {release}; {label} has {names}: name one "
-        f"of these, or {NAME_A_SOURCE}{message}"
-    )
+    problem = f"there is no package with the source of Linux {release}; {label} has {names}: name"
+    step = f"one of these, or {NAME_A_SOURCE}{message}"
+    raise (MissingRequirement if message else InputError)(f"{problem} {step}")
+
+
+def _no_such(release: str, directory: Path) -> InputError:
+    """Return the error for a release that cannot exist, with those known without a download."""
+    listed = _listed(directory, {}) if shutil.which("apt-cache") else []
+    known = {*_releases([*listed, *_tarballs(directory)]).values(), releases.NEWEST_TESTED}
+    names = ", ".join(sorted(known, key=releases.numbers))
+    step = f"list all with `ccbench kernel list --offered`, or {NAME_A_SOURCE}"
+    return validation.bad("release", release, f"a release of Linux, such as {names}", step)
 
 
 @contextmanager

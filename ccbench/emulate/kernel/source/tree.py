@@ -6,7 +6,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import safe_json
@@ -19,7 +21,6 @@ from ccbench.emulate.kernel.source.variants import RELEASED, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from ccbench.emulate.kernel.command import Builder
     from ccbench.emulate.kernel.source.patches import Patch
@@ -159,6 +160,11 @@ class KernelTree:
         """The name of its own, or the release."""
         return self.variant.name or self.release
 
+    @property
+    def title(self) -> str:
+        """The release, with the name of its own if it has one."""
+        return self.variant.title(self.release)
+
 
 def load_tree(path: Path) -> KernelTree:
     """Return the tree in a folder, compiled by :func:`compile_tree`.
@@ -183,12 +189,9 @@ def load_tree(path: Path) -> KernelTree:
         raise damaged(path, error) from error
 
 
-def damaged(path: Path, error: Exception) -> CcbenchError:
-    """Return the error for a kernel in the cache whose description cannot be read."""
-    return CcbenchError(
-        f"the virtual kernel in {path} is damaged ({error}): remove it by `ccbench kernel prune`, "
-        "then run: ccbench kernel build"
-    )
+def damaged(path: Path, error: object, again: str = "ccbench kernel build") -> CcbenchError:
+    """Return the error for a damaged kernel in the cache, with the command that builds it again."""
+    return CcbenchError(f"the virtual kernel in {path} is damaged ({error}); run: {again}")
 
 
 def compile_tree(
@@ -220,14 +223,18 @@ def compile_tree(
     BuildError
         If it does not compile.
     """
-    on_progress("unpacking the kernel's source", 0.0)
     patches = material.patches
+    if patches:
+        on_progress("checking the patches", 0.0)
+        _check_patches(material, recipe)
+    on_progress("unpacking the kernel's source", 0.0)
     added: tuple[str, ...] = ()
     linux.unpack(material.source, tree)
     if patches:
         on_progress("applying the patches", 0.05)
         added = apply_patches(tree, patches, _release(tree))
     _edit(tree, recipe, patches)
+    apply_edits(tree, (), recipe.additions, hz=recipe.hz)
 
     on_progress("configuring the kernel", 0.06)
     own = "".join(f"{option}\n" for option in (*added, *recipe.variant.options))
@@ -272,6 +279,18 @@ def _release(tree: Path) -> str:
     return ".".join(map(str, linux.version((tree / "Makefile").read_text(encoding="utf-8"))))
 
 
+def _check_patches(material: Material, recipe: Recipe) -> None:
+    """Apply the patches and the edits to a copy of the files that they change, as a trial."""
+    paths = {path for patch in material.patches for path in patch.paths}
+    for edit in (*recipe.edits, *recipe.tcp_edits):
+        paths |= {edit.file, edit.moved_to} - {""}
+    with tempfile.TemporaryDirectory() as name:
+        trial = Path(name)
+        linux.unpack(material.source, trial, {"Makefile", *paths})
+        apply_patches(trial, material.patches, _release(trial))
+        _edit(trial, recipe, material.patches)
+
+
 def _edit(tree: Path, recipe: Recipe, patches: Sequence[Patch]) -> None:
     """Apply the edits; if one does not match because of a patch, name the patch."""
     changed = {path: patch for patch in patches for path in patch.paths}
@@ -285,7 +304,6 @@ def _edit(tree: Path, recipe: Recipe, patches: Sequence[Patch]) -> None:
                 f"changes {edit.file} where ccbench has to edit it ({edit.reason}): "
                 "remove this change from the patch"
             ) from error
-    apply_edits(tree, (), recipe.additions, hz=recipe.hz)
     try:
         apply_edits(tree, recipe.tcp_edits, {}, hz=recipe.hz)
     except InputError:

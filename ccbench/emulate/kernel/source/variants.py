@@ -68,6 +68,16 @@ class Variant:
         """Return the part that determines the kernel: patches' file names do not matter."""
         return {**asdict(self), "patches": [digest for _, digest in self.patches]}
 
+    def title(self, release: str) -> str:
+        """Return the title of a kernel of this release.
+
+        Examples
+        --------
+        >>> Variant(name="own").title("6.12.3"), RELEASED.title("6.12.3")
+        ('Linux 6.12.3 (own)', 'Linux 6.12.3')
+        """
+        return f"Linux {release} ({self.name})" if self.name else f"Linux {release}"
+
     def provenance(self) -> dict[str, object]:
         """Describe the variant by JSON values for files of results; empty if it is a release."""
         if self == RELEASED:

@@ -20,7 +20,7 @@ from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.source import build as building
 from ccbench.emulate.kernel.source import tree
 from ccbench.emulate.kernel.source.cached_kernels import prune
-from tests.unit.emulate.kernel.conftest import MAKEFILE, MODULE, write
+from tests.unit.emulate.kernel.conftest import MAKEFILE, MODULE, pack, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ class TestBuild:
         assert "CONFIG_HZ=250\n" in built.linux.read_text()
         assert built.module("ours").is_file()
         assert subprocess.run([built.init], check=False).returncode == 0
-        names = ["Module.symvers", "build.json", "debug", "linux", "root"]
+        names = ["Module.symvers", "build.json", "debug", "digests.json", "linux", "root"]
         assert sorted(path.name for path in built.path.iterdir()) == names
         assert built.debug("ours").is_file()
 
@@ -154,8 +154,10 @@ class TestBuild:
         assert first == building.of_release("6.12.3") == building.named("6.12")
         assert second == building.named("6.1") == building.named(second.version)
         assert [None, None] == [building.of_release(name) for name in ("6.2", "6.12.30")]
-        assert second == building.installed()
+        assert first == building.installed()
+        assert second == building.use("6.1") == building.installed()
         assert first == building.use("6.12") == building.installed()
+        assert [second, first] == sorted(building.released(), key=lambda built: built.release)
 
     @pytest.mark.usefixtures("sources")
     def test_no_such_release(self, kernel: Path) -> None:
@@ -212,14 +214,15 @@ class TestBuild:
     @pytest.mark.parametrize("name", ["current/kernel.json", "builds/*/build.json"])
     @pytest.mark.parametrize("text", ["", "{}", "[" * 100_000])
     def test_damaged(self, kernel: Path, name: str, text: str) -> None:
-        """A damaged description of a kernel is an error with a remedy."""
+        """A damaged description of a kernel is an error with a remedy, which repairs it."""
         built = building.build(kernel)
         (damaged,) = (cache_dir() / "kernel").glob(name)
         damaged.write_text(text)
-        for look in (building.installed, lambda: building.build(kernel)):
-            with pytest.raises(CcbenchError, match=r"is damaged .*kernel prune"):
-                look()
+        with pytest.raises(CcbenchError, match=r"is damaged .*; run: ccbench kernel build"):
+            building.installed()
         assert building.ready() is None
+        assert building.build(kernel) == built == building.installed()
+        damaged.write_text(text)
         assert len(prune()) == 1
         assert building.build(kernel) == built
 
@@ -262,12 +265,44 @@ class TestBuild:
             assert not waiting.done()
 
     @pytest.mark.usefixtures("sources")
-    def test_selected(self, kernel: Path, tarball: Path) -> None:
-        """A finished build that is not in use is selected."""
+    def test_default(self, kernel: Path, tarball: Path) -> None:
+        """Builds of another source, release or HZ leave the default, and a new build renews it."""
+        first = building.build(kernel)
+        for other in (building.build(tarball), building.build(kernel, hz=250)):
+            assert first == building.installed() != other
+        makefile = (kernel / "Makefile").read_text()
+        write(kernel, {"Makefile": makefile.replace("6.12.3", "6.12.4").replace("= 3", "= 4")})
+        renewed = building.build(kernel)
+        assert first != renewed == building.installed()
+        write(kernel, {"Makefile": makefile.replace("6.12.3", "6.13.1")})
+        assert building.build(kernel) != renewed == building.installed()
+
+    def test_default_of_another_version(self, kernel: Path, tmp_path: Path, sources: Path) -> None:
+        """After an update of ccbench, only a new build of the default replaces it."""
+        makefile = (kernel / "Makefile").read_text()
+        newer = shutil.copytree(kernel, tmp_path / "newer")
+        write(newer, {"Makefile": makefile.replace("6.12.3", "6.13.1")})
         building.build(kernel)
-        other = building.build(tarball)
-        assert other == building.installed()
-        assert building.build(kernel) == building.installed() != other
+        write(sources, {"um.config": "CONFIG_NET=y\n"})
+        building.build(newer)
+        with pytest.raises(MissingRequirement, match=r"run: ccbench kernel build 6\.12$"):
+            building.installed()
+        assert building.build(kernel) == building.installed()
+
+    @pytest.mark.usefixtures("sources")
+    def test_default_package(self, kernel: Path) -> None:
+        """Without a release, the package of the default's release is built."""
+        folder = building.kernels_dir() / "sources"
+        folder.mkdir(parents=True)
+        makefile = (kernel / "Makefile").read_text()
+        for release in ("6.12", "6.13"):
+            write(kernel, {"Makefile": makefile.replace("6.12.3", f"{release}.3")})
+            pack(kernel, folder / f"linux-source-{release}_{release}.3-1_all.tar.xz", "xz")
+        assert building.build().release == "6.12.3"
+        newer = building.build(release="6.13")
+        assert building.build().release == "6.12.3"
+        building.use("6.13")
+        assert building.build() == newer == building.installed()
 
     def test_side_by_side(
         self, kernel: Path, sources: Path, count: Callable[[], list[str]]

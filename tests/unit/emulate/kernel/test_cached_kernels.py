@@ -8,27 +8,32 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
 from ccbench.base.cache import cache_dir
-from ccbench.base.errors import MissingRequirement
+from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.base.locks import locked
 from ccbench.cli import main as cli
 from ccbench.emulate.kernel.source import build as building
 from ccbench.emulate.kernel.source.cached_kernels import cached_kernels, prune
 from tests.unit.emulate.kernel.conftest import MODULE, write
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class TestKept:
     @pytest.mark.usefixtures("sources")
-    def test_last_is_used(self, kernel: Path) -> None:
-        """`installed` returns the last kernel built, and older ones stay."""
+    def test_first_is_the_default(self, kernel: Path) -> None:
+        """`installed` returns the first kernel, whatever is built later, until `use` selects."""
         slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
+        assert slow == building.installed()
+        assert fast == building.use("6.12.3") == building.installed()
+        assert building.build(kernel, hz=100) == slow
         assert building.installed() == fast
-        assert slow.linux.exists()
-        assert building.build(kernel, hz=100) == slow == building.installed()
 
     @pytest.mark.usefixtures("sources")
     def test_after_a_kill(self, kernel: Path) -> None:
@@ -48,6 +53,7 @@ class TestKept:
             made_s = len(built)
             os.utime(built[text].path / "build.json", (made_s, made_s))
         built["current"] = building.build(kernel, hz=1000)
+        building.use("6.12")
         (built["damaged"].path / "build.json").write_text("{")
         held = locked(built["used"].path, shared=True)
         states = {item.path.name: item.state for item in cached_kernels() if item.kind == "build"}
@@ -85,6 +91,7 @@ class TestKept:
         none = CliRunner().invoke(cli.program, ["kernel", "prune"])
         assert (none.exit_code, none.stdout) == (0, "0 removed, 0.0 MB\n")
         slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
+        building.use("6.12")
         (slow.path / "build.json").write_text("")
         listed = CliRunner().invoke(cli.program, ["kernel", "list"]).stdout.splitlines()
         rows = {words[0]: words[-1] for words in map(str.split, listed) if len(words) > 1}
@@ -122,9 +129,43 @@ class TestKept:
 
     @pytest.mark.usefixtures("sources")
     def test_few_trees_are_kept(self, kernel: Path) -> None:
-        """The last six kernel trees, which are large, are kept."""
-        rates = range(100, 801, 100)
+        """The default and the last six kernel trees, which are large, are kept."""
+        rates = range(100, 901, 100)
         for hz in rates:
             building.build(kernel, hz=hz)
-        assert len(list((cache_dir() / "kernel" / "trees").iterdir())) == 6
-        assert building.installed().hz == max(rates)
+        assert len(list((cache_dir() / "kernel" / "trees").iterdir())) == 1 + 6
+        assert building.installed().hz == min(rates)
+
+    @pytest.mark.usefixtures("sources")
+    @pytest.mark.parametrize("name", ["linux", "root/modules/ours.ko", "root/init"])
+    def test_damaged_file(self, kernel: Path, name: str) -> None:
+        """A missing or truncated file of a build is listed; `kernel build` repairs the build."""
+        built = building.build(kernel)
+        content = (built.path / name).read_bytes()
+        for damage in (lambda path: path.unlink(), lambda path: os.truncate(path, 10)):
+            damage(built.path / name)
+            states = {item.kind: item.state for item in cached_kernels()}
+            assert states["build"] == "damaged"
+            with pytest.raises(CcbenchError, match=rf"damaged \({name} .*kernel build"):
+                building.check_intact(built)
+            assert building.build(kernel) == built == building.installed()
+            assert (built.path / name).read_bytes() == content
+            building.check_intact(built)
+
+    @pytest.mark.usefixtures("sources")
+    def test_damaged_tree(self, kernel: Path, count: Callable[[], list[str]]) -> None:
+        """A tree without a file that modules need is compiled again by `kernel build`."""
+        built = building.build(kernel)
+        (cache_dir() / "kernel" / "current" / "include/config/kernel.release").unlink()
+        count()
+        assert building.build(kernel) == built
+        assert count() == ["kernel"]
+
+    def test_damage_does_not_spread(self, kernel: Path, sources: Path) -> None:
+        """A damaged module of an earlier build is not linked into a new one."""
+        write(sources, {"flows/Kbuild": "obj-m := other.o\n", "flows/other.c": MODULE})
+        before = building.build(kernel)
+        os.truncate(before.module("other"), 10)
+        write(sources, {"link/ours.c": MODULE.replace("swift", "changed")})
+        after = building.installed()
+        assert after.module("other").stat().st_size > 10

@@ -137,8 +137,17 @@ class TestRelease:
     def test_nowhere(self, on_path: Programs, tmp_path: Path) -> None:
         """If no suite has the release, the error lists those that any has, in numerical order."""
         offer(on_path, "6.12 6.1", sid="7.2", forky="6.18")
-        with pytest.raises(MissingRequirement, match=r"Debian has 6\.1, 6\.12, 6\.18, 7\.2: name"):
+        with pytest.raises(InputError, match=r"Debian has 6\.1, 6\.12, 6\.18, 7\.2: name"):
             fetch(tmp_path, print, "7.9")
+
+    @pytest.mark.parametrize("release", ["99.9", "9.9", "6.99"])
+    def test_impossible(self, on_path: Programs, tmp_path: Path, release: str) -> None:
+        """A release that Linux cannot have yet is refused without a search, with those known."""
+        offer(on_path, "6.12 6.1", get="exit 1")
+        steps: list[str] = []
+        with pytest.raises(InputError, match=r"such as 6\.1, 6\.12, 7\.3: .*kernel list --offered"):
+            fetch(tmp_path, steps.append, release)
+        assert steps == []
 
     def test_offline(self, on_path: Programs, tmp_path: Path) -> None:
         """Without a network, the error repeats apt's message and asks for a source."""

@@ -64,13 +64,14 @@ class TestPatched:
         patched = building.build(kernel, patch=[patch])
         assert (released.name, patched.name) == ("6.12.3", "6.12-faster")
         assert ("swift" in released.ccas, "faster" in patched.ccas) == (True, True)
-        assert patched == building.installed() == building.named("6.12-faster")
+        assert released == building.installed()
+        assert patched == building.named("6.12-faster")
         assert released == building.named("6.12") == building.named("6.12.3")
         assert patched == building.named(patched.version)
         assert building.of_release("6.12-fast") is None
         assert (kernel / "net" / "tcp_swift.c").read_text() == CCA
-        assert released == building.use("6.12") == building.installed()
         assert patched == building.use("6.12-faster") == building.installed()
+        assert released == building.use("6.12") == building.installed()
         with pytest.raises(InputError, match=r"\(6\.12-faster, 6\.12\.3\)"):
             building.use("6.1")
 
@@ -98,12 +99,20 @@ class TestPatched:
         second = building.build(kernel, patch=[patch])
         assert second == building.named("6.12-faster") != first
         states = {one.path.name: one.state for one in cached_kernels() if one.kind == "build"}
-        assert states == {released.version: "newest", first.version: "old"} | {
-            second.version: "current"
+        assert states == {released.version: "current", first.version: "old"} | {
+            second.version: "newest"
         }
         prune()
         assert building.find(first.version) is None
         assert building.find(released.version) == released
+
+    def test_changed_patch_of_the_default(self, kernel: Path, patch: Path) -> None:
+        """If the default is a patched kernel, it is the newest one of its name."""
+        building.build(kernel)
+        first = building.build(kernel, patch=[patch])
+        building.use(first.name)
+        patch.write_text(patch.read_text().replace('"faster"', '"fastest"'))
+        assert building.build(kernel, patch=[patch]) == building.installed() != first
 
     def test_names_are_kept(self, kernel: Path, patch: Path) -> None:
         """The newest kernel of each name remains, however many kernels are built later."""
@@ -162,6 +171,7 @@ class TestPatched:
         built = building.build(kernel, patch=[patch])
         assert (built.left_out, built.modules) == (("tcp_x",), ("ours",))
         assert "needing" not in built.ccas
+        building.use(built.name)
         assert "tcp_x" in CliRunner().invoke(cli.program, ["kernel", "info"]).stdout
         write(sources, {"link/ours.c": header})
         with pytest.raises(CcbenchError, match="compiling the kernel modules failed"):
@@ -170,14 +180,19 @@ class TestPatched:
 
 @pytest.mark.usefixtures("sources")
 class TestRefused:
-    def test_does_not_apply(self, kernel: Path, patch: Path) -> None:
-        """A patch that does not apply leaves nothing, and the kernel in use remains."""
+    def test_does_not_apply(self, kernel: Path, patch: Path, tmp_path: Path) -> None:
+        """A patch that does not apply is refused before Linux is unpacked, and leaves nothing."""
         write(kernel, {"net/tcp_swift.c": CCA.replace('"swift"', '"other"')})
         built = building.build(kernel)
-        with pytest.raises(
-            InputError, match=r"Linux 6\.12\.3: the change at line 1 of net/tcp_swift\.c"
-        ):
-            building.build(kernel, patch=[patch])
+        steps: list[str] = []
+        for source in (kernel, pack(kernel, tmp_path / "linux-6.12.tar.gz", "gz")):
+            with pytest.raises(
+                InputError, match=r"Linux 6\.12\.3: the change at line 1 of net/tcp_swift\.c"
+            ):
+                building.build(
+                    source, patch=[patch], on_progress=lambda step, _: steps.append(step)
+                )
+        assert steps == ["checking the patches"] * 2
         assert len(trees()) == 1
         assert building.installed() == built
 
@@ -282,12 +297,23 @@ class TestCommands:
             ("6.12.3", "-", "0"),
         }
         assert ["fast", "also"] in [row[:2] for row in rows]
+        assert "0001-faster.patch" not in self.run("info")
+        assert "fast" in self.run("use", "fast")
         assert "0001-faster.patch (SHA-256 " in self.run("info")
         described = json.loads(self.run("info", "--json"))
         assert described["kernel_name"] == "fast"
-        assert "fast" in self.run("use", "fast")
         names = {one["name"] for one in json.loads(self.run("list", "--json"))["kernels"]}
         assert names == {"", "fast"}
+
+    def test_default_is_stated(self, kernel: Path, patch: Path) -> None:
+        """`kernel build` says which kernel remains the default, and how to change that."""
+        assert "The default" not in self.run("build", "--source", kernel)
+        shown = self.run("build", "--source", kernel, "--patch", patch, "--name", "fast")
+        assert "The default remains Linux 6.12.3: --kernel fast runs this kernel" in shown
+        assert "`ccbench kernel use fast` makes it the default" in shown
+        self.run("use", "fast")
+        again = self.run("build", "--source", kernel, "--patch", patch, "--name", "fast")
+        assert "The default" not in again
 
     def test_removed_patch_file(self, kernel: Path, patch: Path) -> None:
         """The kernel remains usable without the files of its patches."""

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of the host that a guest would exceed, found before it starts."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import resource
+import tempfile
+
+from ccbench.base.errors import MissingRequirement
+
+__all__ = ["FOLDER_STEP", "MEMORY_FOLDER", "check_folder", "check_limits"]
+
+#: Folder of the unlinked file that is the guest's memory; its file system must be in memory.
+MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - UML creates the file with an unpredictable name
+
+_MB = 2**20
+
+#: Address space of the kernel as a program beyond the guest's memory, in MB.
+_PROGRAM_MB = 16
+
+#: Files that a guest opens on the host at the same time, at most.
+_FILES = 64
+
+#: The step that makes the folder usable.
+FOLDER_STEP = f"mount -o remount,exec,size=50% {MEMORY_FOLDER} (in a container: --shm-size=1g)"
+
+
+def check_limits(memory_mb: int) -> None:
+    """Check that the limits of this process allow a guest.
+
+    Parameters
+    ----------
+    memory_mb : int
+        Memory of the guest in MB.
+
+    Raises
+    ------
+    MissingRequirement
+        If a limit is too low.
+    """
+    needs = (
+        ("address space", "v", "unlimited", resource.RLIMIT_AS, (memory_mb + _PROGRAM_MB) * _MB),
+        ("the size of files", "f", "unlimited", resource.RLIMIT_FSIZE, memory_mb * _MB),
+        ("open files", "n", "1024", resource.RLIMIT_NOFILE, _FILES),
+    )
+    for name, flag, step, limit, needed in needs:
+        allowed, _ = resource.getrlimit(limit)
+        if allowed != resource.RLIM_INFINITY and allowed < needed:
+            amounts = (
+                f"{n}" if needed == _FILES else f"{n / _MB:.0f} MB" for n in (allowed, needed)
+            )
+            raise MissingRequirement(
+                "the limit of {} (ulimit -{}) is {}, and this virtual kernel needs {}: raise it, "
+                "for example by `ulimit -{} {}`".format(name, flag, *amounts, flag, step)
+            )
+
+
+def check_folder() -> None:
+    """Check that the folder of the guest's memory exists, and is writable and executable.
+
+    Raises
+    ------
+    MissingRequirement
+        If it cannot be used.
+    """
+    try:
+        is_refused = bool(os.statvfs(MEMORY_FOLDER).f_flag & os.ST_NOEXEC)
+        with tempfile.TemporaryFile(dir=MEMORY_FOLDER) as file:
+            file.truncate(mmap.PAGESIZE)
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
+        reason = "it is mounted with noexec" if is_refused else ""
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+    if reason:
+        raise MissingRequirement(
+            f"{MEMORY_FOLDER}, which holds the memory of virtual kernels, cannot be used "
+            f"({reason}): {FOLDER_STEP}"
+        )
