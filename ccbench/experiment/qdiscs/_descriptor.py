@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from ccbench.base.structures import Field
     from ccbench.experiment.qdiscs._option import Option, Value
 
-__all__ = ["NO_LIMIT", "PACKET_MEMORY_BYTES", "AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
+__all__ = [
+    "NO_LIMIT",
+    "PACKET_MEMORY_BYTES",
+    "AttributeQdisc",
+    "Drops",
+    "Link",
+    "Qdisc",
+    "StructureQdisc",
+]
 
 #: Memory of a full packet in the kernel, by which some qdiscs limit their queue.
 PACKET_MEMORY_BYTES = 2304

@@ -53,6 +53,8 @@ _WARNING = "WARNING: "
 _END_OF_TRACE = "---[ end trace"
 #: The functions of a panic. Linux 7.2 enters vpanic() through panic().
 _PANIC = frozenset({"panic", "vpanic"})
+#: The function of a WARN() that is called last by the one with the WARN().
+_WARN = frozenset({"warn_slowpath_fmt"})
 #: Line that states the reason of a crash, rather than the state of the processor.
 _REASON = re.compile(r"WARNING: |BUG: |bad: scheduling|softirq: huh|Kernel panic")
 #: A code address: the instruction that crashed, or a return address in the call trace.
@@ -121,16 +123,25 @@ class Crash:
     places : tuple of Place
         The call trace, innermost first. Linux scans the stack for it, so some of the calls may have
         returned earlier.
+    own_modules : tuple of str, optional
+        The user's modules, which are suspects.
     """
 
     cause: str
     report: str
     places: tuple[Place, ...]
+    own_modules: tuple[str, ...] = ()
 
     @property
     def culprit(self) -> Place | None:
-        """The innermost place in a module."""
-        return next((place for place in self.places if place.module), None)
+        """The innermost place in a module; if Linux itself crashed, in one of the user's if any.
+
+        Every packet comes from a module of ccbench, which is no reason to blame that.
+        """
+        suspects = [place for place in self.places if place.module]
+        if self.own_modules and suspects[:1] != [*self.places[:1]]:
+            suspects = [place for place in suspects if place.module in self.own_modules]
+        return next(iter(suspects), None)
 
     @classmethod
     def read(cls, console: Sequence[str], own_modules: Collection[str] = ()) -> Crash | None:
@@ -141,7 +152,7 @@ class Crash:
         console = [_TIME.sub("", line) for line in console]
         lines = _from_crash(console)
         warned = _from_warning(console, own_modules)
-        if len(warned) > len(lines):
+        if warned and console.index(warned[0]) < len(console) - len(lines):
             lines = warned
         if not lines:
             return None
@@ -153,7 +164,7 @@ class Crash:
                 offset=int(match["offset"], 16),
                 size=int(match["size"], 16),
                 module=match["module"] or "",
-                returns=match["at"].startswith("["),
+                returns=not match["at"].startswith("RIP"),
             )
             for match in matches
             # Offset 0 is not a return address but some other value on the stack.
@@ -162,7 +173,14 @@ class Crash:
         if places and places[0].returns:  # entries above panic() are remnants of earlier calls
             panics = [i for i, place in enumerate(places, start=1) if place.function in _PANIC]
             places = places[max(panics, default=0) :]
-        return cls(cause=_cause(lines), report=report.strip(), places=places)
+        warns = [i for i, place in enumerate(places, start=1) if place.function in _WARN]
+        places = places[:1] + places[max(warns, default=1) :]
+        return cls(
+            cause=_cause(lines),
+            report=report.strip(),
+            places=places,
+            own_modules=tuple(own_modules),
+        )
 
     def excerpt(self, build: KernelBuild) -> list[str]:
         """Return Linux's report, and the innermost calls with their source lines."""
@@ -194,9 +212,9 @@ def _from_warning(console: Sequence[str], modules: Collection[str]) -> list[str]
     for i, line in enumerate(console):
         if line.startswith(_WARNING):
             begin = i
-        if begin is not None and own.search(line):
-            return [*console[begin:]]
-        if line.startswith(_END_OF_TRACE):
+        if begin is not None and line.startswith(_END_OF_TRACE):
+            if any(map(own.search, console[begin:i])):
+                return [*console[begin:i]]
             begin = None
     return []
 
