@@ -431,6 +431,11 @@ def _few_rows(summary: pd.DataFrame, scenario: Scenario) -> pd.DataFrame:
     return summary.groupby(group).agg(aggregations).set_axis([f"mean of {n}" for n in sizes])
 
 
+def _limit(packets: float) -> str:
+    """Return the limit of a queue in words."""
+    return "no limit" if math.isinf(packets) else f"{packets:.0f}"
+
+
 def _shown(value: float | Estimate, form: str) -> str:
     median = value.value if isinstance(value, Estimate) else value
     return "-" if math.isnan(median) else format(value, form)
@@ -510,7 +515,7 @@ def _print_bottlenecks(bottlenecks: pd.DataFrame, scenario: Scenario) -> None:
             [
                 f"{i} (reverse)" if i >= len(scenario.bottlenecks) else str(i),
                 f"{row['bandwidth_mbps']:g}",
-                str(row["queue_packets"]),
+                _limit(row["queue_packets"]),
                 row["qdisc"],
                 _shown(row["utilisation"], ".1%"),
                 _shown(row["mean_queue_packets"], ".1f"),

@@ -19,6 +19,7 @@ from ccbench.emulate.resources import check_room, size
 from ccbench.emulate.store import Store
 from ccbench.experiment.advice import advice
 from ccbench.experiment.scenario import Scenario
+from ccbench.run import conservation
 from ccbench.run.captures import writer
 
 if TYPE_CHECKING:
@@ -171,11 +172,17 @@ def make(  # noqa: PLR0913 - choices that are independent, all by keyword
 def _executed(
     scenario: Scenario, engine: Engine, on_progress: Progress | None, capture: Path | None
 ) -> Run:
-    """Run a scenario, and record the machine's speed unless it also captures packets."""
+    """Run a scenario and check the result.
+
+    The machine's speed is recorded unless the run also captures packets.
+    """
     if capture is not None:
         assert isinstance(engine, CapturingEngine)  # checked before
-        return engine.capture(scenario, capture, on_progress=on_progress)
+        result = engine.capture(scenario, capture, on_progress=on_progress)
+        conservation.check(result)
+        return result
     began_s = time.monotonic()
     result = engine.run(scenario, on_progress=on_progress)
+    conservation.check(result)
     _speed.learn(engine.name, engine.needs(scenario).work, time.monotonic() - began_s)
     return result

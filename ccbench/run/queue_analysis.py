@@ -97,11 +97,12 @@ def statistics(run: RunRecord, bottleneck: int) -> pd.DataFrame:
 def summary(run: RunRecord) -> pd.DataFrame:
     """Return rate, queue, utilisation, delay and losses of each bottleneck."""
     links = run.scenario.links
+    unlimited = run.provenance.get("unlimited_qdiscs", ())
     rows = [
         {
             "bandwidth_mbps": link.mean_mbps,
             "qdisc": link.qdisc,
-            "queue_packets": link.queue_packets,
+            "queue_packets": math.inf if link.qdisc in unlimited else link.queue_packets,
             "utilisation": _or_nan(utilisation, run, i),
             "mean_queue_packets": _or_nan(_mean_occupancy, run, i),
             "queueing_delay_ms": _or_nan(queueing_delay_ms, run, i),

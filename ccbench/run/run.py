@@ -554,7 +554,8 @@ class Run(RunRecord):
         -------
         DataFrame
             Index ``bottleneck``; columns ``bandwidth_mbps`` (the mean of a trace), ``qdisc``,
-            ``queue_packets`` (the limit), ``utilisation`` (0 to 1), ``mean_queue_packets``,
+            ``queue_packets`` (the limit, infinite without one), ``utilisation`` (0 to 1),
+            ``mean_queue_packets``,
             ``queueing_delay_ms`` and ``losses`` (packets, of all flows and directions, that random
             or given losses or a policer took before the queue); NaN without the required record of
             the queue.

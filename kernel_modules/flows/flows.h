@@ -158,6 +158,9 @@ enum hrtimer_restart tcp_timer(struct hrtimer *timer);
 void tcp_collect(struct flow *flow);
 /* Lets the application read up to `most_bytes` from a locked socket. */
 void tcp_rx_read(struct sock *sk, size_t most_bytes);
+/* Resets what is left of a connection at its receiver, and closes all listeners. */
+void tcp_close_receiver(struct flow *flow);
+void tcp_close_listeners(void);
 
 /* ---- reader.c ---- */
 

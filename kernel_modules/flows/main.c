@@ -8,6 +8,7 @@
  *
  * As the path, the traffic is never destroyed; the guest ends instead.
  */
+#include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/proc_fs.h>
@@ -24,6 +25,12 @@
 /* Minimum number of progress reports to the host. */
 #define PROGRESS_STEPS	256
 #define LONGEST_STEP_NS	NSEC_PER_SEC
+/* Time for the last packets of connections that are closed. */
+#define CLOSING_MS	2000
+
+static bool close_all;
+module_param(close_all, bool, 0);
+MODULE_PARM_DESC(close_all, "close all connections at the end, and print the free memory");
 
 struct flow *flows;
 u32 flow_count;
@@ -390,13 +397,38 @@ static bool memory_was_short(void)
 	return counts[PAGEOUTRUN];
 }
 
+/* Closes all connections, so that congestion controls release what they have. */
+static void close_flows(void)
+{
+	u32 i;
+
+	for (i = 0; i < flow_count; i++) {
+		if (flow_is_served(&flows[i]))
+			continue;
+		flows[i].stop = true;
+		queue_work(flow_queue, &flows[i].work);
+	}
+	flush_workqueue(flow_queue);
+	msleep(CLOSING_MS);
+	for (i = 0; i < flow_count; i++)
+		tcp_close_receiver(&flows[i]);
+	tcp_close_listeners();
+	msleep(CLOSING_MS);
+	pr_info("ccbench: free memory: %lu KB\n", global_zone_page_state(NR_FREE_PAGES) << (PAGE_SHIFT - 10));
+}
+
 static ssize_t flows_read(struct file *file, char __user *to, size_t bytes, loff_t *offset)
 {
 	if (!flows)
 		return -ENODATA;
 	start();
 	wait_for_completion(&finished);
-	return memory_was_short() ? -ENOMEM : 0;
+	if (memory_was_short())
+		return -ENOMEM;
+	ccbench_check_queues();
+	if (close_all)
+		close_flows();
+	return 0;
 }
 
 static const struct proc_ops flows_proc_ops = {

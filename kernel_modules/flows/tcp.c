@@ -394,6 +394,27 @@ void tcp_work(struct flow *flow)
 	}
 }
 
+/* ---- the end of all connections --------------------------------------- */
+
+void tcp_close_receiver(struct flow *flow)
+{
+	struct socket *sock = flow->rx;
+
+	if (!sock)
+		return;
+	if (flow->reader)
+		reader_stop(flow);
+	flow->rx = NULL;
+	sock_no_linger(sock->sk);
+	sock_release(sock);
+}
+
+void tcp_close_listeners(void)
+{
+	while (listener_count)
+		sock_release(listeners[--listener_count].sock);
+}
+
 /* ---- application-limited flows ---------------------------------------- */
 
 static u64 rate_tick(struct flow *flow)

@@ -469,11 +469,13 @@ struct ccbench_log;
 struct ccbench_log *ccbench_log_open(const char *name, size_t buffer_bytes);
 void *ccbench_log_append(struct ccbench_log *log, size_t bytes);
 void ccbench_log_flush(struct ccbench_log *log);
-void ccbench_flush_all_logs(void);
+void ccbench_complete_logs(void);
 /* Samples the statistics of the qdiscs. */
 void ccbench_sample_qdiscs(u64 time_ns);
 /* Ends the records at the end of the experiment. */
 void ccbench_finish(void);
+/* After that, ends the run if a qdisc has lost packets; sleeps. */
+void ccbench_check_queues(void);
 #endif /* __KERNEL__ */
 
 #endif /* _CCBENCH_H */

@@ -80,6 +80,7 @@ static void dropped_by_queue(struct sk_buff *skb)
 		link->orphaned = true;
 		return;
 	}
+	conservation_leaves(link, skb, ccbench_now_ns());
 	path_count_drop(link, skb->mark);
 	record(link, skb, CCBENCH_DROP);
 }
@@ -93,8 +94,7 @@ static struct Qdisc *queue_of(const struct bottleneck *link)
 	return rcu_dereference_bh(netdev_get_tx_queue(link->dev, 0)->qdisc);
 }
 
-/* Returns the next packet of the qdisc, or NULL. */
-static struct sk_buff *queue_take(struct bottleneck *link)
+struct sk_buff *bottleneck_dequeue(struct bottleneck *link)
 {
 	struct Qdisc *q = queue_of(link);
 	spinlock_t *lock = qdisc_lock(q);
@@ -120,12 +120,16 @@ static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
 	const enum ccbench_queue queue = queue_within(link, skb);
 	const u64 now = ccbench_now_ns();
 
+	if (unlikely(skb->destructor != dropped_by_queue))
+		conservation_fail(link, skb, "it has sent a packet that never entered it");
+	conservation_leaves(link, skb, now);
 	/* The guest continues for a short time after the end. */
 	if (now <= link->end_ns) {
-		count_wait(link, CCBENCH_WHOLE, now - *arrival_ns(skb));
+		count_wait(link, CCBENCH_WHOLE, now - arrival_of(skb)->time_ns);
 		if (queue != CCBENCH_WHOLE)
-			count_wait(link, queue, now - *arrival_ns(skb));
+			count_wait(link, queue, now - arrival_of(skb)->time_ns);
 	}
+	link->pause_ns = 0;
 	skb->destructor = NULL;
 	if (!(skb->mark & CCBENCH_MARK_CE) && ip_ecn(skb) == INET_ECN_CE)
 		record(link, skb, CCBENCH_MARK);
@@ -137,11 +141,18 @@ static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
 
 struct sk_buff *bottleneck_take(struct bottleneck *link)
 {
-	struct sk_buff *skb = queue_take(link);
+	struct sk_buff *skb = bottleneck_dequeue(link);
 
 	if (skb)
 		leaves_queue(link, skb);
 	return skb;
+}
+
+static void link_idle(struct bottleneck *link)
+{
+	netif_start_queue(link->dev);
+	if (link->waiting && !link->pause_ns)
+		link->pause_ns = ccbench_now_ns();
 }
 
 /* Sends the next packet on the idle link, or waits for one. */
@@ -151,14 +162,14 @@ static void link_next(struct bottleneck *link)
 
 	if (link->wifi) {
 		if (!wifi_start(link))
-			netif_start_queue(link->dev);
+			link_idle(link);
 		return;
 	}
-	skb = queue_take(link);
+	skb = bottleneck_dequeue(link);
 	if (skb)
 		link_start(link, skb);
 	else
-		netif_start_queue(link->dev);
+		link_idle(link);
 }
 
 static void forward(struct sk_buff *skb, struct bottleneck *link)
@@ -385,11 +396,20 @@ EXPORT_SYMBOL_GPL(ccbench_link_capacity);
 
 /* ---- queue ------------------------------------------------------------ */
 
+static bool is_in(const struct sk_buff *skb, const struct sk_buff *list)
+{
+	for (; list; list = list->next)
+		if (list == skb)
+			return true;
+	return false;
+}
+
 static void arrive(struct bottleneck *link, struct sk_buff *skb)
 {
 	struct sk_buff *to_free = NULL;
 	spinlock_t *lock;
 	struct Qdisc *q;
+	bool refused;
 	u8 ecn;
 
 	if (unlikely(link->captures))
@@ -406,7 +426,7 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 		return;
 	}
 
-	*arrival_ns(skb) = ccbench_now_ns();
+	conservation_enters(link, skb, ccbench_now_ns());
 	record(link, skb, CCBENCH_ENQUEUE);
 	if (ecn == INET_ECN_CE)
 		skb->mark |= CCBENCH_MARK_CE;
@@ -421,11 +441,15 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 	link->arriving = skb;
 	link->orphaned = false;
 	spin_lock(lock);
-	qdisc_enqueue(skb, q, &to_free);
+	refused = qdisc_enqueue(skb, q, &to_free) & NET_XMIT_DROP;
 	spin_unlock(lock);
 	link->arriving = NULL;
-	if (link->orphaned)
+	if (link->orphaned) {
+		if (refused && !is_in(skb, to_free))
+			panic("ccbench: qdisc %s of bottleneck %u: it frees an arriving packet itself, which it must give to qdisc_drop()\n",
+			      q->ops->id, link->index);
 		skb->destructor = dropped_by_queue;
+	}
 	if (unlikely(to_free))
 		kfree_skb_list(to_free);
 	if (!link->in_service)
@@ -504,6 +528,7 @@ int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header 
 		      const u32 *lost_packets)
 {
 	struct net_device *dev;
+	int err;
 
 	dev = alloc_netdev(sizeof(struct bottleneck *), "bottleneck%d",
 			   NET_NAME_ENUM, bottleneck_setup);
@@ -524,6 +549,9 @@ int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header 
 		link->trace_length = spec->trace_length;
 	}
 	link->end_ns = header->duration_ns;
+	err = conservation_create(link, header->flows);
+	if (err)
+		return err;
 	link->l4s_mask = spec->l4s_mask;
 	link->statistics = spec->statistics;
 	link->captures = capture_log;

@@ -129,6 +129,12 @@ struct bottleneck {
 	struct ccbench_link_record totals;	/* until then */
 
 	/* The queue. */
+	u32 flows;		/* of the experiment */
+	u32 arrivals;		/* packets that have entered it */
+	u32 waiting;		/* packets in it */
+	u32 overdue;		/* number of a packet that waits for too long, from 1; 0: none */
+	unsigned long *present;	/* bits of the packets in it, by their numbers */
+	u64 pause_ns;		/* since then the link is idle, while packets wait; 0: it is not */
 	const struct sk_buff *arriving;	/* packet that is being enqueued */
 	bool orphaned;		/* the qdisc has removed its destructor */
 	u8 l4s_mask;		/* bits of the ECN field of packets for its L4S queue; 0: none */
@@ -145,7 +151,9 @@ int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header 
 		      const struct ccbench_bottleneck *spec, const u32 *trace_ms,
 		      const u32 *lost_packets);
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
-/* Takes the next packet from the queue; returns NULL without packets. */
+/* Returns the next packet of the qdisc, or NULL. */
+struct sk_buff *bottleneck_dequeue(struct bottleneck *link);
+/* Takes the next packet from the queue for the link; returns NULL without packets. */
 struct sk_buff *bottleneck_take(struct bottleneck *link);
 /* Sets the rate of a link for the packets after the one in transmission. */
 void bottleneck_set_rate(struct bottleneck *link, u64 rate_bps);
@@ -155,16 +163,35 @@ void bottleneck_stop(struct bottleneck *link, u64 duration_ns);
 void bottleneck_sample(const struct bottleneck *link, u64 time_ns);
 
 /*
- * Arrival time of a packet in a queue. It is at the end of the control buffer, after the area
- * of qdiscs.
+ * Arrival of a packet in a queue. It is at the end of the control buffer, after the area of
+ * qdiscs.
  */
-static inline u64 *arrival_ns(struct sk_buff *skb)
+struct arrival {
+	u64 time_ns;
+	u32 number;		/* of the packet, from 0 */
+	u16 bytes;		/* of the packet, and the lower bits of its mark, which remain */
+	u16 mark;
+};
+
+static inline struct arrival *arrival_of(const struct sk_buff *skb)
 {
-	const size_t offset = sizeof(skb->cb) - sizeof(u64);
+	const size_t offset = sizeof(skb->cb) - sizeof(struct arrival);
 
 	BUILD_BUG_ON(sizeof(struct qdisc_skb_cb) > offset);
-	return (u64 *)(skb->cb + offset);
+	return (struct arrival *)(skb->cb + offset);
 }
+
+/* ---- conservation.c ---- */
+
+int conservation_create(struct bottleneck *link, u32 flows);
+/* A packet enters the queue, and leaves it for the link or by a drop. */
+void conservation_enters(struct bottleneck *link, struct sk_buff *skb, u64 now);
+void conservation_leaves(struct bottleneck *link, const struct sk_buff *skb, u64 now);
+/* Ends the run, as a qdisc has done something with a packet. */
+void conservation_fail(const struct bottleneck *link, const struct sk_buff *skb,
+		       const char *problem);
+/* Empties all queues after the experiment, and ends the run if packets are lost. */
+void conservation_check(struct bottleneck *links, u32 count);
 
 /* ---- background.c ---- */
 

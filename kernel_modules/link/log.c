@@ -26,6 +26,8 @@ struct ccbench_log {
 };
 
 static LIST_HEAD(logs);
+/* The experiment has ended, and later records are of no interest. */
+static bool is_complete;
 
 struct ccbench_log *ccbench_log_open(const char *name, size_t buffer_bytes)
 {
@@ -64,7 +66,7 @@ void ccbench_log_flush(struct ccbench_log *log)
 {
 	size_t done = 0;
 
-	while (done < log->used) {
+	while (!is_complete && done < log->used) {
 		int n = os_write_file(log->fd, log->buffer + done, log->used - done);
 
 		/* An incomplete result must not look like a result. */
@@ -90,10 +92,11 @@ void *ccbench_log_append(struct ccbench_log *log, size_t bytes)
 }
 EXPORT_SYMBOL_GPL(ccbench_log_append);
 
-void ccbench_flush_all_logs(void)
+void ccbench_complete_logs(void)
 {
 	struct ccbench_log *log;
 
 	list_for_each_entry(log, &logs, list)
 		ccbench_log_flush(log);
+	is_complete = true;
 }

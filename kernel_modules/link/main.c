@@ -91,9 +91,15 @@ void ccbench_finish(void)
 	if (queue_summary)
 		summary_finish();
 	draws_finish();
-	ccbench_flush_all_logs();
+	ccbench_complete_logs();
 }
 EXPORT_SYMBOL_GPL(ccbench_finish);
+
+void ccbench_check_queues(void)
+{
+	conservation_check(bottlenecks, bottleneck_count);
+}
+EXPORT_SYMBOL_GPL(ccbench_check_queues);
 
 /* ---- packets ---------------------------------------------------------- */
 

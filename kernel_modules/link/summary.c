@@ -129,7 +129,7 @@ static void account(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb
 	u64 waited_ns = 0;
 
 	if (event != CCBENCH_LOSS)	/* before the queue */
-		waited_ns = now - *arrival_ns(skb);
+		waited_ns = now - arrival_of(skb)->time_ns;
 	counts->packets[event]++;
 	counts->bytes[event] += skb->len;
 	counts->waited_ns[event] += waited_ns;

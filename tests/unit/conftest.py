@@ -110,8 +110,8 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> R
                 "bottleneck": range(len(scenario.links)),
                 "carried_packets": totals[-1].sum() // 1500,
                 "carried_bytes": totals[-1].sum(),
-                **dict.fromkeys(("left_packets", "waited_ns"), 0),
-                **dict.fromkeys(("l4s_left_packets", "l4s_waited_ns"), 0),
+                "left_packets": totals[-1].sum() // 1500,
+                **dict.fromkeys(("waited_ns", "l4s_left_packets", "l4s_waited_ns"), 0),
             }
         ),
         provenance={

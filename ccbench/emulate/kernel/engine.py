@@ -251,6 +251,8 @@ class KernelEngine:
             provenance["random_draws"] = draws
         if drops := queues.drops(scenario, self.kernel):
             provenance["drops"] = drops
+        if unlimited := queues.unlimited(scenario, self.kernel):
+            provenance["unlimited_qdiscs"] = unlimited
         if asking := features.needing_accecn(scenario, self.kernel):
             provenance["accecn_ccas"] = asking
         if info:

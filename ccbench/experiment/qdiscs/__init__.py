@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.qdiscs._attributes import attribute
-from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops, Link, Qdisc
+from ccbench.experiment.qdiscs._descriptor import NO_LIMIT, AttributeQdisc, Drops, Link, Qdisc
 from ccbench.experiment.qdiscs._option import Option, Value
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EXCLUDED",
     "MODULES",
+    "NO_LIMIT",
     "QDISCS",
     "AttributeQdisc",
     "Drops",

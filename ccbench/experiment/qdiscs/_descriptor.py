@@ -19,10 +19,21 @@ if TYPE_CHECKING:
     from ccbench.base.structures import Field
     from ccbench.experiment.qdiscs._option import Option, Value
 
-__all__ = ["PACKET_MEMORY_BYTES", "AttributeQdisc", "Drops", "Link", "Qdisc", "StructureQdisc"]
+__all__ = [
+    "NO_LIMIT",
+    "PACKET_MEMORY_BYTES",
+    "AttributeQdisc",
+    "Drops",
+    "Link",
+    "Qdisc",
+    "StructureQdisc",
+]
 
 #: Memory of a full packet in the kernel, by which some qdiscs limit their queue.
 PACKET_MEMORY_BYTES = 2304
+
+#: `limit` of a qdisc whose queue may have any length.
+NO_LIMIT = "no limit"
 
 
 class Drops(Enum):
@@ -59,7 +70,7 @@ class Qdisc(ABC):
     options : mapping of str to Option
     limit : str
         Unit of the kernel's limit: ``"packets"``; or ``"bytes"`` or ``"memory"``, those of
-        `queue_packets` full packets.
+        `queue_packets` full packets; or :data:`NO_LIMIT`.
     drops : Drops
     marks : bool
         Whether it can mark packets (ECN) instead of dropping them.
@@ -129,6 +140,8 @@ class Qdisc(ABC):
             if self.options[name].is_fixed:
                 message = f"qdisc_options.{name} of {self.name} cannot change during a run"
                 raise InputError(f"{message}: remove it")
+        if queue_packets is not None and self.limit == NO_LIMIT:
+            raise InputError(f"queue_packets: the queue of {self.name} has no limit: remove it")
         self.encode_change(queue_packets, options)
 
     def short_thresholds(
@@ -197,7 +210,7 @@ class AttributeQdisc(Qdisc):
     Parameters
     ----------
     limit_attribute : int
-        Attribute of the limit.
+        Attribute of the limit; 0 without one.
     limit_per_packet : int
         The limit of one packet in the kernel's unit.
     memory_option : str
@@ -221,7 +234,7 @@ class AttributeQdisc(Qdisc):
 
     def encode_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> bytes:
         limit = b""
-        if queue_packets is not None:
+        if queue_packets is not None and self.limit != NO_LIMIT:
             limit = attribute(self.limit_attribute, u32(queue_packets * self.limit_per_packet))
         encoded = [self.options[name].encoded(name, value) for name, value in options.items()]
         return b"".join([limit, *encoded])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.errors import CcbenchError
 from ccbench.emulate.kernel.boot import ending, limits, trapping
+from ccbench.emulate.kernel.boot.console import ConsoleWatch, read_console
 from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.pinning import pinned
 from ccbench.emulate.kernel.source.build import check_intact
@@ -45,7 +46,7 @@ def boot(
     *,
     given: GuestInput,
     on_progress: Progress | None = None,
-) -> None:
+) -> str:
     """Boot the guest with its plan and wait until it powers off.
 
     Parameters
@@ -59,6 +60,11 @@ def boot(
     on_progress : callable, optional
         Called several times a second with the elapsed virtual time in seconds. An exception that it
         raises ends the guest.
+
+    Returns
+    -------
+    str
+        The text of its console.
 
     Raises
     ------
@@ -103,13 +109,15 @@ def boot(
             raise CcbenchError(f"{message}; run: {build.again}") from error
         try:
             with pinned(process.pid):
-                is_hung = not _watch(process, directory / "progress.bin", on_progress)
+                watch = ConsoleWatch(console, build.own.modules)
+                is_hung = not _watch(process, directory / "progress.bin", watch, on_progress)
             if is_hung:
                 _request_trace(process)
         finally:
             _kill(process)
+    text = read_console(console)
     failure = ending.failure(
-        console.read_text(errors="replace"),
+        text,
         build,
         status=process.returncode,
         memory_mb=given.memory_mb,
@@ -119,14 +127,19 @@ def boot(
     if failure is not None:
         check_intact(build)  # otherwise the failure would be a riddle
         raise failure
+    return text
 
 
 def _watch(
     process: subprocess.Popen[bytes],
     progress: Path,
+    console: ConsoleWatch,
     on_progress: Progress | None,
 ) -> bool:
-    """Wait for the end of the process; return False if the guest's clock has stopped."""
+    """Wait for the end of the process, or the first sign of a failure on its console.
+
+    Return False if the guest's clock has stopped.
+    """
     last_s = -1.0
     stopped_s, polled_at_s = 0.0, time.monotonic()
     # The descriptor becomes readable when the process ends, so select() returns at once.
@@ -141,6 +154,8 @@ def _watch(
             last_s = now_s
             if stopped_s > HANG_S:
                 return False
+            if console.is_over():
+                return True
             if on_progress is not None:
                 on_progress(max(now_s, 0.0))
     return True

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.cache import cache_dir
 from ccbench.base.durable import write_text
+from ccbench.base.errors import CcbenchError
 from ccbench.emulate.kernel.source.guest import COMPILED_IN
-from ccbench.emulate.kernel.source.guest_sources import sources_dir
+from ccbench.emulate.kernel.source.guest_sources import find_sources, sources_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from ccbench.emulate.kernel.source.build import KernelBuild
@@ -45,19 +46,27 @@ _ALIGNMENT = 64
 _BEGIN = re.compile(
     r"RIP: \d+:|BUG: |bad: scheduling|softirq: huh|Kernel panic|Received SIGSEGV in SIGSEGV"
 )
+#: The time of a line.
+_TIME = re.compile(r"^\[ *\d+\.\d+\] ")
+#: First and last line of Linux's report of a WARN(), after which it continues.
+_WARNING = "WARNING: "
+_END_OF_TRACE = "---[ end trace"
 #: The functions of a panic. Linux 7.2 enters vpanic() through panic().
 _PANIC = frozenset({"panic", "vpanic"})
+#: The function of a WARN() that is called last by the one with the WARN().
+_WARN = frozenset({"warn_slowpath_fmt"})
 #: Line that states the reason of a crash, rather than the state of the processor.
-_REASON = re.compile(r"BUG: |bad: scheduling|softirq: huh|Kernel panic")
+_REASON = re.compile(r"WARNING: |BUG: |bad: scheduling|softirq: huh|Kernel panic")
 #: A code address: the instruction that crashed, or a return address in the call trace.
 _PLACE = re.compile(
-    r"(?P<at>RIP: \d+:|\[<[0-9a-f]+>\] (?:\? )?)"
+    r"(?P<at>RIP: \d+:|WARNING: .* (?=\w)|\[<[0-9a-f]+>\] (?:\? )?)"
     r"(?P<function>[\w.]+)\+0x(?P<offset>[0-9a-f]+)/0x(?P<size>[0-9a-f]+)(?: \[(?P<module>\w+)\])?"
 )
 #: Linux's messages and their causes, in order of precedence: a panic may follow an earlier fault.
 _CAUSES = (
     (r"BUG: scheduling while atomic|bad: scheduling", "sleeping in atomic context"),
     (r"BUG: failure at", "a call of BUG()"),
+    (r"^WARNING: ", "a WARN() whose condition is true"),
     (
         r"Kernel stack overflow",
         "a stack overflow (recursion too deep, or local variables too large)",
@@ -114,21 +123,37 @@ class Crash:
     places : tuple of Place
         The call trace, innermost first. Linux scans the stack for it, so some of the calls may have
         returned earlier.
+    own_modules : tuple of str, optional
+        The user's modules, which are suspects.
     """
 
     cause: str
     report: str
     places: tuple[Place, ...]
+    own_modules: tuple[str, ...] = ()
 
     @property
     def culprit(self) -> Place | None:
-        """The innermost place in a module."""
-        return next((place for place in self.places if place.module), None)
+        """The innermost place in a module; if Linux itself crashed, in one of the user's if any.
+
+        Every packet comes from a module of ccbench, which is no reason to blame that.
+        """
+        suspects = [place for place in self.places if place.module]
+        if self.own_modules and suspects[:1] != [*self.places[:1]]:
+            suspects = [place for place in suspects if place.module in self.own_modules]
+        return next(iter(suspects), None)
 
     @classmethod
-    def read(cls, console: Sequence[str]) -> Crash | None:
-        """Return the first crash on a console, None if there is none."""
+    def read(cls, console: Sequence[str], own_modules: Collection[str] = ()) -> Crash | None:
+        """Return the first crash on a console, None if there is none.
+
+        A WARN() in one of the user's modules is one.
+        """
+        console = [_TIME.sub("", line) for line in console]
         lines = _from_crash(console)
+        warned = _from_warning(console, own_modules)
+        if warned and console.index(warned[0]) < len(console) - len(lines):
+            lines = warned
         if not lines:
             return None
         report = next((line for line in lines if _REASON.search(line)), lines[0])
@@ -143,12 +168,19 @@ class Crash:
             )
             for match in matches
             # Offset 0 is not a return address but some other value on the stack.
-            if match["at"].startswith("RIP") or int(match["offset"], 16)
+            if not match["at"].startswith("[") or int(match["offset"], 16)
         )
         if places and places[0].returns:  # entries above panic() are remnants of earlier calls
             panics = [i for i, place in enumerate(places, start=1) if place.function in _PANIC]
             places = places[max(panics, default=0) :]
-        return cls(cause=_cause(lines), report=report.strip(), places=places)
+        warns = [i for i, place in enumerate(places, start=1) if place.function in _WARN]
+        places = places[:1] + places[max(warns, default=1) :]
+        return cls(
+            cause=_cause(lines),
+            report=report.strip(),
+            places=places,
+            own_modules=tuple(own_modules),
+        )
 
     def excerpt(self, build: KernelBuild) -> list[str]:
         """Return Linux's report, and the innermost calls with their source lines."""
@@ -160,17 +192,31 @@ class Crash:
 
 
 def _from_crash(console: Sequence[str]) -> list[str]:
-    """Return the console lines from a crash on, without times; empty if there is none.
+    """Return the lines of a console without times from a crash on; empty if there is none.
 
     The processor's state is first, followed by its call trace and the waiting tasks.
     """
-    lines = [line.partition("] ")[2] if line.startswith("[") else line for line in console]
-    begin = next((i for i, line in enumerate(lines) if _BEGIN.search(line)), len(lines))
-    lines = lines[begin:]
+    begin = next((i for i, line in enumerate(console) if _BEGIN.search(line)), len(console))
+    lines = [*console[begin:]]
     panic = next((i for i, line in enumerate(lines) if "Kernel panic" in line), 0)
     if panic and lines[0].startswith("RIP"):
         return [lines[0], *lines[panic:], *lines[1:panic]]
     return lines
+
+
+def _from_warning(console: Sequence[str], modules: Collection[str]) -> list[str]:
+    """Return the lines of the first WARN() in one of some modules, or called from one."""
+    names = "|".join(map(re.escape, modules)) or r"(?!)"
+    own = re.compile(rf"\+0x[0-9a-f]+/0x[0-9a-f]+ \[(?:{names})\]")
+    begin = None
+    for i, line in enumerate(console):
+        if line.startswith(_WARNING):
+            begin = i
+        if begin is not None and line.startswith(_END_OF_TRACE):
+            if any(map(own.search, console[begin:i])):
+                return [*console[begin:i]]
+            begin = None
+    return []
 
 
 def _cause(lines: Sequence[str]) -> str:
@@ -194,7 +240,20 @@ def explain(crash: Crash, build: KernelBuild) -> str:
     if place is None:
         location = f" in {crash.places[0]}" if crash.places else ""
         return f"the virtual kernel crashed{location}: {cause}"
-    return f"{place.module} crashed in {describe(place, build)}: {cause}"
+    verb = "warns" if cause.startswith("a WARN()") else "crashed"
+    hook = next(filter(None, (_hook(place) for place in crash.places if place.module)), "")
+    called = f", in its hook {hook}" if hook else ""
+    return f"{place.module} {verb} in {describe(place, build)}{called}: {cause}"
+
+
+def _hook(place: Place) -> str:
+    """Return the member of Linux's operations to which the user's modules assign a function."""
+    function = re.escape(place.function.partition(".")[0])
+    assigned = re.compile(rf"\.(\w+)\s*=\s*&?\s*{function}\b")
+    with suppress(CcbenchError):
+        matches = map(assigned.search, find_sources().own_texts())
+        return next((match[1] for match in matches if match), "")
+    return ""
 
 
 def source_line(place: Place, build: KernelBuild) -> str:

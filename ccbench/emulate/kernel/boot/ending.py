@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 import signal
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ccbench.base.errors import CcbenchError, EngineError, RefusedInput
+from ccbench.emulate.kernel.boot import console as consoles
 from ccbench.emulate.kernel.boot import crash, trapping
 from ccbench.emulate.kernel.boot.crash import Crash
 from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
@@ -38,8 +40,13 @@ _BAD_SYSCTL = re.compile(r"write /proc/sys/(\S+) (.*): (.*)")
 #: Console message about an invalid module parameter, after which Linux may continue without it.
 _BAD_PARAMETER = re.compile(r"(\w+): `(.*)' (?:invalid|too large) for parameter `([\w.]+)'")
 
-#: Console message about code that sleeps in atomic context, after which Linux continues.
-_FAULT = re.compile(r"\] (BUG: |bad: scheduling|softirq: huh)")
+#: Console message about a qdisc that does not conserve its packets (link/conservation.c).
+_QDISC = re.compile(r"not syncing: ccbench: qdisc (\S+) of bottleneck (\d+): (.*)")
+
+#: Console message of a failed step that loads a module.
+_BAD_MODULE = re.compile(r"module /modules/(\w+)\.ko.*: (.*)")
+#: Linux's message about a symbol that a module needs and no other has.
+_NO_SYMBOL = re.compile(r"\w+: Unknown symbol (\w+)")
 
 #: Likely causes and remedies when the host has killed a guest, by signal.
 _SIGNALS: dict[int, str] = {
@@ -51,9 +58,11 @@ _SIGNALS: dict[int, str] = {
 
 #: Console messages about lack of memory, on the host and in the guest.
 _HOST_OUT_OF_MEMORY = "Bus error - the host"
-_OUT_OF_MEMORY = ("Cannot allocate memory", "Out of memory", "deadlocked on memory")
+_NO_MEMORY = "Cannot allocate memory"
+_OUT_OF_MEMORY = (_NO_MEMORY, "Out of memory", "deadlocked on memory")
 
 _OWN_MODULE = "correct the module"
+_REPORT = "report it, as it is not one of yours"
 _NO_OWN_MODULE = f"run without modules of your own ({OWN_MODULES}); if it persists, report it"
 
 
@@ -80,37 +89,122 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
     """
     lines = console.splitlines()
     is_refused = any(map(_BAD_PARAMETER.search, lines))
-    if _FINISHED in lines and not is_refused and not any(map(_FAULT.search, lines)):
+    crashed = Crash.read(lines, build.own.modules)
+    if _FINISHED in lines and not is_refused and crashed is None:
         return None
+    is_out_of_memory = any(sign in line for line in lines for sign in _OUT_OF_MEMORY)
+    return (
+        _refusal_of_host(console, lines, records)
+        or _own_refusal(lines, build)
+        or _refusal(lines, build, is_out_of_memory=is_out_of_memory)
+        or _faulty_qdisc(console, lines, build)
+        or (_out_of_memory(console, crashed, build, memory_mb) if is_out_of_memory else None)
+        or (None if crashed or hung_s else _end_without_crash(console, lines, build, status))
+        or _crash(console, crashed, build, hung_s)
+    )
+
+
+def _refusal_of_host(console: str, lines: Sequence[str], records: Path) -> CcbenchError | None:
+    """Return the error if the host has no room for records, or refuses to trap programs."""
     if any(_HOST_FULL in line for line in lines):
         message = f"{records}, which holds the records of unfinished runs, is full"
         return CcbenchError(f"{message}: make room there, or set TMPDIR to another folder")
-    if refused := trapping.refusal(console):
-        return refused
-    is_out_of_memory = any(sign in line for line in lines for sign in _OUT_OF_MEMORY)
-    if refusal := _refusal(lines, build, is_out_of_memory=is_out_of_memory):
-        return refusal
-    crashed = Crash.read(lines)
+    return trapping.refusal(console)
+
+
+def _faulty_qdisc(console: str, lines: Sequence[str], build: KernelBuild) -> EngineError | None:
+    """Return the error if a qdisc does not conserve its packets."""
+    match = next(filter(None, map(_QDISC.search, lines)), None)
+    if match is None:
+        return None
+    qdisc, number, what = match.groups()
+    step = _OWN_MODULE if qdisc in build.own.qdiscs else _REPORT
+    message = f"the qdisc {qdisc} of bottleneck {number} is faulty: {what}"
+    return EngineError(f"{message}; {_store(console)}: {step}")
+
+
+def _out_of_memory(
+    console: str, crashed: Crash | None, build: KernelBuild, memory_mb: int
+) -> EngineError:
+    """Return the error of a guest without memory, in which the user's modules are suspects."""
+    problem = f"the virtual kernel ran out of its {memory_mb} MB of memory"
+    step = "shorten the queues or the RTT, or start fewer flows"
+    excerpt = crashed.excerpt(build) if crashed else []
+    if build.own.modules:
+        culprit = crashed.culprit if crashed else None
+        is_own = culprit is not None and crash.is_own(culprit, build)
+        location = f", in {crash.describe(culprit, build)}" if culprit and is_own else ""
+        problem += f"{location}, which is several times what the packets of this scenario need"
+        suspects = ", ".join(build.own.modules)
+        step = f"{_OWN_MODULE}, which most likely does not free what it allocates ({suspects})"
+    return EngineError(f"{problem}; {_store(console)}: {step}", excerpt)
+
+
+def _end_without_crash(
+    console: str, lines: Sequence[str], build: KernelBuild, status: int
+) -> EngineError:
+    """Return the error of a guest that ended early, or was ended as it printed too much."""
     log = _store(console)
-    if crashed is None and not is_out_of_memory and not hung_s:
+    if consoles.FLOOD not in lines:
         return EngineError(f"{_early_exit(status)}; {log}", lines[-_CONSOLE_LINES:])
+    suspects = ", ".join(build.own.modules)
+    step = f"{_OWN_MODULE} ({suspects}): it must not print for each packet"
+    message = f"the virtual kernel prints without end, mostly {_most_frequent(lines)!r}"
+    return EngineError(f"{message}; {log}: {step if suspects else _REPORT}")
+
+
+def _crash(console: str, crashed: Crash | None, build: KernelBuild, hung_s: float) -> EngineError:
+    """Return the error of a guest that crashed or hangs."""
+    log = _store(console)
     excerpt = crashed.excerpt(build) if crashed else []
     culprit = crashed.culprit if crashed else None
     is_own = culprit is not None and crash.is_own(culprit, build)
-    location = f", in {crash.describe(culprit, build)}" if culprit else ""
     step = _OWN_MODULE if is_own else _NO_OWN_MODULE
-    if is_out_of_memory:
-        problem = f"the virtual kernel ran out of its {memory_mb} MB of memory"
-        location = location if is_own else ""
-        less = "shorten the queues or the RTT, or start fewer flows"
-        step = f"{_OWN_MODULE} if it allocates too much, else {less}" if is_own else less
-    elif hung_s:
-        problem = f"the virtual kernel hangs: its clock has not advanced for {hung_s:g} s"
+    if build.own.modules and culprit is None:
+        step = (
+            f"{_OWN_MODULE} ({', '.join(build.own.modules)}), which may have left TCP a value that "
+            f"Linux cannot handle, such as a window or an ssthresh of 0; or {_NO_OWN_MODULE}"
+        )
+    if hung_s:
+        location = f", in {crash.describe(culprit, build)}" if culprit else ""
+        problem = f"the virtual kernel hangs: its clock has not advanced for {hung_s:g} s{location}"
         excerpt = excerpt[1:]  # the first line describes the signal of `boot`
     else:
         assert crashed is not None
-        problem, location = crash.explain(crashed, build), ""
-    return EngineError(f"{problem}{location}; {log}: {step}", excerpt)
+        problem = crash.explain(crashed, build)
+    return EngineError(f"{problem}; {log}: {step}", excerpt)
+
+
+def _own_refusal(lines: Sequence[str], build: KernelBuild) -> EngineError | None:
+    """Return the error if a module of the user does not load, or its qdisc does not start."""
+    message = _failed_step(lines)
+    if (module := _BAD_MODULE.fullmatch(message)) and module[1] in build.own.modules:
+        name, reason = module.groups()
+        if any(map(_BAD_PARAMETER.search, lines)):
+            return None
+        symbol = next(filter(None, map(_NO_SYMBOL.search, lines)), None)
+        if symbol:
+            cause = f"it needs the symbol {symbol[1]}, which this kernel does not export"
+        else:
+            cause = f"its module_init returns an error ({reason})"
+        console = lines[-_CONSOLE_LINES:]
+        return EngineError(f"{name} cannot be loaded: {cause}: {_OWN_MODULE}", console)
+    qdisc = _BAD_QDISC.fullmatch(message)
+    if qdisc and qdisc[2] in build.own.qdiscs and qdisc[3] == _NO_MEMORY:
+        number, name, reason = qdisc.groups()
+        return EngineError(
+            f"the qdisc {name} of bottleneck {number} cannot start: its init returns an error "
+            f"({reason}): {_OWN_MODULE}",
+            lines[-_CONSOLE_LINES:],
+        )
+    return None
+
+
+def _most_frequent(lines: Sequence[str]) -> str:
+    """Return the most frequent message of a console, without its time."""
+    texts = filter(None, (line.partition("] ")[2] for line in lines))
+    (text, _), *_ = Counter(texts).most_common(1) or [("", 0)]
+    return text
 
 
 def _refusal(

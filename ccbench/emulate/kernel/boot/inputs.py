@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ccbench.emulate.kernel.boot import features, parameters, protocol, queues, triggers
-from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan
+from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan, removal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -201,9 +201,11 @@ def guest_input(
         "ccbench_link": "capture=1" if captures else "",
         "ccbench_flows": _flows_options(scenario, kernel),
     }
+    # A module of the user may fail where it releases what it has.
+    end = removal(scenario) if kernel.own.modules else ""
     return GuestInput(
         files={
-            "plan": plan(scenario, modules, qdiscs, programs, options).encode(),
+            "plan": (plan(scenario, modules, qdiscs, programs, options) + end).encode(),
             "link.bin": protocol.describe_link(
                 scenario, triggers.of_changes(scenario, kernel), queues.changed(scenario, kernel)
             ),
@@ -221,4 +223,9 @@ def _flows_options(scenario: Scenario, kernel: KernelBuild) -> str:
     records_ecn = "accecn" in scenario.hosts_ecn or features.needing_accecn(scenario, kernel)
     # An ordinary host negotiates the ECN of its own, not that of the flows' congestion controls.
     is_ordinary = scenario.receiver_ecn is not None
-    return " ".join(["ecn=1"] * bool(records_ecn) + ["receiver_cca=reno"] * is_ordinary)
+    options = {
+        "ecn=1": bool(records_ecn),
+        "receiver_cca=reno": is_ordinary,
+        "close_all=1": bool(kernel.own.modules),
+    }
+    return " ".join(option for option, is_used in options.items() if is_used)

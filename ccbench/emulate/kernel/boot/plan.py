@@ -29,6 +29,7 @@ __all__ = [
     "in_flight_packets",
     "path_packets",
     "plan",
+    "removal",
     "unread_packets",
 ]
 
@@ -118,6 +119,15 @@ def plan(
     """
     steps = _steps(scenario, modules, qdiscs, programs, own_options)
     return "".join(f"{step}\n" for step in steps)
+
+
+def removal(scenario: Scenario) -> str:
+    """Return the steps that remove the qdiscs after the experiment."""
+    requests = (
+        _netlink(f"bottleneck{index}-end", rtnetlink.remove_qdisc(_HOST_INTERFACE + index))
+        for index in range(len(scenario.links))
+    )
+    return "".join(f"{step}\n" for step in ("first-netns", *requests))
 
 
 def _steps(

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.boot import rtnetlink
-from ccbench.experiment.qdiscs import QDISCS
+from ccbench.experiment.qdiscs import NO_LIMIT, QDISCS
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["changed", "check", "drops"]
+__all__ = ["changed", "check", "drops", "unlimited"]
 
 
 def check(scenario: Scenario, kernel: KernelBuild) -> None:
@@ -58,6 +58,12 @@ def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:
     """
     names = {bottleneck.qdisc for bottleneck in scenario.links} - QDISCS.keys()
     return {name: kernel.queue(name).drops.name.lower() for name in sorted(names)}
+
+
+def unlimited(scenario: Scenario, kernel: KernelBuild) -> list[str]:
+    """Return the qdiscs whose queues have no limit; runs store them, too."""
+    names = sorted({bottleneck.qdisc for bottleneck in scenario.links} - QDISCS.keys())
+    return [name for name in names if kernel.queue(name).limit == NO_LIMIT]
 
 
 def _check_option(

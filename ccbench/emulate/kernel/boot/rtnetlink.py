@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
     from ccbench.experiment.qdiscs import Qdisc, Value
 
-__all__ = ["add_address", "forget_metrics", "qdisc_attribute", "set_qdisc", "set_up"]
+__all__ = [
+    "add_address",
+    "forget_metrics",
+    "qdisc_attribute",
+    "remove_qdisc",
+    "set_qdisc",
+    "set_up",
+]
 
 _NLM_F_REQUEST = 0x1
 _NLM_F_ACK = 0x4
@@ -27,6 +34,7 @@ _RTM_NEWLINK = 16
 _RTM_NEWADDR = 20
 _RTM_NEWROUTE = 24
 _RTM_NEWQDISC = 36
+_RTM_DELQDISC = 37
 _FAMILIES = {4: 2, 6: 10}
 _IFF_UP = 1
 _IFA_ADDRESS = 1
@@ -121,3 +129,9 @@ def set_qdisc(
     name = attribute(_TCA_KIND, qdisc.kernel_name.encode() + b"\0")
     body = qdisc_attribute(qdisc, qdisc.encode(Link(queue_packets, mbps), options))
     return _message(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, header + name + body)
+
+
+def remove_qdisc(interface: int) -> bytes:
+    """Return the request that removes the root qdisc of an interface."""
+    header = struct.pack("=BxxxiIII", 0, interface, _ROOT_HANDLE, _TC_H_ROOT, 0)
+    return _message(_RTM_DELQDISC, 0, header)

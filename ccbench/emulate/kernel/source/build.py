@@ -29,7 +29,7 @@ import os
 import re
 import shutil
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,6 +120,23 @@ class MissingFeature(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OwnModules:
+    """The user's modules in a build.
+
+    Parameters
+    ----------
+    modules : tuple of str
+        Their names.
+    ccas, qdiscs : tuple of str
+        The congestion controls and qdiscs that they register.
+    """
+
+    modules: tuple[str, ...] = ()
+    ccas: tuple[str, ...] = ()
+    qdiscs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class KernelBuild:
     """A virtual kernel that is ready to run.
 
@@ -146,6 +163,8 @@ class KernelBuild:
         The name, patches and further options of a kernel that is not as released.
     left_out : tuple of str, optional
         Folders of ccbench's modules that do not compile with the patches.
+    own : OwnModules, optional
+        The user's modules, with what they register.
     """
 
     path: Path
@@ -158,6 +177,7 @@ class KernelBuild:
     descriptions: Descriptions = field(default=Descriptions(), compare=False)
     variant: Variant = RELEASED
     left_out: tuple[str, ...] = ()
+    own: OwnModules = field(default=OwnModules(), compare=False)
 
     @property
     def name(self) -> str:
@@ -641,7 +661,8 @@ def _with_guest(
             exempt = Exempt(unchanged=_unchanged(tree, cache, digests), optional=optional)
             compiled = compile_guest(tree.path, sources, folder, builder, exempt)
             left_out = sorted(digests.keys() - compiled.keys())
-            texts = list(sources.module_texts(without=left_out))
+            texts = list(sources.module_texts(without={*left_out, *sources.own_folders}))
+            own_modules = _own_modules(tree, sources, compiled, texts)
             files = sorted((folder / "root" / "modules").glob("*.ko"))
             entries = [line for file in files for line in descriptions.lines(file)]
             descriptions.check_distinct(entries)
@@ -650,14 +671,17 @@ def _with_guest(
             description = {
                 "release": tree.release,
                 "hz": tree.hz,
-                "ccas": sorted({*tree.ccas, *names.ccas(texts)} - own.missing.keys()),
-                "qdiscs": sorted({*tree.qdiscs, *names.qdiscs(texts)}),
+                "ccas": sorted(
+                    {*tree.ccas, *names.ccas(texts), *own_modules.ccas} - own.missing.keys()
+                ),
+                "qdiscs": sorted({*tree.qdiscs, *names.qdiscs(texts), *own_modules.qdiscs}),
                 "modules": sorted(name for modules in compiled.values() for name in modules),
                 "compiled": [
                     {"folder": name, "digest": digest, "modules": compiled[name]}
                     for name, digest in digests.items()
                     if name in compiled
                 ],
+                "own": asdict(own_modules),
                 "descriptions": entries,
                 "version": path.name,
                 "source": tree.source_name,
@@ -668,6 +692,35 @@ def _with_guest(
             (folder / DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
             integrity.seal(folder)
     return load_build(path)
+
+
+def _own_modules(
+    tree: KernelTree, sources: Sources, compiled: Mapping[str, list[str]], texts: Sequence[str]
+) -> OwnModules:
+    """Return the user's modules, after checking that their names are not taken.
+
+    `texts` are the C files of ccbench's modules.
+    """
+    folders = sources.own_folders
+    own_texts = list(sources.own_texts())
+    own = OwnModules(
+        modules=tuple(sorted(m for name in folders for m in compiled.get(name, ()))),
+        ccas=names.ccas(own_texts),
+        qdiscs=names.qdiscs(own_texts),
+    )
+    builtin = (tree.path / "modules.builtin").read_text(encoding="utf-8").split()
+    taken = {
+        "module": {Path(name).stem for name in builtin} & {*own.modules},
+        "congestion control": {*tree.ccas, *names.ccas(texts)} & {*own.ccas},
+        "qdisc": {*tree.qdiscs, *names.qdiscs(texts)} & {*own.qdiscs},
+    }
+    for kind, clashing in taken.items():
+        if clashing:
+            raise InputError(
+                f"{guest_sources.OWN_MODULES}: the {kind} {min(clashing)} is also one of Linux or "
+                "ccbench, and the kernel accepts only one of a name: choose another name for yours"
+            )
+    return own
 
 
 def _unchanged(
@@ -752,6 +805,9 @@ def load_build(path: Path) -> KernelBuild:
             descriptions=descriptions.described(stored["descriptions"]),
             variant=Variant.load(stored["variant"]) if "variant" in stored else RELEASED,
             left_out=tuple(stored.get("left_out", ())),
+            own=OwnModules(
+                **{name: tuple(values) for name, values in stored.get("own", {}).items()}
+            ),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise damaged(path, error) from error

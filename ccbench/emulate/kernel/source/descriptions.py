@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base.errors import InputError
 from ccbench.base.structures import Field
-from ccbench.experiment.qdiscs import AttributeQdisc, Drops, Option
+from ccbench.experiment.qdiscs import NO_LIMIT, AttributeQdisc, Drops, Option
 from ccbench.run import cca_info
 
 if TYPE_CHECKING:
@@ -212,9 +212,11 @@ def _parse(entry: str) -> tuple[str, str, str, dict[str, Any]]:
             raise ValueError(f"the value of {key} cannot be read: {step}") from None
     if kind == "option":
         _check(Option(**values))
-    if kind == "qdisc" and not values.get("limit_attribute"):
-        step = "give the attribute that limits the queue in packets, which sets queue_packets"
-        raise ValueError(f"its limit must be 1 or more: {step}")
+    if kind == "qdisc" and "limit_attribute" not in values:
+        step = "give the attribute that limits the queue in packets, or 0 if it has no limit"
+        raise ValueError(f"its limit is missing: {step}")
+    if kind == "qdisc" and not values["limit_attribute"]:
+        values["limit"] = NO_LIMIT
     return kind, owner, option, values
 
 

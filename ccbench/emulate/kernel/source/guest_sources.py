@@ -65,6 +65,17 @@ class Sources:
         """Return the SHA-256 of all files and their paths in hexadecimal."""
         return _digest(self.files())
 
+    @property
+    def own_folders(self) -> frozenset[str]:
+        """The names of the user's folders."""
+        return frozenset(folder.name for folder in self.own)
+
+    def own_texts(self) -> Iterator[str]:
+        """Yield the contents of the C files of the user's modules."""
+        yield from self.module_texts(
+            without={target.parts[0] for target in self.files()} - self.own_folders
+        )
+
     def folder_digests(self) -> dict[str, str]:
         """Return the digests of everything from which ccbench's own modules are compiled.
 

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A FIFO which does with every 50th packet what no qdisc may do.
+ * For tests of what becomes of the run.
+ */
+#include <linux/module.h>
+#include <net/pkt_sched.h>
+
+#include "ccbench_describe.h"
+
+CCBENCH_QDISC(evil, 0, "", "FIFO that misbehaves");
+
+#define EVERY	50
+
+static char *deed = "none";
+module_param(deed, charp, 0444);
+MODULE_PARM_DESC(deed, "what it does");
+
+static u32 arrivals;
+
+static bool does(const char *name)
+{
+	return !strcmp(deed, name);
+}
+
+static int evil_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	if (sch->q.qlen >= 200)
+		return qdisc_drop(skb, sch, to_free);
+	if (++arrivals % EVERY)
+		return qdisc_enqueue_tail(skb, sch);
+	if (does("lose"))
+		return NET_XMIT_SUCCESS;
+	if (does("orphan")) {
+		skb->destructor = NULL;
+		kfree_skb(skb);
+		return NET_XMIT_SUCCESS;
+	}
+	if (does("free")) {
+		kfree_skb(skb);
+		return NET_XMIT_DROP;
+	}
+	if (does("clone")) {
+		struct sk_buff *copy = skb_clone(skb, GFP_ATOMIC);
+
+		if (copy)
+			qdisc_enqueue_tail(copy, sch);
+	}
+	if (does("replace")) {
+		struct sk_buff *copy = skb_copy(skb, GFP_ATOMIC);
+
+		consume_skb(skb);
+		return copy ? qdisc_enqueue_tail(copy, sch) : NET_XMIT_DROP;
+	}
+	if (does("trim"))
+		pskb_trim(skb, skb->len - 20);
+	if (does("mark"))
+		skb->mark ^= 3;
+	if (does("wild"))
+		skb->mark = 12345;
+	if (does("clear"))
+		memset(skb->cb, 0, sizeof(skb->cb));
+	if (does("stamp"))
+		*(u64 *)(skb->cb + 32) += NSEC_PER_SEC;
+	return qdisc_enqueue_tail(skb, sch);
+}
+
+static struct sk_buff *evil_dequeue(struct Qdisc *sch)
+{
+	if (does("hold") && arrivals > EVERY)
+		return NULL;
+	return qdisc_dequeue_head(sch);
+}
+
+static void evil_reset(struct Qdisc *sch)
+{
+	if (does("crash"))
+		*(volatile int *)8 = 1;
+	qdisc_reset_queue(sch);
+}
+
+static void evil_destroy(struct Qdisc *sch)
+{
+	if (does("destroy"))
+		*(volatile int *)8 = 1;
+}
+
+static int evil_init(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
+{
+	arrivals = 0;
+	return does("memory") ? -ENOMEM : 0;
+}
+
+static struct Qdisc_ops evil_qdisc_ops __read_mostly = {
+	.id		= "evil",
+	.enqueue	= evil_enqueue,
+	.dequeue	= evil_dequeue,
+	.peek		= qdisc_peek_head,
+	.init		= evil_init,
+	.reset		= evil_reset,
+	.destroy	= evil_destroy,
+	.owner		= THIS_MODULE,
+};
+
+static int __init evil_register(void)
+{
+	return does("register") ? -EIO : register_qdisc(&evil_qdisc_ops);
+}
+module_init(evil_register);
+
+static void __exit evil_unregister(void)
+{
+	unregister_qdisc(&evil_qdisc_ops);
+}
+module_exit(evil_unregister);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("What no qdisc should do");
