@@ -18,6 +18,7 @@ from ccbench import Flow
 from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.boot import boot as boot_module
 from ccbench.emulate.kernel.boot import crash
+from ccbench.emulate.kernel.boot.console import ConsoleWatch
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source.build import installed
 from tests.kernel.conftest import dumbbell, gone, workspaces
@@ -203,7 +204,9 @@ def test_debug_information(evil: KernelBuild) -> None:
 def test_stopped_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A watcher that was stopped itself, as with the whole machine, reports no hung guest."""
     progress = tmp_path / "progress.bin"  # without a byte: a clock that stands still
-    progress.touch()
+    console = tmp_path / "console.log"
+    for empty in (progress, console):
+        empty.touch()
     clock, looks = time.monotonic, itertools.count()
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
 
@@ -214,7 +217,7 @@ def test_stopped_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             return clock() + 1000.0 * look
 
         monkeypatch.setattr(time, "monotonic", jumping)
-        assert boot_module._watch(process, progress, None)
+        assert boot_module._watch(process, progress, ConsoleWatch(console, ()), None)
 
 
 def test_many_at_once(own_temporary: Path) -> None:

@@ -577,11 +577,12 @@ def use(release: str) -> KernelBuild:
 
 def _how_to_build(name: str) -> str:
     """Return the command that builds a release that is not built, or one with what exists."""
+    tested = releases.NEWEST_TESTED
     if re.fullmatch(r"\d+\.\d+(\.\d+)?", name) and releases.numbers(name) < kernel_sources.OLDEST:
         oldest = ".".join(map(str, kernel_sources.OLDEST))
-        return f"build Linux {oldest} or newer, such as `ccbench kernel build {NEWEST_TESTED}`"
+        return f"build Linux {oldest} or newer, such as `ccbench kernel build {tested}`"
     release = re.match(r"\d+\.\d+", name)
-    return f"run `ccbench kernel build {release[0] if release else NEWEST_TESTED}`"
+    return f"run `ccbench kernel build {release[0] if release else tested}`"
 
 
 def _trees(cache: Path, sources: Sources) -> list[KernelTree]:
