@@ -98,7 +98,7 @@ class TestBuild:
         self, kernel: Path, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Unchanged modules are linked to, with their symbols; a user's are always compiled."""
-        own = {"Kbuild": "obj-m := mine.o\n", "mine.c": MODULE}
+        own = {"Kbuild": "obj-m := mine.o\n", "mine.c": MODULE.replace("swift", "mine")}
         monkeypatch.setenv("CCBENCH_MODULES", str(write(tmp_path / "own", own)))
         write(sources, {"flows/Kbuild": "obj-m := other.o\n", "flows/other.c": MODULE})
         built = building.build(kernel)
@@ -163,7 +163,7 @@ class TestBuild:
     def test_no_such_release(self, kernel: Path) -> None:
         """The error for a release that is not built lists those that are, and how to build it."""
         building.build(kernel)
-        with pytest.raises(InputError, match=r"'7\.3'.*\(6\.12\.3\): .*ccbench kernel build 7\.3$"):
+        with pytest.raises(InputError, match=r"'7\.3'.*\(6\.12\.3\): .*build 7\.3`$"):
             building.use("7.3")
         with pytest.raises(InputError, match=r"'7\.3'.*ccbench kernel build 7\.3`$"):
             building.named("7.3")

@@ -152,7 +152,8 @@ class TestFailure:
 
     def test_no_cache(self, tmp_path: Path, crashes: Path) -> None:
         """If the console cannot be stored, the error says so and is otherwise complete."""
-        crashes.parent.write_text("no folder")
+        crashes.parent.mkdir()
+        crashes.write_text("no folder")
         error = ended(POINTER, tmp_path)
         assert "its console log could not be written to " in str(error)
         assert str(error).startswith("tcp_mine crashed in mine_do+0x2f")
