@@ -107,7 +107,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 quantity="mean throughput after it, off that after the label, median of all flows",
-                measured=Estimate(medians["label_difference_percent"]),
+                measured=Estimate(medians["label_difference_percent"].dropna()),
                 published=similar(0, _EXAMPLE, text="nearly identical"),
                 unit="%",
             ),
