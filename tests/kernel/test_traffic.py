@@ -11,11 +11,13 @@ import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.emulate.kernel.source.build import installed
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import MSS_BYTES
 from ccbench.experiment.traffic import FlowMix
 from ccbench.run.tables import MEASURED_COLUMNS
 from tests.kernel.conftest import dumbbell, run
+from tests.kernel.test_recovery import ACCURATE_ECN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -452,3 +454,12 @@ class TestMissing:
                 own = one.cca_info(flow)[name]
                 assert own.min() >= 300_000
                 assert own.max() < 1e7
+
+    def test_every_cca(self) -> None:
+        """No congestion control, of Linux or of ccbench, reports a value that it has not."""
+        senders = tuple(Flow(cca=cca) for cca in sorted({*installed().ccas} - {*ACCURATE_ECN}))
+        scenario = dumbbell(*senders, bandwidth_mbps=100, duration_s=1, sample_interval_ms=10)
+        samples = run(scenario).flows
+        values = samples[[name for name in MEASURED_COLUMNS if name != "pacing_rate_bps"]]
+        largest = values.groupby(samples["flow"]).max().max(axis=1)
+        assert {senders[flow].cca for flow in largest.index[largest > 1e7]} == set()
