@@ -331,6 +331,14 @@ class TestApplications:
         assert slow.messages["size_bytes"].sum() <= slow.completions["delivered_bytes"][0]
         assert slow.completion_times().empty
 
+    def test_first_segment(self) -> None:
+        """Without a measurement, a player requests the lowest bitrate, and a higher one next."""
+        flow = Flow(kind="video", bitrates_mbps=(0.5, 2, 6, 20), segment_s=2, buffer_s=10)
+        sizes = run(dumbbell(flow, duration_s=10)).messages["size_bytes"]
+        first, second, *_ = sizes * 8e-6 / 2
+        assert first == pytest.approx(0.5)
+        assert second > 1.9
+
     def test_video_that_does_not_fit(self) -> None:
         """A video whose highest bitrate exceeds the link's rate chooses a safe one at once."""
         flow = Flow(kind="video", bitrates_mbps=(0.5, 2, 6, 20), segment_s=2, buffer_s=1000)
