@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["print_harm", "print_sensitivity"]
 
+#: Share of the variance above which the order of starts decides the result.
+_DECISIVE = 0.5
+
 
 def print_harm(result: RepeatedHarm) -> None:
     """Print harm with its parts, and a table of the other metrics."""
@@ -113,6 +116,8 @@ def _order(result: RepeatedHarm) -> str:
         text += " (median {:+.3f}, otherwise {:+.3f})".format(*medians)
     if not math.isnan(order.explained):
         text += f"; explains {100 * order.explained:.0f} % of the variance"
+    if order.explained > _DECISIVE:
+        text += f"; {order.balanced:+.3f} with both orders equally often"
     return text
 
 

@@ -32,8 +32,8 @@ class OrderEffect:
     Examples
     --------
     >>> order = OrderEffect((0.12, 0.10, 0.14), (-0.13, -0.11, -0.12))
-    >>> round(order.explained, 2)
-    0.99
+    >>> round(order.explained, 2), round(order.balanced, 2)
+    (0.99, 0.0)
     """
 
     alpha_first: tuple[float, ...]
@@ -53,14 +53,26 @@ class OrderEffect:
         within = sum(statistics.variance(values) * (len(values) - 1) for values in orders)
         return max(0.0, 1 - within / (len(together) - 2) / total) if total else 0.0
 
+    @property
+    def balanced(self) -> float:
+        """Harm with both orders equally often: the mean of their medians; NaN without one of them.
+
+        The median of all repetitions is that of the order that is more frequent among them by
+        chance, if the order decides. This value is not, and mirrors that of exchanged roles.
+        """
+        return statistics.fmean((_median(self.alpha_first), _median(self.beta_first)))
+
     def to_dict(self) -> dict[str, Any]:
         """Return counts and medians as a dictionary (JSON-able except for NaN)."""
-        document: dict[str, Any] = {"explained": self.explained}
+        document: dict[str, Any] = {"explained": self.explained, "balanced": self.balanced}
         for name in ("alpha_first", "beta_first"):
             values = getattr(self, name)
-            middle = statistics.median(values) if values else math.nan
-            document |= {f"{name}_repetitions": len(values), f"{name}_median": middle}
+            document |= {f"{name}_repetitions": len(values), f"{name}_median": _median(values)}
         return document
+
+
+def _median(values: Sequence[float]) -> float:
+    return statistics.median(values) if values else math.nan
 
 
 def alpha_leads(competing: Scenario, flows: Sides) -> bool:

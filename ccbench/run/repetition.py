@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 #: Columns that contain settings of a scenario, not results.
-SETTINGS = frozenset({"bandwidth_mbps", "queue_packets", "transfers", "size_bytes"})
+SETTINGS = frozenset({"bandwidth_mbps", "queue_packets", "transfers", "size_bytes", "videos"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -43,7 +43,7 @@ static u32 bitrate_kbps(const struct flow *flow)
 	for (i = 0; i < measured; i++)
 		sum += video->rate_bps[i];
 	for (i = 1; i < CCBENCH_LADDER_MAX && spec->ladder_kbps[i]; i++)
-		if (measured * spec->ladder_kbps[i] * 1000ULL * 100 <= sum * SAFE_PERCENT)
+		if (max(measured, 1U) * spec->ladder_kbps[i] * 1000ULL * 100 <= sum * SAFE_PERCENT)
 			chosen = spec->ladder_kbps[i];
 	return chosen;
 }

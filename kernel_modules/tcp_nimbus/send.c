@@ -48,6 +48,7 @@ void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus, const struct 
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 burst = nimbus_pulse_burst(nimbus->period_ns, nimbus->height) / nimbus->packet_bytes;
+	u64 ssthresh = nimbus->competitive.w.ssthresh;
 	u32 spare = 0;
 	u64 window;
 
@@ -63,6 +64,6 @@ void nimbus_set_cwnd(struct sock *sk, const struct nimbus *nimbus, const struct 
 	window = (window >> CUBIC_SHIFT) + burst;
 	window = clamp_t(u64, window, MIN_CWND, tp->snd_cwnd_clamp);
 	tcp_snd_cwnd_set(tp, recovery_window(sk, rs, window, spare));
-	tp->snd_ssthresh = min_t(u64, nimbus->competitive.w.ssthresh >> CUBIC_SHIFT,
-				 TCP_INFINITE_SSTHRESH);
+	tp->snd_ssthresh = ssthresh < CUBIC_LARGEST ? ssthresh >> CUBIC_SHIFT :
+						      TCP_INFINITE_SSTHRESH;
 }

@@ -11,11 +11,13 @@ import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench.emulate.kernel.source.build import installed
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import MSS_BYTES
 from ccbench.experiment.traffic import FlowMix
 from ccbench.run.tables import MEASURED_COLUMNS
 from tests.kernel.conftest import dumbbell, run
+from tests.kernel.test_recovery import ACCURATE_ECN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -329,6 +331,14 @@ class TestApplications:
         assert slow.messages["size_bytes"].sum() <= slow.completions["delivered_bytes"][0]
         assert slow.completion_times().empty
 
+    def test_first_segment(self) -> None:
+        """Without a measurement, a player requests the lowest bitrate, and a higher one next."""
+        flow = Flow(kind="video", bitrates_mbps=(0.5, 2, 6, 20), segment_s=2, buffer_s=10)
+        sizes = run(dumbbell(flow, duration_s=10)).messages["size_bytes"]
+        first, second, *_ = sizes * 8e-6 / 2
+        assert first == pytest.approx(0.5)
+        assert second > 1.9
+
     def test_video_that_does_not_fit(self) -> None:
         """A video whose highest bitrate exceeds the link's rate chooses a safe one at once."""
         flow = Flow(kind="video", bitrates_mbps=(0.5, 2, 6, 20), segment_s=2, buffer_s=1000)
@@ -452,3 +462,12 @@ class TestMissing:
                 own = one.cca_info(flow)[name]
                 assert own.min() >= 300_000
                 assert own.max() < 1e7
+
+    def test_every_cca(self) -> None:
+        """No congestion control, of Linux or of ccbench, reports a value that it has not."""
+        senders = tuple(Flow(cca=cca) for cca in sorted({*installed().ccas} - {*ACCURATE_ECN}))
+        scenario = dumbbell(*senders, bandwidth_mbps=100, duration_s=1, sample_interval_ms=10)
+        samples = run(scenario).flows
+        values = samples[[name for name in MEASURED_COLUMNS if name != "pacing_rate_bps"]]
+        largest = values.groupby(samples["flow"]).max().max(axis=1)
+        assert {senders[flow].cca for flow in largest.index[largest > 1e7]} == set()

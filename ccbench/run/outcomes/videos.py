@@ -66,6 +66,8 @@ def _of_group(run: RunRecord, flows: pd.DataFrame) -> dict[str, float]:
         )
     ]
     return {
+        "videos": len(flows),
+        "started": len(firsts),
         "segments": len(segments),
         "bitrate_mbps": (segments["size_bytes"] * 8e-6 / segment_s).mean(),
         "startup_s": ((firsts - starts) / NS).mean(),
@@ -74,14 +76,29 @@ def _of_group(run: RunRecord, flows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _remarks(_: Sequence[pd.DataFrame]) -> Iterator[str]:
-    yield from ()
+def _remarks(tables: Sequence[pd.DataFrame]) -> Iterator[str]:
+    """Yield a sentence for each group of which a playback did not start."""
+    for i, flows in enumerate(tables[0].index):
+        rows = [table.iloc[i] for table in tables]
+        count = int(rows[0]["videos"])
+        missing = [count - int(row["started"]) for row in rows]
+        if not any(missing):
+            continue
+        name = f"flow{'' if count == 1 else 's'} {flows}"
+        if len(rows) > 1:
+            failed = sum(n > 0 for n in missing)
+            yield f"{name}: playback did not start in {failed} of {len(rows)} runs"
+        else:
+            part = "" if count == 1 else f" of {missing[0]} of {count}"
+            yield f"{name}: playback{part} did not start"
 
 
 VIDEOS = Outcome(
     name="videos",
     kind="video",
     columns=(
+        Column("videos", "videos", ".0f"),
+        Column("started", "started", ".4g"),
         Column("segments", "segments", ".4g"),
         Column("bitrate_mbps", "mean bitrate\nMbit/s", ".2f"),
         Column("startup_s", "start-up\ns", ".2f"),

@@ -283,6 +283,18 @@ class TestOrder:
         assert 0 == OrderEffect((0.1, -0.1), (0.1, -0.1)).explained
         assert math.isnan(OrderEffect((0.1, 0.2, 0.3), (0.1,)).explained)
 
+    def test_balanced(self) -> None:
+        """The harm of both orders equally often mirrors itself if the roles are exchanged.
+
+        The median does not, if one order happens to be more frequent.
+        """
+        rare, frequent = (0.30, 0.31), (0.08, 0.07, 0.09, 0.08)
+        order = OrderEffect(rare, frequent)
+        exchanged = OrderEffect(tuple(-x for x in frequent), tuple(-x for x in rare))
+        assert order.balanced == pytest.approx(0.1925)
+        assert order.balanced == pytest.approx(-exchanged.balanced)
+        assert math.isnan(OrderEffect(rare, ()).balanced)
+
 
 class TestMeasure:
     def test_parts(self, make_run: MakeRun) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.run.outcomes import OUTCOMES
 from ccbench.run.outcomes.videos import stalls_s
-from ccbench.run.tables import FLOW_COLUMNS, QUEUE_COLUMNS, empty
+from ccbench.run.tables import FLOW_COLUMNS, MESSAGE_COLUMNS, QUEUE_COLUMNS, empty
 
 LINK = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
 
@@ -81,6 +83,33 @@ class TestStalls:
     def test_never(self, stop_s: float) -> None:
         """A player that never started does not stall."""
         assert stalls_s([], segment_s=2, stop_s=stop_s) == []
+
+
+class TestVideos:
+    @staticmethod
+    def run(*started: int, count: int = 3) -> Run:
+        """Return a run of videos, of which some have received a segment."""
+        base = transfers_of(*[-1.0] * count)
+        video = Flow(kind="video", bitrates_mbps=(1,), segment_s=2, buffer_s=10, count=count)
+        segments = {"start_ns": 0, "end_ns": 1_000_000_000, "size_bytes": 250_000}
+        messages = pd.DataFrame(
+            [{"flow": flow, **segments} for flow in started], columns=[*MESSAGE_COLUMNS]
+        ).astype(dict(MESSAGE_COLUMNS))
+        return replace(base, scenario=replace(base.scenario, flows=(video,)), messages=messages)
+
+    def test_started(self) -> None:
+        """Videos without a segment have not started, and that is said."""
+        run = self.run(1)
+        row = run.outcomes()["videos"].loc["0 to 2"]
+        assert (row["videos"], row["started"]) == (3, 1)
+        assert remarks(run) == ["flows 0 to 2: playback of 2 of 3 did not start"]
+        assert remarks(self.run(0, 1, 2)) == []
+
+    def test_single(self) -> None:
+        """The remark on a single video, and on several runs, counts no others."""
+        assert remarks(self.run(count=1)) == ["flow 0: playback did not start"]
+        expected = ["flow 0: playback did not start in 1 of 2 runs"]
+        assert remarks(self.run(count=1), self.run(0, count=1)) == expected
 
 
 def remarks(*runs: Run) -> list[str]:
