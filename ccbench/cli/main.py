@@ -34,6 +34,7 @@ from ccbench.cli.elasticity import elasticity
 from ccbench.cli.harm import harm
 from ccbench.cli.kernel import kernel
 from ccbench.cli.model import model
+from ccbench.cli.module import module
 from ccbench.cli.raygen import raygen
 from ccbench.cli.report import report
 from ccbench.cli.run import run
@@ -42,6 +43,7 @@ from ccbench.cli.study import study
 from ccbench.cli.sweep import sweep
 from ccbench.cli.traces import traces
 from ccbench.cli.traffic import traffic
+from ccbench.emulate.kernel.command import BuildError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -109,10 +111,11 @@ def _report(error: BaseException) -> ExitStatus:
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
         _print_error("interrupted; finished runs are stored")
         return ExitStatus.INTERRUPTED
-    _print_error(_explained(error) if isinstance(error, OSError) else str(error))
-    if isinstance(error, EngineError):
-        for line in error.console:
-            click.echo(f"  | {line}", err=True)
+    console = error.console if isinstance(error, (EngineError, BuildError)) else ()
+    message = str(error.args[0]) if console else str(error)
+    _print_error(_explained(error) if isinstance(error, OSError) else message)
+    for line in console:
+        click.echo(f"  | {line}", err=True)
     return ExitStatus.BAD_INPUT if isinstance(error, InputError) else ExitStatus.FAILED
 
 
@@ -177,7 +180,7 @@ def program(*, debug: bool) -> None:
 
 _commands = (
     *(doctor, kernel, run, sweep, shell, classify, classify_train, harm, deployable),
-    *(classify_cluster, elasticity, raygen, report, study, model, bfc, traces, traffic),
+    *(classify_cluster, elasticity, raygen, report, study, model, bfc, traces, traffic, module),
 )
 for _command in _commands:
     program.add_command(_command)

@@ -97,13 +97,14 @@ _LAST_POSITION = 7
 _KIND_SETTINGS = tuple(dict.fromkeys(name for names in KINDS.values() for name in names))
 
 
-def _cca(name: str, value: object) -> str:
+def _given_cca(name: str, value: object) -> str:
     form = "a Linux name: 1 to 15 lower-case letters, digits, - and _"
-    return (
-        ""
-        if value == ""
-        else validation.text(name, value, "[a-z0-9_-]{1,15}", form, example="cubic")
-    )
+    return validation.text(name, value, "[a-z0-9_-]{1,15}", form, example="cubic")
+
+
+def _cca(name: str, value: object) -> str:
+    """Check a congestion control, or the default: empty, which depends on the kind."""
+    return "" if value == "" else _given_cca(name, value)
 
 
 def cca_hint(name: str, ccas: Iterable[str]) -> str:
@@ -379,7 +380,11 @@ class Flow:
                     return FlowMix.from_dict(value).arrivals()
             return arrivals.from_file(base_dir / value) if isinstance(value, str) else value
 
-        readers = {"arrivals": read_arrivals, "receiver": read_receiver}
+        readers = {
+            "arrivals": read_arrivals,
+            "cca": lambda value: _given_cca("cca", value),
+            "receiver": read_receiver,
+        }
         return dataclass_dicts.build(cls, data, readers)
 
     def _check_kind(self) -> None:

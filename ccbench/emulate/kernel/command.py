@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from ccbench.base.errors import CcbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 __all__ = ["BuildError", "Builder"]
 
 _LAST_LINES = 12
+_MAX_ERRORS = 200
 
 #: Error lines of compilers and modpost. With parallel compilers, the last lines of the output are
 #: rarely the reason of a failure.
@@ -40,7 +41,27 @@ _STAMP = {
 
 
 class BuildError(CcbenchError):
-    """Failure of a build step; the message ends with its errors, or else its last output."""
+    """Failure of a build step.
+
+    Parameters
+    ----------
+    message : str
+        The failure in one line.
+    console : iterable of str
+        All errors of the step, or else its last output.
+    """
+
+    def __init__(self, message: str, console: Iterable[str] = ()) -> None:
+        super().__init__(message, tuple(console))
+
+    @property
+    def console(self) -> tuple[str, ...]:
+        """All errors of the step, or else its last output."""
+        lines: tuple[str, ...] = self.args[1]
+        return lines
+
+    def __str__(self) -> str:
+        return "\n  ".join([self.args[0], *self.console])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +146,7 @@ class Builder:
                 for line in process.stdout or ():
                     log.write(line)
                     last.append(line.rstrip())
-                    if _ERROR.search(line) and len(errors) < _LAST_LINES:
+                    if _ERROR.search(line) and len(errors) < _MAX_ERRORS:
                         errors.append(line.rstrip())
                     if on_line is not None:
                         on_line(line)
@@ -137,4 +158,4 @@ class Builder:
                 f"{purpose} failed with exit status {process.returncode}; the complete log is "
                 f"{self.log}, which {'contains' if errors else 'ends with'}:"
             )
-            raise BuildError("\n  ".join([reason, *(errors or last)]))
+            raise BuildError(reason, errors or last)

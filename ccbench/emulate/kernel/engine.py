@@ -226,21 +226,25 @@ class KernelEngine:
         self, scenario: Scenario, path: Path, *, on_progress: Progress | None = None
     ) -> Run:
         """Run a scenario and write its packets; see :class:`.CapturingEngine`."""
-        return self._run(scenario, on_progress, path)
+        return self._run(scenario, on_progress, path)[0]
 
     def run(self, scenario: Scenario, *, on_progress: Progress | None = None) -> Run:
         """Run a scenario; see :meth:`ccbench.emulate.engine.Engine.run`."""
-        return self._run(scenario, on_progress)
+        return self._run(scenario, on_progress)[0]
+
+    def run_with_console(self, scenario: Scenario) -> tuple[Run, str]:
+        """Run a scenario; return the run and the text of the guest's console."""
+        return self._run(scenario, None)
 
     def _run(
         self, scenario: Scenario, on_progress: Progress | None, capture: Path | None = None
-    ) -> Run:
+    ) -> tuple[Run, str]:
         self.check(scenario)
         build.hold(self.kernel)
         given = self.guest_input(scenario, captures=capture is not None)
         info = self._cca_info(scenario)
         with workspace() as directory:
-            boot(self.kernel, directory, given=given, on_progress=on_progress)
+            console = boot(self.kernel, directory, given=given, on_progress=on_progress)
             tables = read_tables(directory, given, info, self._statistics(scenario))
             draws = read_draws(directory, given.ccas)
             if capture is not None:
@@ -264,7 +268,7 @@ class KernelEngine:
             provenance["qdisc_statistics"] = [
                 [field.name for field in fields] for fields in self._statistics(scenario)
             ]
-        return Run(scenario=scenario, provenance=provenance, **tables)
+        return Run(scenario=scenario, provenance=provenance, **tables), console
 
     def guest_input(self, scenario: Scenario, *, captures: bool = False) -> GuestInput:
         """Return the guest's input for a scenario, to capture packets or not."""

@@ -75,12 +75,14 @@ __all__ = [
     "KernelBuild",
     "MissingFeature",
     "build",
+    "built",
     "check_intact",
     "find",
     "hold",
     "installed",
     "kernels_dir",
     "load_build",
+    "log_of",
     "named",
     "of_release",
     "only_one",
@@ -555,6 +557,24 @@ def named(name: str) -> KernelBuild:
     return kernel
 
 
+def built() -> list[str]:
+    """Return the names of the kernels in the cache for :func:`named`, that in use first.
+
+    Raises
+    ------
+    MissingRequirement
+        If there is none.
+    """
+    cache, sources = kernels_dir(), guest_sources.find_sources()
+    in_use = _tree_in_use(cache, sources).name
+    return list(dict.fromkeys([in_use, *sorted(t.name for t in _trees(cache, sources))]))
+
+
+def log_of(kernel: KernelBuild) -> Path:
+    """Return the file with the compilers' output about a build's modules; it may not exist."""
+    return _log_path(kernels_dir(), f"modules-{kernel.path.name}")
+
+
 def use(release: str) -> KernelBuild:
     """Make the newest virtual kernel of a Linux release or name the default.
 
@@ -703,6 +723,8 @@ def _own_modules(
     `texts` are the C files of ccbench's modules.
     """
     folders = sources.own_folders
+    if not folders:
+        return OwnModules()
     own_texts = list(sources.own_texts())
     own = OwnModules(
         modules=tuple(sorted(m for name in folders for m in compiled.get(name, ()))),
@@ -865,8 +887,12 @@ def _elsewhere(cache: Path) -> Path:
     return parent / hashlib.sha256(str(cache).encode()).hexdigest()[:16]
 
 
+def _log_path(cache: Path, name: str) -> Path:
+    return cache / "logs" / f"{name}.log"
+
+
 def _builder(cache: Path, name: str, jobs: int) -> Builder:
-    log = cache / "logs" / f"{name}.log"
+    log = _log_path(cache, name)
     log.unlink(missing_ok=True)
     return Builder(log=log, jobs=jobs, cflags=CFLAGS)
 

@@ -188,7 +188,8 @@ class _Make:
             self._run(names, "modules")
         except BuildError as error:
             # The errors name copies of the sources in a temporary folder.
-            raise BuildError(str(error).replace(f"{self.work}/", "")) from error
+            console = (line.replace(f"{self.work}/", "") for line in error.console)
+            raise BuildError(error.args[0], console) from error
 
     def compiles(self, name: str) -> bool:
         """Return whether the files of a folder compile."""
@@ -205,6 +206,7 @@ class _Make:
             f"obj-m := {' '.join(f'{name}/' for name in names)}\n"
         )
         self.builder.make(
+            "--keep-going",  # to report the errors of all files
             f"M={self.work}",
             f"KBUILD_EXTRA_SYMBOLS={self.symbols}",
             target,
