@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.cluster.hierarchy import dendrogram, leaders
 
 from ccbench.base import validation
+from ccbench.base.figures import Figure
 from ccbench.classify.occupancy import STEP_S
 
 if TYPE_CHECKING:

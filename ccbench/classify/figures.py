@@ -7,8 +7,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.classify.occupancy import STEP_S
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import pandas as pd
-    from matplotlib.figure import Figure
 
+    from ccbench.base.figures import Figure
     from ccbench.classify.filters import Filters
     from ccbench.classify.recording import Recording
     from ccbench.classify.trace import QueueTrace

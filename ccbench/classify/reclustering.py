@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from matplotlib.figure import Figure
-
+    from ccbench.base.figures import Figure
     from ccbench.classify.relabel import GroupClusters, Server, UnknownServers
     from ccbench.classify.setting import Setting
 

@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -31,9 +31,16 @@ __all__ = [
     "repeat_more",
 ]
 
-#: Maximum width of a table in columns, independent of the terminal: most tables fit into 80
-#: columns, and in a narrower terminal wrapped lines are better than wrapped numbers.
+#: Width of a table in columns from which its texts are wrapped, independent of the terminal: most
+#: tables fit into 80 columns, and in a narrower terminal wrapped lines are better than wrapped
+#: numbers, which have all the width that they need.
 WIDTH = 140
+
+#: Width of the console, beyond any table.
+_UNLIMITED = 10**6
+
+#: Width to which a word without spaces is wrapped, as a last resort.
+_LONG_WORD = 64
 
 #: Minimum width of a value in columns, in however narrow a terminal.
 _MIN_VALUE_WIDTH = 30
@@ -96,17 +103,47 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, highlight=False, width=WIDTH, color_system=None)
+    cells = list(rows)
     heading = Text(title) if title else None
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=heading, title_justify="left")
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i < words else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    widths = _widths(
+        [[column, *(row[i] for row in cells)] for i, column in enumerate(columns)], words
+    )
+    for i, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        justify: Literal["left", "right"] = "left" if i < words else "right"
+        table.add_column(Text(column), justify=justify, overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console = Console(file=sys.stdout, highlight=False, width=_UNLIMITED, color_system=None)
     with console.capture() as printed:
         console.print(table)
     for line in printed.get().splitlines():  # without the padding of the last column
         click.echo(line.rstrip())
+
+
+def _widths(columns: Sequence[Sequence[str]], words: int) -> list[int]:
+    """Return the widths of columns, of which the first `words` may be wrapped to fit WIDTH.
+
+    Examples
+    --------
+    >>> _widths([["a", "ab cd"], ["n", "1.5 ± 1"]], words=1), _widths([["ab " * 99], ["9" * 99]], 1)
+    ([5, 7], [36, 99])
+    """
+    from rich.cells import cell_len
+
+    natural = [
+        max(cell_len(line) for text in own for line in [*text.splitlines(), ""]) for own in columns
+    ]
+    room = WIDTH - 2 * len(columns) - 1 - sum(natural[words:])
+    wanted = sum(natural[:words])
+    if wanted <= room:
+        return natural
+    least = (max(cell_len(word) for text in own for word in [*text.split(), ""]) for own in columns)
+    wrapped = [
+        max(min(_LONG_WORD, longest), room * width // wanted)
+        for longest, width in zip(least, natural[:words], strict=False)
+    ]
+    return [*wrapped, *natural[words:]]
 
 
 def print_pairs(pairs: Mapping[str, str], *, err: bool = False, words: bool = False) -> None:

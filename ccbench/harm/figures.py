@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
+
+from ccbench.base.figures import Figure
 
 if TYPE_CHECKING:
     from ccbench.harm.noise_levels import Sensitivity

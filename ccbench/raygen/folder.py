@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from matplotlib.figure import Figure
-
+    from ccbench.base.figures import Figure
     from ccbench.harm import Experiment
 
 __all__ = ["CLAIMS_CSV", "RESULTS_CSV", "SEARCH_JSON", "WORST_PNG", "Folder", "read_folder"]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
 
 from ccbench.base import durable
 from ccbench.base.errors import InputError
+from ccbench.base.figures import Figure
 from ccbench.experiment import dynamics
 from ccbench.run.intervals import sample_ns
 

@@ -10,7 +10,7 @@ A user's own study is a file that sets ``STUDY``. Run it with ``ccbench study ru
 
 .. code-block:: python
 
-    from matplotlib.figure import Figure
+    from ccbench.base.figures import Figure
 
     from ccbench import Bottleneck, Flow, Scenario
     from ccbench.studies import Comparison, Findings, Study, StudyInfo, published

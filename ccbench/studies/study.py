@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
-    from matplotlib.figure import Figure
 
+    from ccbench.base.figures import Figure
     from ccbench.datacenter.case import Case
     from ccbench.datacenter.simulation import Simulation
     from ccbench.emulate import Engine

@@ -7,10 +7,10 @@ import math
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ccbench.base.errors import InputError
+from ccbench.base.figures import Figure
 from ccbench.sweeps.estimates import estimates
 
 if TYPE_CHECKING:

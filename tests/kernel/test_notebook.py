@@ -21,7 +21,11 @@ pytestmark = [
 #: Without annotations.
 v4: Any = nbformat.v4
 
+#: Jupyter's packages are those that the page on notebooks names, so that there are no widgets.
 SEARCH = """
+import sys, warnings
+sys.modules["ipywidgets"] = None
+warnings.simplefilter("always")
 from ccbench import raygen
 result = raygen.search(alpha="bbr", beta="cubic", budget=6, population=4, duration_s=4)
 """
@@ -47,6 +51,8 @@ def test_search(tmp_path: Path) -> None:
     client = _Listening(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})
     client.execute()
     heard = "\n".join(client.heard)
+    (line,) = cells[0].outputs  # no warning about widgets, nor anything else
+    assert line["data"] == {"text/plain": ""}
     for words in ("generation 1/2", "generation 2/2", "6/6 networks", "confirming the worst"):
         assert words in heard
     (table,) = cells[1].outputs

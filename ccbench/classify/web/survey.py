@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from pathlib import Path
 
-    from matplotlib.figure import Figure
-
+    from ccbench.base.figures import Figure
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.web.server import ServerVerdict

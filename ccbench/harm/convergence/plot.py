@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from ccbench.base import validation
+from ccbench.base.figures import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

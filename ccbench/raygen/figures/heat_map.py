@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 
 from ccbench.base import validation
+from ccbench.base.figures import Figure
 from ccbench.base.random_streams import standard_stream
 from ccbench.raygen.analysis.diversity import finished
 from ccbench.raygen.analysis.predictor import Predictor

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ccbench.base.figures import Figure
 from ccbench.raygen.analysis.diversity import finished
 from ccbench.raygen.figures.gene_axis import GeneAxis
 from ccbench.raygen.figures.style import HARM, SHOWN, quantity_name

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ccbench.base.figures import Figure
 from ccbench.raygen.figures.style import ALPHA_COLOUR, COLOURS, HARM
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.harm import measure, sides
 from ccbench.harm.experiment import INTERVAL_S, flow_names
 from ccbench.raygen.figures.style import ALPHA_COLOUR, BETA_COLOUR

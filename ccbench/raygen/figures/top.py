@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.raygen.analysis.diversity import distances
 from ccbench.raygen.figures.style import ALPHA_COLOUR, COLOURS, HARM, SHOWN
 

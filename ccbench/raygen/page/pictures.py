@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from matplotlib.figure import Figure
-
+    from ccbench.base.figures import Figure
     from ccbench.raygen.analysis.predictor import Predictor
     from ccbench.raygen.result import SearchResult
 

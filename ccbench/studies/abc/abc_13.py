@@ -20,9 +20,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.base.random_streams import stream
 from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import MTU_BYTES, Flow, Scenario

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.studies.abc.links import ABC, CELLULAR_S, cellular, measured, router
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least

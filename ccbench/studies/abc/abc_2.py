@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.studies.abc.links import ABC, CELLULAR_S, cellular, measured, router
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import quantity

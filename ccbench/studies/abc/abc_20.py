@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.experiment.scenario import MSS_BYTES, Flow
 from ccbench.run import packets
 from ccbench.studies.abc.links import ABC, CELLULAR_S, cellular, course, measured

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.studies.abc.links import CELLULAR_S, SCHEMES, cellular, measured
 from ccbench.studies.abc.tradeoff import above_frontier, draw_tradeoff, unbeaten
 from ccbench.studies.catalogue import info

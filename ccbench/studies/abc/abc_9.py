@@ -17,9 +17,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.experiment.noise import NO_NOISE, typical
 from ccbench.experiment.scenario import Flow, Scenario
 from ccbench.experiment.wifi import Wifi

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.experiment.noise import NO_NOISE, typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.run import packets

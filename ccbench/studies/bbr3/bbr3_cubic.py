@@ -17,9 +17,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.studies.bbr3.coexistence import (
     COLOURS,

@@ -11,8 +11,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.studies.bbr3.coexistence import (
     COLOURS,
     MBPS,

@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base import validation
+from ccbench.base.figures import Figure
 from ccbench.base.share import Share
 from ccbench.studies.bbr3 import paths, probe_bw, probe_rtt, recovery, startup
 from ccbench.studies.bbr3.case import GRID, DraftCase, Point

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.base.share import Share
 from ccbench.studies.bbr3.bbr_draft import CASES, UNSUITABLE, study_of
 from ccbench.studies.bbr3.state import BBR3, Sender

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.datacenter.case import Case
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.workload import Mice, Workload

@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.datacenter.case import Case
 from ccbench.datacenter.workload import Workload
 from ccbench.studies.bfc.testbed import BFC, NETWORK, RECEIVERS, SENDERS

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.datacenter import flow_sizes
 from ccbench.datacenter.case import Case
 from ccbench.datacenter.schemes import scheme

@@ -6,9 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.datacenter.case import Case
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.topology import clos

@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.datacenter.schemes import scheme
 from ccbench.studies.bfc.slowdown import BFC, EDGES, SEEDS, by_seed, settled
 

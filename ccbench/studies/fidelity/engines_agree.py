@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.classify import dtw
 from ccbench.experiment.noise import NO_NOISE, typical
 from ccbench.harm import relative_harm

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import CONFIDENCE, Difference, Estimate
+from ccbench.base.figures import Figure
 from ccbench.experiment.noise import typical
 from ccbench.studies.catalogue import info
 from ccbench.studies.fidelity.cases import CASE, MIXES, QUANTITIES, case_name, cases, measured

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.base.share import Share
 from ccbench.classify.reactions import opinion
 from ccbench.classify.verdict import TraceVerdict, decided, judge

@@ -15,9 +15,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.base.random_streams import derived_seed, repetition_seeds
 from ccbench.base.share import Share
 from ccbench.harm import REPETITIONS, beta_groups, long_flows

@@ -14,9 +14,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.harm import expected_harm

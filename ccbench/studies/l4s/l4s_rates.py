@@ -19,9 +19,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.studies.catalogue import info
 from ccbench.studies.l4s.paths import (
     KERNELS,

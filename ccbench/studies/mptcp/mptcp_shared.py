@@ -12,9 +12,8 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical

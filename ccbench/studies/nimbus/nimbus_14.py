@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.base.random_streams import stream
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.experiment.trace import OPPORTUNITY_BYTES, Trace

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import delays_ms

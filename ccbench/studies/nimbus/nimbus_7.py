@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.experiment.scenario import Flow
 from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, relative_to

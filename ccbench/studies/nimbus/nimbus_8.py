@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.base.random_streams import stream
 from ccbench.elasticity.detector import WINDOW_S
 from ccbench.elasticity.observed import INITIAL_WINDOW_BYTES

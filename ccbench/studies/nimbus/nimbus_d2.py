@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import delays_ms

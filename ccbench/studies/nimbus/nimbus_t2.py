@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.experiment.scenario import Flow
 from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.elasticity.observed import observe
 from ccbench.experiment.scenario import Flow
 from ccbench.studies.catalogue import info

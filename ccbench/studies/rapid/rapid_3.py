@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, between, unbounded
 from ccbench.studies.rapid.links import (

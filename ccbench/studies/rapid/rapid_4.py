@@ -19,8 +19,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.base.random_streams import stream
 from ccbench.experiment.flow_sizes import SIZES, FlowSizes
 from ccbench.experiment.scenario import Flow, Scenario

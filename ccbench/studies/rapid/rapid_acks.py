@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import Flow, Scenario
 from ccbench.studies.catalogue import info

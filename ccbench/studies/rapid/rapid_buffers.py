@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.experiment.scenario import Flow, Scenario
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import unbounded

@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
+from ccbench.base.figures import Figure
 from ccbench.experiment.scenario import Flow, Scenario
 from ccbench.harm import relative_harm
 from ccbench.studies.catalogue import info

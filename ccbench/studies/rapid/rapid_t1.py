@@ -21,8 +21,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import quantity, unbounded
 from ccbench.studies.rapid.links import (

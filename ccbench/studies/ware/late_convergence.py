@@ -17,9 +17,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.harm import converged_at, long_flows, relative_harm
 from ccbench.studies.published import at_least, at_most, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study

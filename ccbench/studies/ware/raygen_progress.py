@@ -11,9 +11,9 @@ import math
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.raygen.figures import progress_table
 from ccbench.studies.published import at_least, similar
 from ccbench.studies.study import Comparison, Findings

@@ -13,9 +13,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.classify.implementation import CCAS
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training import VARIATIONS, scenario

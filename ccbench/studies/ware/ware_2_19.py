@@ -14,9 +14,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.studies.bbr3.state import state_of

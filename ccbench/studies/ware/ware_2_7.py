@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.classify.classifier import CCAClassifier
 from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.vote import vote

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_most, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study

@@ -14,9 +14,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.harm import converged_at
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, percentage

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import percentage, quantity, similar
 from ccbench.studies.study import Comparison, Findings, Rows, Study

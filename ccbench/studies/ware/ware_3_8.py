@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.models.bbr import BbrModel, inflight_cap_packets
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly, similar, unbounded

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 
+from ccbench.base.figures import Figure
 from ccbench.raygen import SearchConfig
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 from scipy.spatial.distance import pdist
 
+from ccbench.base.figures import Figure
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import similar
 from ccbench.studies.study import Comparison, Findings, SearchStudy

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.harm import long_flows
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, fraction, similar, unbounded

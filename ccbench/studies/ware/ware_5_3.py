@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.harm import long_flows
 from ccbench.harm.convergence.rivals import near_fair_share
 from ccbench.studies.catalogue import info

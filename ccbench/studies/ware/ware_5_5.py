@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.harm import Convergence

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench.base.estimate import Estimate
+from ccbench.base.figures import Figure
 from ccbench.experiment.noise import typical
 from ccbench.harm.convergence.evaluation import METHODS, evaluate, summarise
 from ccbench.harm.convergence.labels import LATEST_S, NETWORKS, labelled_run, labelled_scenarios

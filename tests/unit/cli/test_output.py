@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ccbench.base import durable, result_folders
+from ccbench.cli._console import WIDTH, print_table
 from ccbench.cli._status import ExitStatus
 from tests.conftest import on_small_disk
 from tests.unit.cli.conftest import SCENARIO, assert_refused, ccbench
@@ -99,6 +100,28 @@ class TestKinds:
         Path("centre/bfc/thesis.tex").touch()
         result = ccbench(*_SMALL_CENTRE, "-o", "centre")
         assert_refused(result, "centre/bfc contains thesis.tex", "name another folder")
+
+
+class TestTables:
+    def test_wide(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """However wide a table is, numbers with their intervals are on one line; texts wrap."""
+        numbers = [f"{i}.123456789 ± 0.000{i}" for i in range(20)]
+        texts = ["[b]some words[/b] " * 9, "漢字 " * 40]
+        headings = ["[red]", "names", *(f"metric {i}\nMbit/s" for i in range(20))]
+        print_table(headings, [[*texts, *numbers]], words=2)
+        lines = capsys.readouterr().out.splitlines()
+        (line,) = [line for line in lines if numbers[0] in line]
+        assert line.endswith("  ".join(numbers))
+        assert any(line.startswith(" [red]") for line in lines)
+        printed = " ".join(" ".join(lines).split())
+        assert printed.count("[b]some") == 9
+        assert printed.count("漢字") == 40
+
+    def test_long_word(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """A long text beside few numbers fills the width of tables, in a pipe, too."""
+        print_table(["setting", "value"], [["word " * 60, "1.5"]])
+        lines = capsys.readouterr().out.splitlines()
+        assert WIDTH - 8 <= max(map(len, lines)) <= WIDTH
 
 
 class TestRefusals:

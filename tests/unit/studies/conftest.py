@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ccbench import Bottleneck, Flow, Scenario
+from ccbench.base.figures import Figure
 from ccbench.raygen import SearchConfig
 from ccbench.studies import (
     CatalogueEntry,
