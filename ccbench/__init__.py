@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.change import Change
     from ccbench.experiment.flow import Flow
-    from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
+    from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
+    from ccbench.experiment.loss_trace import LossTrace
     from ccbench.experiment.noise import Noise
     from ccbench.experiment.receiver import Receiver
     from ccbench.experiment.rtt_trace import RttTrace
@@ -49,6 +50,8 @@ __all__ = [
     "BurstLoss",
     "Change",
     "Flow",
+    "Jitter",
+    "LossTrace",
     "Noise",
     "Policer",
     "Receiver",
@@ -80,6 +83,8 @@ _HOMES = {
     "BurstLoss": "ccbench.experiment.impairments",
     "Change": "ccbench.experiment.change",
     "Flow": "ccbench.experiment.flow",
+    "Jitter": "ccbench.experiment.impairments",
+    "LossTrace": "ccbench.experiment.loss_trace",
     "Noise": "ccbench.experiment.noise",
     "Policer": "ccbench.experiment.impairments",
     "Receiver": "ccbench.experiment.receiver",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-__all__ = ["read"]
+__all__ = ["column", "read"]
 
 
 def read(
@@ -47,6 +47,29 @@ def read(
         allowed = f"the header {','.join(columns)}"
         raise validation.bad(f"{where} line 1", ",".join(header), allowed, "add it at the top")
     return [_row(f"{where} line {line}", row, columns) for line, row in enumerate(rows[1:], 2)]
+
+
+def column(
+    value: object, base_dir: Path, what: str, name: str, kind: Callable[[str], Any]
+) -> object:
+    """Return the numbers of a CSV file of one column, if a document names it, or the value itself.
+
+    Parameters
+    ----------
+    value : object
+        A string names a file relative to `base_dir`.
+    base_dir : Path
+        A folder.
+    what : str
+        Kind of the file, for messages.
+    name : str
+        The column.
+    kind : callable
+        Type of the numbers.
+    """
+    if not isinstance(value, str):
+        return value
+    return tuple(number for (number,) in read(base_dir / value, what, {name: kind}))
 
 
 def _row(

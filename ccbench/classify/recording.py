@@ -18,6 +18,7 @@ from ccbench.classify.web.download import check_download
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.recording import Recording as Command
+from ccbench.experiment.flow import MTU_BYTES
 from ccbench.run.run import Run
 
 if TYPE_CHECKING:
@@ -193,6 +194,9 @@ def _check_path(path: Path, scenario: Scenario) -> None:
         or any(flow.is_reverse for flow in scenario.flows)
     ):
         allowed = "a run without changes of the path, rtt_trace and flows in the reverse direction"
+        raise validation.bad("folder", str(path), allowed, "classify another run")
+    if scenario.mtu_bytes != MTU_BYTES:
+        allowed = f"a run with mtu_bytes = {MTU_BYTES}, as that of the training set"
         raise validation.bad("folder", str(path), allowed, "classify another run")
 
 

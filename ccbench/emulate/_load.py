@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ccbench.base.validation import RATE_MBPS
 from ccbench.experiment.dynamics import capacity_bytes as capacity
 from ccbench.experiment.dynamics import with_events
-from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
+from ccbench.experiment.flow import MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,15 +55,18 @@ class Load:
         Packets that arrive at each bottleneck.
     samples : float
         Samples of flows.
+    mtu_bytes : int
+        Size of a full packet.
     """
 
     packets: tuple[float, ...]
     samples: float
+    mtu_bytes: int = MTU_BYTES
 
     @classmethod
     def expected(cls, scenario: Scenario) -> Load:
         """Return the upper bounds of a scenario's traffic."""
-        return cls(packets(scenario), samples(scenario))
+        return cls(packets(scenario), samples(scenario), scenario.mtu_bytes)
 
     @property
     def work_mbit(self) -> float:
@@ -72,7 +75,7 @@ class Load:
         Hosts send about as many packets as arrive at the busiest link.
         """
         packets = _LINK_SHARE * sum(self.packets) + (1 - _LINK_SHARE) * max(self.packets)
-        sent_mbit = packets * MTU_BYTES * 8e-6
+        sent_mbit = packets * self.mtu_bytes * 8e-6
         return _START_UP_MBIT + sent_mbit + self.samples * _SAMPLE_MBIT
 
 
@@ -99,7 +102,7 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
     for i, link in enumerate(scenario.links):
         passing = [flow for flow, first, last in places if first <= i <= last]
         background_mbit = scenario.noise.background_share * link.mean_mbps * scenario.duration_s
-        background = background_mbit * 1e6 / 8 / MTU_BYTES
+        background = background_mbit * 1e6 / 8 / scenario.mtu_bytes
         acknowledged = [flow for flow in scenario.paths if flow.is_reverse != (i >= count)]
         arrivals.append(background + _packets(passing, scenario, i) + _acks(acknowledged, scenario))
     return tuple(arrivals)
@@ -138,7 +141,7 @@ def _at_highest_rates(scenario: Scenario) -> Scenario:
         rate_mbps = flows[group].rate_mbps
         if rate_mbps is not None:
             times = scenario.duration_s / (change.every_s or scenario.duration_s) + 1
-            at_once_mbit = times * max(change.app_rate_mbps * _TICK_S, MTU_BYTES * 8e-6)
+            at_once_mbit = times * max(change.app_rate_mbps * _TICK_S, scenario.mtu_bytes * 8e-6)
             at_once_mbps = at_once_mbit / _active_s(flows[group], scenario.duration_s)
             highest_mbps = max(rate_mbps, change.app_rate_mbps) + at_once_mbps
             flows[group] = replace(flows[group], rate_mbps=min(highest_mbps, RATE_MBPS.high))
@@ -147,8 +150,8 @@ def _at_highest_rates(scenario: Scenario) -> Scenario:
 
 def _packets(flows: Sequence[Flow], scenario: Scenario, bottleneck: int) -> float:
     """Return an upper bound of the number of packets that flows send to a link."""
-    copies, duration_s = _copies(scenario, bottleneck), scenario.duration_s
-    unlimited = sum(_unlimited_packets(flow, duration_s) for flow in flows)
+    copies = _copies(scenario, bottleneck)
+    unlimited = sum(_unlimited_packets(flow, scenario) for flow in flows)
     arrivals = copies * unlimited
     tcp = [flow for flow in flows if not (flow.is_udp or _optimistic_mbps(flow))]
     if tcp:
@@ -180,7 +183,7 @@ def slowest_link(flow: Flow, scenario: Scenario) -> int:
 def _sent(flows: Sequence[Flow], scenario: Scenario, slowest: int) -> float:
     """Return an upper bound of the number of packets of TCP flows with the same slowest link."""
     highest_mbps = scenario.highest_mbps(slowest)
-    offered = sum(_offered_packets(flow, highest_mbps, scenario.duration_s) for flow in flows)
+    offered = sum(_offered_packets(flow, highest_mbps, scenario) for flow in flows)
     return min(offered, _carried(flows, scenario, slowest) / _copies(scenario, slowest))
 
 
@@ -193,7 +196,7 @@ def _carried(flows: Sequence[Flow], scenario: Scenario, bottleneck: int) -> floa
     if (policer := scenario.links[bottleneck].policer) is not None:
         policed_bytes = policer.rate_mbps * 1e6 / 8 * (stop_s - start_s) + policer.burst_bytes
         capacity_bytes = min(capacity_bytes, policed_bytes)
-    return capacity_bytes / MTU_BYTES
+    return capacity_bytes / scenario.mtu_bytes
 
 
 def _copies(scenario: Scenario, bottleneck: int) -> float:
@@ -207,13 +210,17 @@ def _optimistic_mbps(flow: Flow) -> float:
     return (flow.receiver.optimistic_mbps if flow.receiver else None) or 0.0
 
 
-def _unlimited_packets(flow: Flow, duration_s: float) -> float:
+def _unlimited_packets(flow: Flow, scenario: Scenario) -> float:
     """Return the number of packets of flows that no link slows down: UDP and optimistic ACKs."""
-    active_s = _active_s(flow, duration_s)
+    active_s = _active_s(flow, scenario.duration_s)
+    if flow.frame_bytes:
+        packets = sum(map(flow.frame_packets, flow.frame_bytes)) / len(flow.frame_bytes)
+        frames = (flow.frames_per_s or 0.0) * active_s + len(flow.frame_bytes)
+        return flow.count * frames * packets
     if flow.is_udp:
         return flow.count * (flow.rate_mbps or 0.0) * 1e6 / 8 * active_s / flow.packet_bytes
     # In slow start, each ACK makes room for a packet more.
-    acknowledged = flow.count * _optimistic_mbps(flow) * 1e6 / 8 * active_s / MTU_BYTES
+    acknowledged = flow.count * _optimistic_mbps(flow) * 1e6 / 8 * active_s / scenario.mtu_bytes
     return 2 * acknowledged + (_SMALL_PACKETS * flow.count if acknowledged else 0)
 
 
@@ -264,24 +271,25 @@ def _single_acks(flows: Sequence[Flow], scenario: Scenario, last: int) -> float:
     return min(arrivals, arrivals * _DELAYED_ACKS + timers)
 
 
-def _offered_packets(flow: Flow, highest_mbps: float, duration_s: float) -> float:
+def _offered_packets(flow: Flow, highest_mbps: float, scenario: Scenario) -> float:
     """Return the offered load of a group of TCP flows in full-sized packets."""
+    mss_bytes = scenario.mss_bytes
     if flow.arrivals:
-        return sum(size_bytes for _, size_bytes in flow.arrivals) / MSS_BYTES
+        return sum(size_bytes for _, size_bytes in flow.arrivals) / mss_bytes
     if flow.size_bytes is not None:
-        return flow.count * flow.size_bytes / MSS_BYTES
-    active_s = _active_s(flow, duration_s)
+        return flow.count * flow.size_bytes / mss_bytes
+    active_s = _active_s(flow, scenario.duration_s)
     mbps = flow.rate_mbps
     if flow.bitrates_mbps and flow.buffer_s is not None:
         mbps = flow.bitrates_mbps[-1]
         active_s += flow.buffer_s
     if mbps is not None:
-        return flow.count * mbps * 1e6 / 8 * active_s / MSS_BYTES
+        return flow.count * mbps * 1e6 / 8 * active_s / mss_bytes
     if flow.on_s is None or flow.off_s is None:
         return math.inf
     periods, rest_s = divmod(active_s, flow.on_s + flow.off_s)
     on_s = periods * flow.on_s + min(rest_s, flow.on_s)
-    return flow.count * highest_mbps * 1e6 / 8 * on_s / MTU_BYTES
+    return flow.count * highest_mbps * 1e6 / 8 * on_s / scenario.mtu_bytes
 
 
 def _flow_duration_s(flow: Flow, scenario: Scenario) -> float:

@@ -36,7 +36,7 @@ def advice(scenario: Scenario) -> tuple[str, ...]:
         slowest_mbps = min(
             link.mean_mbps, *(mbps for mbps in own if mbps is not None), link.mean_mbps
         )
-        packet_ms = link.packet_ms * link.mean_mbps / slowest_mbps
+        packet_ms = 8e-3 * scenario.mtu_bytes / slowest_mbps
         for name, (value, enough) in qdisc.short_thresholds(given, packet_ms).items():
             default = "" if name in given else " by default"
             lines.append(

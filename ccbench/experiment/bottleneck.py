@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from ccbench.base import dataclass_dicts, validation
+from ccbench.base import dataclass_dicts, number_tables, validation
 from ccbench.base.checked_fields import (
     check_exactly_one,
     check_fields,
@@ -22,7 +22,14 @@ from ccbench.base.checked_fields import (
 from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment import trace_library
 from ccbench.experiment.flow import MTU_BYTES
-from ccbench.experiment.impairments import BurstLoss, Policer, Reordering, read_impairment
+from ccbench.experiment.impairments import (
+    BurstLoss,
+    Jitter,
+    Policer,
+    Reordering,
+    read_impairment,
+)
+from ccbench.experiment.loss_trace import LossTrace, read_loss_trace
 from ccbench.experiment.qdiscs import QDISCS
 from ccbench.experiment.trace import Trace
 from ccbench.experiment.wifi import Wifi
@@ -42,6 +49,7 @@ _IMPAIRMENTS: dict[str, type[Any]] = {
     "burst_loss": BurstLoss,
     "policer": Policer,
     "reordering": Reordering,
+    "jitter": Jitter,
 }
 
 #: Size of an ATM cell, and of its payload.
@@ -128,10 +136,13 @@ class Bottleneck:
         default, there is no such loss.
     loss_packets : tuple of int
         Numbers of packets that are lost before the queue, ascending; the first packet to arrive is
-        1.
+        1. In TOML also the name of a CSV file with the column ``packet``.
+    loss_trace : LossTrace, optional
+        Losses before the queue that vary over time. In TOML a list of pairs ``[time_s, loss]`` or
+        the path of a CSV file with these two columns, relative to the TOML file.
     burst_loss : BurstLoss, optional
         Random losses in bursts before the queue; in TOML a table, ``burst_loss = {to_bad = 0.002,
-        to_good = 0.2}``.
+        to_good = 0.2}``, or ``burst_loss = {good_ms = 2000, bad_ms = 50}``.
     policer : Policer, optional
         A token bucket before the queue that drops packets above its rate; in TOML a table,
         ``policer = {rate_mbps = 10, burst_bytes = 50_000}``.
@@ -140,6 +151,9 @@ class Bottleneck:
     reordering : Reordering, optional
         Packets that arrive late after the link; in TOML a table, ``reordering = {share = 0.01,
         delay_ms = 5}``.
+    jitter : Jitter, optional
+        Random delays of single packets after the link; in TOML a table, ``jitter = {delay_ms = 10,
+        jitter_ms = 3}``.
     clears_ecn : bool
         Whether packets lose their ECN codepoint and marks before the queue, as at some old routers
         (RFC 8311, section 2). By default, they keep them.
@@ -183,6 +197,10 @@ class Bottleneck:
         default=None, metadata=whole(Range(2, 1e12), example=1_000_000, optional=True)
     )
     loss_packets: tuple[int, ...] = field(default=(), metadata=checked(_ascending))
+    loss_trace: LossTrace | None = field(
+        default=None,
+        metadata=checked(instance_of(LossTrace, "LossTrace(points=...)"), optional=True),
+    )
     burst_loss: BurstLoss | None = field(
         default=None, metadata=checked(instance_of(BurstLoss, "BurstLoss(...)"), optional=True)
     )
@@ -194,6 +212,9 @@ class Bottleneck:
     )
     reordering: Reordering | None = field(
         default=None, metadata=checked(instance_of(Reordering, "Reordering(...)"), optional=True)
+    )
+    jitter: Jitter | None = field(
+        default=None, metadata=checked(instance_of(Jitter, "Jitter(...)"), optional=True)
     )
     clears_ecn: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
 
@@ -210,6 +231,9 @@ class Bottleneck:
             allowed = "left out for droptail, which has no options"
             step = "remove it, name a qdisc"
             raise validation.bad("qdisc_options", dict(self.qdisc_options), allowed, step)
+        if self.jitter is not None and self.reordering is not None:
+            allowed = "left out with jitter, which reorders packets"
+            raise validation.bad("reordering", self.reordering, allowed, "remove one of them")
         # Absent rather than 0 or false, so that the identities of other scenarios remain the same.
         for name in ("duplicates", "clears_ecn", "overhead_bytes", "cells"):
             set_field(self, name, getattr(self, name) or None)
@@ -223,15 +247,15 @@ class Bottleneck:
 
     @property
     def draws_at_random(self) -> bool:
-        """Whether it is random: losses, duplicates, reordering or Wi-Fi."""
-        random = (self.loss, self.duplicates, self.burst_loss, self.reordering, self.wifi)
-        return any(random)
+        """Whether it is random: losses, duplicates, reordering, jitter or Wi-Fi."""
+        lost = (self.loss, self.loss_trace, self.burst_loss)
+        return any((*lost, self.duplicates, self.reordering, self.jitter, self.wifi))
 
     @property
     def loses(self) -> bool:
         """Whether packets are lost before the queue, at random, by number or by a policer."""
-        given = (self.loss, self.loss_every_packets, self.loss_packets, self.burst_loss)
-        return any(given) or self.policer is not None
+        given = (self.loss, self.loss_every_packets, self.loss_packets)
+        return any(given) or any((self.loss_trace, self.burst_loss, self.policer))
 
     @property
     def packet_ms(self) -> float:
@@ -291,8 +315,12 @@ class Bottleneck:
             values["qdisc_options"] = dict(self.qdisc_options)
         if self.loss_packets:
             values["loss_packets"] = list(self.loss_packets)
+        if self.loss_trace is not None:
+            values["loss_trace"] = [list(point) for point in self.loss_trace.points]
         for name in _IMPAIRMENTS.keys() & values.keys():
             values[name] = dataclass_dicts.present(values[name])
+        if self.jitter is not None and self.jitter.delays_ms:
+            values["jitter"]["delays_ms"] = list(self.jitter.delays_ms)
         return values
 
     @classmethod
@@ -316,7 +344,15 @@ class Bottleneck:
             with validation.within("trace."):
                 return dataclass_dicts.build(Trace, value, {})
 
-        readers: dict[str, Any] = {"trace": read_trace, "wifi": read_wifi}
+        def read_packets(value: object) -> object:
+            return number_tables.column(value, base_dir, "lost packets", "packet", int)
+
+        readers: dict[str, Any] = {
+            "trace": read_trace,
+            "wifi": read_wifi,
+            "loss_packets": read_packets,
+            "loss_trace": partial(read_loss_trace, base_dir=base_dir),
+        }
         for name, impairment in _IMPAIRMENTS.items():
-            readers[name] = partial(read_impairment, name, impairment)
+            readers[name] = partial(read_impairment, name, impairment, base_dir=base_dir)
         return dataclass_dicts.build(cls, data, readers)

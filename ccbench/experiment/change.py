@@ -21,6 +21,7 @@ from ccbench.base.errors import InputError
 from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment.bottleneck import Option, checked_options
 from ccbench.experiment.noise import WIFI_JITTER
+from ccbench.experiment.receiver import WINDOW_BYTES
 from ccbench.experiment.when import When
 
 __all__ = ["Change"]
@@ -29,6 +30,9 @@ _SECONDS = Range(0, 1e6, low_open=True)
 
 #: An application may also pause.
 _APP_RATE = Range(0, RATE_MBPS.high)
+
+#: Settings of a flow's ends.
+_OF_ENDS = ("app_rate_mbps", "window_bytes")
 
 #: Settings of a bottleneck.
 _OF_LINK = ("bandwidth_mbps", "outage_s", "loss", "queue_packets", "qdisc_options")
@@ -85,12 +89,16 @@ class Change:
     qdisc_options : tuple of (str, value)
         Options of its queueing discipline.
     flow : int, optional
-        Number of the flow whose application changes: TCP of kind ``"bulk"`` or ``"rate"``, or UDP
-        of kind ``"cbr"``.
+        Number of the flow whose ends change as follows.
     app_rate_mbps : float, optional
-        Rate at which this application offers data from then on, as `rate_mbps` of the flow: payload
-        of TCP, IP bytes of UDP. 0 is a pause. TCP's application is unlimited at 100,000. Data that
-        the socket has not accepted yet are discarded.
+        Rate at which its application offers data from then on, as `rate_mbps` of the flow: payload
+        of TCP (kinds ``"bulk"`` and ``"rate"``), IP bytes of UDP (kind ``"cbr"``). 0 is a pause.
+        TCP's application is unlimited at 100,000. Data that the socket has not accepted yet are
+        discarded.
+    window_bytes : int, optional
+        Maximum receive window of this TCP flow in bytes from then on, from 1500 to 250 million, as
+        in :class:`~ccbench.experiment.receiver.Receiver`. What the receiver has offered before
+        remains: after a lower one, the window shrinks as data arrive.
 
     Raises
     ------
@@ -148,6 +156,9 @@ class Change:
         default=None, metadata=whole(Range(0, 999_999), example=0, optional=True)
     )
     app_rate_mbps: float | None = field(default=None, metadata=checked(_app_rate, optional=True))
+    window_bytes: int | None = field(
+        default=None, metadata=whole(WINDOW_BYTES, example=100_000, optional=True)
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -156,8 +167,8 @@ class Change:
             raise validation.bad("after_s", self.after_s, "left out without when", "use at_s")
         # Absent rather than false, as in Bottleneck.
         set_field(self, "overtakes", self.overtakes or None)
-        self._check_application()
-        effects = ("rtt_ms", "forward_delay_ms", "wifi_jitter_ms", *_OF_LINK, "app_rate_mbps")
+        self._check_ends()
+        effects = ("rtt_ms", "forward_delay_ms", "wifi_jitter_ms", *_OF_LINK, *_OF_ENDS)
         if not any(getattr(self, name) not in (None, ()) for name in effects):
             raise validation.of_part(f"nothing changes: add one of {', '.join(effects)}")
         if self.outage_s and self.every_s and self.outage_s >= self.every_s:
@@ -167,11 +178,12 @@ class Change:
             allowed = "left out without rtt_ms or forward_delay_ms"
             raise validation.bad("overtakes", self.overtakes, allowed, "remove it")
 
-    def _check_application(self) -> None:
-        if self.flow is None and self.app_rate_mbps is not None:
-            raise InputError("flow is missing: add it, as app_rate_mbps needs it")
-        if self.flow is not None and self.app_rate_mbps is None:
-            raise InputError("app_rate_mbps is missing: add it, as flow needs it")
+    def _check_ends(self) -> None:
+        given = [name for name in _OF_ENDS if getattr(self, name) is not None]
+        if self.flow is None and given:
+            raise InputError(f"flow is missing: add it, as {given[0]} needs it")
+        if self.flow is not None and not given:
+            raise InputError(f"{' or '.join(_OF_ENDS)} is missing: add it, as flow needs it")
 
     @property
     def changes_application(self) -> bool:

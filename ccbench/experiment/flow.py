@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ccbench.base import dataclass_dicts, validation
+from ccbench.base import dataclass_dicts, number_tables, validation
 from ccbench.base.checked_fields import (
     check_fields,
     checked,
@@ -35,6 +35,7 @@ __all__ = [
     "ECN_FIELDS",
     "IP_VERSIONS",
     "KINDS",
+    "LARGEST_MTU_BYTES",
     "MAX_BITRATES",
     "MAX_FLOWS",
     "MTU_BYTES",
@@ -44,8 +45,11 @@ __all__ = [
     "cca_hint",
 ]
 
-#: Size of a full IP packet in bytes. All rates in ccbench count IP bytes.
+#: Default size of a full IP packet in bytes. All rates in ccbench count IP bytes.
 MTU_BYTES = 1500
+
+#: Largest size of a full IP packet in bytes: jumbo frames of Ethernet.
+LARGEST_MTU_BYTES = 9216
 
 #: Required settings of each kind of flow.
 KINDS: dict[str, tuple[str, ...]] = {
@@ -56,9 +60,10 @@ KINDS: dict[str, tuple[str, ...]] = {
     "video": ("bitrates_mbps", "segment_s", "buffer_s"),
     "cbr": ("rate_mbps",),
     "poisson": ("rate_mbps",),
+    "frames": ("frames_per_s", "frame_bytes"),
 }
 #: Kinds of UDP flows, which have no congestion control.
-UDP_KINDS = frozenset({"cbr", "poisson"})
+UDP_KINDS = frozenset({"cbr", "poisson", "frames"})
 
 #: Kinds of flows whose connections may have subflows.
 MULTIPATH_KINDS = ("bulk", "bytes", "rate", "onoff")
@@ -86,12 +91,19 @@ MAX_FLOWS = 1_000_000
 #: Maximum number of bitrates of a video.
 MAX_BITRATES = 16
 
+#: Maximum number of sizes of frames that repeat.
+MAX_FRAMES = 100_000
+
+#: Size of the headers of a UDP packet in bytes, by the version of IP.
+UDP_HEADER_BYTES = {4: 28, 6: 48}
+
 #: Versions of IP.
 IP_VERSIONS = (4, 6)
 
 _SECONDS = Range(0, 1e6)
 _PHASE = Range(0.001, 1e6)
 _LAST_POSITION = 7
+_FRAME = Range(1, 10_000_000)
 
 #: Settings that are required for some kinds and not allowed for the others.
 _KIND_SETTINGS = tuple(dict.fromkeys(name for names in KINDS.values() for name in names))
@@ -129,6 +141,22 @@ def _host(name: str, value: object) -> str:
     return "" if value == "" else validation.text(name, value, r"[\w.-]{1,64}", form, example="a")
 
 
+def _frames(name: str, value: object) -> tuple[int, ...]:
+    """Check the sizes of successive frames, or the one size of all. Other flows have none."""
+    if value == ():
+        return ()
+    sizes = value if isinstance(value, tuple | list) else (value,)
+    if not 1 <= len(sizes) <= MAX_FRAMES:
+        step = f"write for example {name} = 12_000"
+        raise validation.bad(name, len(sizes), f"a size, or 1 to {MAX_FRAMES} sizes", step)
+    if len(sizes) == 1:
+        return (validation.whole(name, sizes[0], _FRAME, example=12_000),)
+    return tuple(
+        validation.whole(f"{name}[{i}]", size, _FRAME, example=12_000)
+        for i, size in enumerate(sizes)
+    )
+
+
 def _bitrates(name: str, value: object) -> tuple[float, ...]:
     """Check the ascending bitrates of a video. Other flows have none."""
     if value == ():
@@ -161,8 +189,9 @@ class Flow:
         ``"bulk"`` (TCP, unlimited data), ``"bytes"`` (TCP, `size_bytes` of data), ``"rate"`` (TCP,
         the application offers `rate_mbps`), ``"onoff"`` (TCP, alternately bulk for `on_s` and
         silent for `off_s`, starting with bulk), ``"video"`` (TCP, a player requests segments, see
-        below), ``"cbr"`` (UDP, evenly spaced packets at `rate_mbps`) or ``"poisson"`` (UDP,
-        exponentially spaced packets at a mean of `rate_mbps`).
+        below), ``"cbr"`` (UDP, evenly spaced packets at `rate_mbps`), ``"poisson"`` (UDP,
+        exponentially spaced packets at a mean of `rate_mbps`) or ``"frames"`` (UDP, all packets of
+        a frame at once, `frames_per_s`).
     count : int
         Number of flows in the group.
     start_s, stop_s : float
@@ -183,8 +212,14 @@ class Flow:
         For ``"video"``: playing time of a segment and of the player's buffer, in seconds. The
         buffer holds at least one segment. The player requests the next segment as soon as the
         buffer has room for it.
+    frames_per_s : float
+        For ``"frames"``: frames of a video or a call per second, 0.001 to 100,000.
+    frame_bytes : tuple of int
+        For ``"frames"``: payload of successive frames in bytes, 1 to 10 million, which repeat; or
+        that of all. In TOML also the name of a CSV file with the column ``frame_bytes``.
     packet_bytes : int
-        For UDP kinds: size of the IP packets, 64 to 1500.
+        For UDP kinds: size of the IP packets, 64 to 9216 and at most the scenario's `mtu_bytes`. Of
+        frames, the last packet is smaller.
     ecn : str
         For UDP kinds: ECN field of the packets, ``"ect0"``, ``"ect1"`` (as if for L4S) or ``"ce"``.
         Default: not ECN-capable. The flow does not react to marks.
@@ -207,6 +242,9 @@ class Flow:
         requests, such as a web browser. ``"every"`` acknowledges each packet immediately, as on a
         route with ``quickack 1`` and in many simulators. CCAs that count ACKs instead of
         acknowledged bytes, such as HighSpeed, grow faster with more ACKs.
+    initcwnd : int, optional
+        For TCP: initial congestion window in packets, 1 to 10,000, as in ``ip route ... initcwnd``;
+        also the one after an idle time. Default: Linux's, 10.
     receiver : Receiver, optional
         For TCP: a receiver that differs from Linux's: with a limited window, slow to read, with few
         ACKs, or dishonest. In TOML a table, ``receiver = {window_bytes = 100_000}``.
@@ -266,13 +304,22 @@ class Flow:
     bitrates_mbps: tuple[float, ...] = field(default=(), metadata=checked(_bitrates))
     segment_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
     buffer_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
-    packet_bytes: int = field(default=MTU_BYTES, metadata=whole(Range(64, MTU_BYTES), example=1500))
+    frames_per_s: float | None = field(
+        default=None, metadata=number(Range(0.001, 100_000), example=30, optional=True)
+    )
+    frame_bytes: tuple[int, ...] = field(default=(), metadata=checked(_frames))
+    packet_bytes: int = field(
+        default=MTU_BYTES, metadata=whole(Range(64, LARGEST_MTU_BYTES), example=1500)
+    )
     ecn: str = ""
     extra_rtt_ms: float = field(default=0.0, metadata=number(Range(0, 10_000), example=20))
     first_bottleneck: int = field(default=0, metadata=whole(Range(0, _LAST_POSITION), example=1))
     last_bottleneck: int | None = None
     direction: str = "forward"
     acks: str = "default"
+    initcwnd: int | None = field(
+        default=None, metadata=whole(Range(1, 10_000), example=32, optional=True)
+    )
     receiver: Receiver | None = field(
         default=None,
         metadata=checked(instance_of(Receiver, "Receiver(window_bytes=100_000)"), optional=True),
@@ -343,6 +390,16 @@ class Flow:
             subflows=(),
         )
 
+    def frame_packets(self, size_bytes: int) -> int:
+        """Return the number of packets of a frame.
+
+        Examples
+        --------
+        >>> Flow(kind="frames", frames_per_s=30, frame_bytes=12_000).frame_packets(12_000)
+        9
+        """
+        return -(-size_bytes // (self.packet_bytes - UDP_HEADER_BYTES[self.ip_version]))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the non-empty settings as a dictionary of plain values.
 
@@ -358,6 +415,9 @@ class Flow:
             del values["ip_version"]
         if self.receiver is not None:
             values["receiver"] = self.receiver.to_dict()
+        if self.frame_bytes:
+            several = len(self.frame_bytes) > 1
+            values["frame_bytes"] = list(self.frame_bytes) if several else self.frame_bytes[0]
         if self.arrivals:
             values["arrivals"] = [list(pair) for pair in self.arrivals]
         if self.subflows:
@@ -380,10 +440,14 @@ class Flow:
                     return FlowMix.from_dict(value).arrivals()
             return arrivals.from_file(base_dir / value) if isinstance(value, str) else value
 
+        def read_frames(value: object) -> object:
+            return number_tables.column(value, base_dir, "frames", "frame_bytes", int)
+
         readers = {
             "arrivals": read_arrivals,
             "cca": lambda value: _given_cca("cca", value),
             "receiver": read_receiver,
+            "frame_bytes": read_frames,
         }
         return dataclass_dicts.build(cls, data, readers)
 
@@ -399,7 +463,7 @@ class Flow:
                 self._must_be_default(name, "with arrivals")
             elif name == "bitrates_mbps" and not value:
                 raise _bad_bitrates(value)
-            elif value is None:
+            elif value in (None, ()):
                 raise InputError(f"{name} is missing: add it, as kind {self.kind!r} needs it")
         if self.is_udp:
             self._must_be_default("cca", f"for kind {self.kind!r}, which is UDP")
@@ -425,7 +489,7 @@ class Flow:
         if self.kind == "video" and (self.buffer_s or 0) < (self.segment_s or 0):
             allowed, step = f"at least segment_s = {self.segment_s:g}", "hold a whole segment"
             raise validation.bad("buffer_s", self.buffer_s, allowed, step)
-        of_tcp = ("acks", "receiver", "segmentation_offload", "host")
+        of_tcp = ("acks", "initcwnd", "receiver", "segmentation_offload", "host")
         for name in of_tcp if self.is_udp else ("packet_bytes", "ecn"):
             self._must_be_default(name, f"for kind {self.kind!r}")
         self._check_receiver()
@@ -439,7 +503,7 @@ class Flow:
         """Check the settings of a connection of Multipath TCP."""
         if self.kind not in MULTIPATH_KINDS:
             self._must_be_default("subflows", f"for kind {self.kind!r}")
-        for name in ("acks", "arrivals", "ip_version", "host", "receiver"):
+        for name in ("acks", "arrivals", "initcwnd", "ip_version", "host", "receiver"):
             self._must_be_default(name, "with subflows")
         for name in ("first_bottleneck", "last_bottleneck", "extra_rtt_ms"):
             self._must_be_default(name, "with subflows, which have their own")

@@ -1,41 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Impairments of a bottleneck: losses in bursts, reordering, policing."""
+"""Impairments of a bottleneck: losses in bursts, reordering, jitter, policing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from ccbench.base import dataclass_dicts, validation
+from ccbench.base import dataclass_dicts, number_tables, validation
 from ccbench.base.checked_fields import check_fields, number, whole
 from ccbench.base.errors import InputError
 from ccbench.base.validation import RATE_MBPS, Range
+from ccbench.experiment.jitter import Jitter
 
-__all__ = ["BurstLoss", "Policer", "Reordering", "read_impairment"]
+__all__ = ["BurstLoss", "Jitter", "Policer", "Reordering", "read_impairment"]
 
 _PROBABILITY = Range(0, 1)
 _ABOVE_0 = Range(0, 1, low_open=True)
+_DURATION_MS = Range(0.1, 1e9)
+
+#: Settings that describe how the state of losses in bursts changes.
+_STATES = ("to_bad", "to_good"), ("good_ms", "bad_ms")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BurstLoss:
     """Random losses in bursts: the model of Gilbert (1960) and Elliott (1963).
 
-    The bottleneck is in a good or a bad state, at the start in the good one. At each packet of any
-    flow it may change its state, and then loses the packet with the probability of the state.
+    The bottleneck is in a good or a bad state, at the start in the good one, and loses each packet
+    with the probability of the state. Its state changes either at packets of any flow (`to_bad`,
+    `to_good`) or over time, whether there are packets or not (`good_ms`, `bad_ms`).
 
     Parameters
     ----------
-    to_bad, to_good : float
+    to_bad, to_good : float, optional
         Probability per packet of the change from the good to the bad state, and back; above 0.
+    good_ms, bad_ms : float, optional
+        Mean time in each state in milliseconds, from 0.1; the times have exponential distributions.
     loss_bad, loss_good : float
         Probability of a loss in each state.
 
     Raises
     ------
     InputError
-        If a probability is out of range, or no packet is ever lost.
+        If a setting is out of range, one of a pair is missing, or no packet is ever lost.
 
     Examples
     --------
@@ -44,17 +53,37 @@ class BurstLoss:
     >>> loss = BurstLoss.of(0.01, 5)
     >>> round(loss.mean, 6), loss.to_good
     (0.01, 0.2)
+
+    Each fade takes 50 ms on average, one of 2 s begins after each:
+
+    >>> round(BurstLoss(good_ms=2000, bad_ms=50).mean, 4)
+    0.0244
     """
 
     example: ClassVar[str] = "{to_bad = 0.002, to_good = 0.2}"
 
-    to_bad: float = field(metadata=number(_ABOVE_0, example=0.002))
-    to_good: float = field(metadata=number(_ABOVE_0, example=0.2))
+    to_bad: float | None = field(
+        default=None, metadata=number(_ABOVE_0, example=0.002, optional=True)
+    )
+    to_good: float | None = field(
+        default=None, metadata=number(_ABOVE_0, example=0.2, optional=True)
+    )
+    good_ms: float | None = field(
+        default=None, metadata=number(_DURATION_MS, example=2000, optional=True)
+    )
+    bad_ms: float | None = field(
+        default=None, metadata=number(_DURATION_MS, example=50, optional=True)
+    )
     loss_bad: float = field(default=1.0, metadata=number(_PROBABILITY, example=1))
     loss_good: float = field(default=0.0, metadata=number(_PROBABILITY, example=0))
 
     def __post_init__(self) -> None:
         check_fields(self)
+        given = tuple(name for name in sum(_STATES, ()) if getattr(self, name) is not None)
+        if given not in _STATES:
+            either = ", or ".join(" and ".join(pair) for pair in _STATES)
+            shown = ", ".join(given) or "none of them"
+            raise validation.of_part(f"needs {either}, not {shown}: change the settings")
         if self.mean == 0:
             step = "raise it, or leave burst_loss out"
             raise validation.bad("loss_bad", self.loss_bad, "above 0 if loss_good is 0", step)
@@ -81,9 +110,10 @@ class BurstLoss:
 
     @property
     def mean(self) -> float:
-        """Share of the packets that are lost in the long run."""
-        weights = self.to_bad * self.loss_bad + self.to_good * self.loss_good
-        return weights / (self.to_bad + self.to_good)
+        """Share of the packets that are lost in the long run; over time, at an even rate."""
+        bad = (self.to_bad or 0.0) + (self.bad_ms or 0.0)
+        good = (self.to_good or 0.0) + (self.good_ms or 0.0)
+        return (bad * self.loss_bad + good * self.loss_good) / (bad + good)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +168,7 @@ class Policer:
     rate_mbps : float
         Rate of the tokens in Mbit/s of IP bytes, 0.001 to 100,000.
     burst_bytes : int
-        Size of the bucket in bytes, at least a packet of 1500; it is full at the start.
+        Size of the bucket in bytes, at least 1500 and a full packet; it is full at the start.
 
     Raises
     ------
@@ -160,11 +190,13 @@ class Policer:
         check_fields(self)
 
 
-Impairment = TypeVar("Impairment", BurstLoss, Reordering, Policer)
+Impairment = TypeVar("Impairment", BurstLoss, Reordering, Jitter, Policer)
 
 
-def read_impairment(name: str, cls: type[Impairment], value: object) -> Impairment:
-    """Read an impairment from a table of a document.
+def read_impairment(
+    name: str, cls: type[Impairment], value: object, base_dir: Path = Path()
+) -> Impairment:
+    """Read an impairment from a table of a document, whose files are relative to `base_dir`.
 
     Raises
     ------
@@ -180,4 +212,8 @@ def read_impairment(name: str, cls: type[Impairment], value: object) -> Impairme
         raise validation.bad(name, value, "a table", f"write for example {name} = {cls.example}")
     data: Mapping[str, Any] = value
     with validation.within(f"{name}."):
-        return dataclass_dicts.build(cls, data, {})
+
+        def read_delays(value: object) -> object:
+            return number_tables.column(value, base_dir, "delays", "delay_ms", float)
+
+        return dataclass_dicts.build(cls, data, {"delays_ms": read_delays})

@@ -11,12 +11,14 @@ from ccbench.base import dataclass_dicts, validation
 from ccbench.base.checked_fields import check_fields, checked, number, set_field, whole
 from ccbench.base.validation import Range
 
-__all__ = ["Receiver", "read_receiver"]
+__all__ = ["WINDOW_BYTES", "Receiver", "read_receiver"]
 
 _EXAMPLE = "{window_bytes = 100_000}"
 
-#: Payload of a full packet, and the shortest time between two reads by default.
-_SEGMENT_BYTES = 1448
+#: Limits of the receive window.
+WINDOW_BYTES = Range(1500, 250_000_000)
+
+#: Shortest time between two reads by default.
 _SHORTEST_INTERVAL_MS = 1.0
 
 #: Largest window of an application that reads slowly, by default.
@@ -84,7 +86,7 @@ class Receiver:
     """
 
     window_bytes: int | None = field(
-        default=None, metadata=whole(Range(1500, 250_000_000), example=100_000, optional=True)
+        default=None, metadata=whole(WINDOW_BYTES, example=100_000, optional=True)
     )
     read_mbps: float | None = field(
         default=None, metadata=number(Range(0.001, 10_000), example=5, optional=True)
@@ -137,12 +139,17 @@ class Receiver:
         """Maximum receive window in bytes; 0 if Linux tunes it."""
         return self.window_bytes or (0 if self.read_mbps is None else _WINDOW_BYTES)
 
-    @property
-    def interval_ms(self) -> float:
-        """Time between two reads in milliseconds; 0 if the application reads at once."""
+    def interval_ms(self, mss_bytes: int) -> float:
+        """Return the time between two reads in milliseconds; 0 if the application reads at once.
+
+        Parameters
+        ----------
+        mss_bytes : int
+            Payload of a full packet.
+        """
         if self.read_mbps is None:
             return 0.0
-        packet_ms = _SEGMENT_BYTES * 8e-3 / self.read_mbps
+        packet_ms = mss_bytes * 8e-3 / self.read_mbps
         return self.read_interval_ms or max(_SHORTEST_INTERVAL_MS, packet_ms)
 
     @property

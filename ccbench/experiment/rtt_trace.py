@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ccbench.base import durable, number_tables, validation
 from ccbench.base.checked_fields import set_field
 from ccbench.base.validation import Range
+from ccbench.experiment._time_points import Points, checked_points
 from ccbench.experiment.trace import name_of
 
 if TYPE_CHECKING:
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["RttTrace"]
 
 _COLUMNS = {"time_s": float, "rtt_ms": float}
-_TIME = Range(0, 1e6)
 _RTT = Range(0.001, 10_000)
-#: Shortest period.
-_SHORTEST_S = 0.001
-_FORM = "[time_s, rtt_ms]"
-_EXAMPLE = "write for example [[0, 40], [60, 80]]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,19 +50,12 @@ class RttTrace:
     [40.0, 50.0, 59.8, 40.0]
     """
 
-    points: tuple[tuple[float, float], ...]
+    points: Points
     name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         validation.one_line("name", self.name)
-        points = _pairs(validation.several("points", self.points, f"a list of {_FORM}", _EXAMPLE))
-        if not points or points[0][0] != 0 or points[-1][0] < _SHORTEST_S:
-            allowed = f"two or more {_FORM}, the first at 0, the last at {_SHORTEST_S} or later"
-            raise validation.bad("points", points[:4], allowed, _EXAMPLE)
-        for i, (before, after) in enumerate(pairwise(points), 1):
-            if after[0] < before[0]:
-                allowed = f"at least {before[0]:g}, the previous time"
-                raise validation.bad(f"points[{i}].time_s", after[0], allowed, "sort the points")
+        points = checked_points(self.points, "rtt_ms", _RTT, ((0, 40), (60, 80)))
         set_field(self, "points", points)
 
     @property
@@ -117,14 +105,3 @@ class RttTrace:
         """Write the trace as a CSV file that :meth:`from_file` reads back exactly, atomically."""
         lines = (f"{time_s!r},{rtt_ms!r}" for time_s, rtt_ms in self.points)
         durable.write_text(Path(path), "\n".join([",".join(_COLUMNS), *lines, ""]))
-
-
-def _pairs(points: tuple[Any, ...]) -> tuple[tuple[float, float], ...]:
-    result = []
-    for i, pair in enumerate(points):
-        if not isinstance(pair, tuple | list) or len(pair) != len(_COLUMNS):
-            raise validation.bad(f"points[{i}]", pair, f"a pair {_FORM}", _EXAMPLE)
-        time_s = validation.number(f"points[{i}].time_s", pair[0], _TIME, example=10)
-        rtt_ms = validation.number(f"points[{i}].rtt_ms", pair[1], _RTT, example=40)
-        result.append((time_s, rtt_ms))
-    return tuple(result)

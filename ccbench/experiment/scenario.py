@@ -30,7 +30,7 @@ from ccbench.base.validation import Range
 from ccbench.experiment import kernel_settings
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.change import Change
-from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES, Flow
+from ccbench.experiment.flow import LARGEST_MTU_BYTES, MAX_FLOWS, MTU_BYTES, Flow
 from ccbench.experiment.noise import NO_NOISE, Noise, read_noise
 from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.trace import Trace
@@ -52,9 +52,15 @@ __all__ = [
     "Trace",
 ]
 
-#: TCP payload of a full packet in bytes, after 20 bytes of IP header, 20 bytes of TCP header and 12
-#: bytes of timestamps.
-MSS_BYTES = MTU_BYTES - 52
+#: Headers of a full TCP packet in bytes: 20 of IP, 20 of TCP and 12 of timestamps.
+TCP_HEADER_BYTES = 52
+
+#: TCP payload of a full packet in bytes by default.
+MSS_BYTES = MTU_BYTES - TCP_HEADER_BYTES
+
+#: Least size of a full packet of each version of IP: that which every host of IPv4 can receive (RFC
+#: 1122, section 3.3.2), and that of every path of IPv6 (RFC 8200, section 5).
+_LEAST_MTU_BYTES = {4: 576, 6: 1280}
 
 #: Maximum number of bottlenecks in each direction.
 MAX_BOTTLENECKS = 8
@@ -136,6 +142,9 @@ class Scenario:
         way back. By default 0: all of it is on the way back, as flows and queues of one direction
         depend on the sum only. Analysis (:func:`ccbench.run.packets.delivered`) then counts half of
         it in each direction.
+    mtu_bytes : int
+        Size of a full IP packet, as both hosts know it: 576 (IPv6: 1280) to 9216. `queue_bdp` and
+        limits of queues in bytes count such packets.
     rtt_trace : RttTrace, optional
         Base round-trip time over time, instead of `rtt_ms`, which then is the one of `queue_bdp`.
         In TOML a list of pairs ``[time_s, rtt_ms]`` or the path of a CSV file with these two
@@ -209,6 +218,10 @@ class Scenario:
     forward_delay_ms: float | None = field(
         default=None, metadata=number(Range(0, 10_000), example=20, optional=True)
     )
+    mtu_bytes: int = field(
+        default=MTU_BYTES,
+        metadata=whole(Range(_LEAST_MTU_BYTES[4], LARGEST_MTU_BYTES), example=9000),
+    )
     rtt_trace: RttTrace | None = field(
         default=None,
         metadata=checked(instance_of(RttTrace, "RttTrace(points=...)"), optional=True),
@@ -247,10 +260,11 @@ class Scenario:
             self._check_places(where, path)
         self._check_reverse_flows()
         self._check_hosts()
+        self._check_mtu()
         for i, change in enumerate(self.changes):
             with validation.within(f"changes[{i}]."):
                 self._check_change(change)
-                self._check_application(change.flow)
+                self._check_ends(change)
         self._check_delays()
         sized = tuple(map(self._with_queue_packets, range(len(self.links))))
         set_field(self, "bottlenecks", sized[: len(self.bottlenecks)])
@@ -270,6 +284,19 @@ class Scenario:
     def paths(self) -> tuple[Flow, ...]:
         """The flows, with one for each subflow in place of a connection of Multipath TCP."""
         return tuple(path for flow in self.flows for path in flow.paths)
+
+    @property
+    def mss_bytes(self) -> int:
+        """TCP payload of a full packet of IPv4 in bytes.
+
+        Examples
+        --------
+        >>> link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
+        >>> settings = {"rtt_ms": 40, "duration_s": 60, "mtu_bytes": 9000}
+        >>> Scenario(flows=(Flow(),), bottlenecks=(link,), **settings).mss_bytes
+        8948
+        """
+        return self.mtu_bytes - TCP_HEADER_BYTES
 
     def named_paths(self) -> Iterator[tuple[str, Flow]]:
         """Yield the settings of each of `paths`, such as ``flows[0].subflows[1]``, and the path."""
@@ -379,7 +406,7 @@ class Scenario:
         >>> Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=60).bdp_packets()
         50.0
         """
-        return self.links[bottleneck].mean_mbps * 1e3 * self.rtt_ms / (8 * MTU_BYTES)
+        return self.links[bottleneck].mean_mbps * 1e3 * self.rtt_ms / (8 * self.mtu_bytes)
 
     def flow_table(self) -> pd.DataFrame:
         """Return one row per single flow.
@@ -477,6 +504,8 @@ class Scenario:
     def to_dict(self) -> dict[str, Any]:
         """Return the non-empty settings as a dictionary of JSON-able values."""
         values = dataclass_dicts.present(self)
+        if self.mtu_bytes == MTU_BYTES:
+            del values["mtu_bytes"]  # so that the identities of other scenarios remain the same
         values["flows"] = [flow.to_dict() for flow in self.flows]
         for name in ("bottlenecks", "reverse_bottlenecks"):
             if name in values:
@@ -648,6 +677,27 @@ class Scenario:
                 allowed = f"at most {MAX_FLOWS_PER_HOST} single flows with host = {name!r}"
                 raise validation.bad("flows", count, allowed, "add another host")
 
+    def _check_mtu(self) -> None:
+        """Check what has to fit into a full packet, or has to hold one."""
+        mtu = self.mtu_bytes
+        least = max(_LEAST_MTU_BYTES[flow.ip_version] for flow in self.flows)
+        if mtu < least:
+            raise validation.bad("mtu_bytes", mtu, f"at least {least} with IPv6", "raise it")
+        for i, flow in enumerate(self.flows):
+            if flow.is_udp and flow.packet_bytes > mtu:
+                allowed, step = f"at most mtu_bytes, {mtu}", "lower it, or raise mtu_bytes"
+                raise validation.bad(f"flows[{i}].packet_bytes", flow.packet_bytes, allowed, step)
+            window = flow.receiver.window_bytes if flow.receiver else None
+            _check_holds(f"flows[{i}].receiver.window_bytes", window, mtu)
+        for i, change in enumerate(self.changes):
+            _check_holds(f"changes[{i}].window_bytes", change.window_bytes, mtu)
+        for i, link in enumerate(self.links):
+            burst = link.policer.burst_bytes if link.policer else None
+            _check_holds(f"{self.link_name(i)}.policer.burst_bytes", burst, mtu)
+            if link.wifi is not None and mtu != MTU_BYTES:
+                allowed, step = f"{MTU_BYTES} with Wi-Fi", "leave it out, or wifi"
+                raise validation.bad("mtu_bytes", mtu, allowed, step)
+
     def _check_change(self, change: Change) -> None:
         for name in ("at_s", "after_s"):
             if (time_s := getattr(change, name)) is not None and time_s >= self.duration_s:
@@ -674,9 +724,9 @@ class Scenario:
                 allowed = "left out, as the bottleneck has no constant rate"
                 raise validation.bad(name, value, allowed, "remove it")
 
-    def _check_application(self, number: int | None) -> None:
-        """Check that a flow, if any, has an application that can change."""
-        if number is None:
+    def _check_ends(self, change: Change) -> None:
+        """Check that a change's flow, if any, has ends that can change so."""
+        if (number := change.flow) is None:
             return
         if number >= self.flow_count:
             allowed = f"at most {self.flow_count - 1}, the last flow"
@@ -685,7 +735,9 @@ class Scenario:
         if flow.subflows:
             allowed = "that of a flow without subflows, whose application can change"
             raise validation.bad("flow", number, allowed, "name another one")
-        if flow.kind not in _CHANGING_KINDS:
+        if change.window_bytes is not None:
+            _check_window(change, flow)
+        if change.changes_application and flow.kind not in _CHANGING_KINDS:
             kinds = ", ".join(_CHANGING_KINDS)
             allowed = f"that of a flow of kind {kinds}, as kind {flow.kind!r} has no rate to change"
             raise validation.bad("flow", number, allowed, "name another one")
@@ -722,6 +774,23 @@ def _check_delay(change: Change, least_ms: float, longest_ms: float) -> None:
     elif part_ms > (shortest_ms := rtt_ms or least_ms):
         allowed, step = f"at most the RTT, {shortest_ms:g}", "lower it, or raise rtt_ms"
         raise validation.bad("forward_delay_ms", part_ms, allowed, step)
+
+
+def _check_window(change: Change, flow: Flow) -> None:
+    """Check that a change can set the receive window of a flow."""
+    if flow.is_udp:
+        allowed = "that of a TCP flow, which has a receive window"
+        raise validation.bad("flow", change.flow, allowed, "name another one")
+    if flow.receiver is not None and flow.receiver.read_mbps is not None:
+        allowed = "left out for a receiver with read_mbps, whose buffer sets the window"
+        raise validation.bad("window_bytes", change.window_bytes, allowed, "remove it")
+
+
+def _check_holds(where: str, size_bytes: int | None, mtu_bytes: int) -> None:
+    """Check that a window or a bucket holds a full packet."""
+    if size_bytes is not None and size_bytes < mtu_bytes:
+        allowed, step = f"at least mtu_bytes, {mtu_bytes}", "raise it, or lower mtu_bytes"
+        raise validation.bad(where, size_bytes, allowed, step)
 
 
 def _of_first(flows: tuple[Flow, ...], name: str) -> Iterator[Any]:

@@ -54,7 +54,7 @@ def delivered(run: RunRecord) -> pd.DataFrame:
         link that follows a trace, the transmission time of single packets is unknown and counts as
         0. Without `forward_delay_ms`, the base delay is half of the flow's base round-trip time, as
         on a symmetric path, although the emulated path then delays ACKs only. Jitter and other
-        noise, and the delay of reordered packets, are not part of it: a capture has them.
+        noise, and additional delays after a link, are not part of it: a capture has them.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def _unknown(cause: str) -> InputError:
 
 def _check_between(run: RunRecord, before: int, after: int) -> None:
     links = run.scenario.links
-    if links[before].reordering or links[after].duplicates:
+    if links[before].reordering or links[before].jitter or links[after].duplicates:
         raise InputError(
             f"packets are reordered or duplicated between bottlenecks {before} and {after}, so "
             "that delays of single packets are unknown: choose no metric of delay"

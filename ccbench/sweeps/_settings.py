@@ -20,7 +20,8 @@ from ccbench.experiment import kernel_settings
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.change import Change
 from ccbench.experiment.flow import Flow
-from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
+from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
+from ccbench.experiment.loss_trace import LossTrace
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.rtt_trace import RttTrace
@@ -58,6 +59,7 @@ _TABLES: Mapping[str, type[DataclassInstance]] = {
     "burst_loss": BurstLoss,
     "policer": Policer,
     "reordering": Reordering,
+    "jitter": Jitter,
     "when": When,
 }
 #: Likewise, but in place of a table there may be another kind of value.
@@ -119,7 +121,7 @@ def plain(value: Value) -> Any:
     """
     if isinstance(value, tuple):
         return [plain(item) for item in value]
-    if isinstance(value, RttTrace):
+    if isinstance(value, RttTrace | LossTrace):
         return [list(point) for point in value.points]
     if isinstance(value, float | int | str):
         return value

@@ -56,10 +56,12 @@ struct flow {
 	u64 rate_bps;			/* of the application; CCBENCH_BULK: UNLIMITED */
 	u64 next_rate_bps;		/* from the next run of the work item on */
 	bool rate_changed;		/* next_rate_bps is set */
-	u64 produced;			/* unsent bytes (UDP: packets) */
+	u64 produced;			/* unsent bytes (UDP: packets, or frames) */
 	u64 timer_rest;			/* rounding error of the timer */
 	struct random_stream gaps;	/* CCBENCH_POISSON */
 	const struct ccbench_message *messages;
+	const u64 *frames;		/* CCBENCH_FRAMES: their sizes */
+	u64 next_frame;			/* index of its size */
 	u32 due_messages;		/* number of due messages */
 	bool on;			/* CCBENCH_ONOFF */
 	bool stop;
@@ -96,6 +98,7 @@ extern struct flow *flows;
 extern u32 flow_count;
 extern struct workqueue_struct *flow_queue;
 extern struct page *zeroes;
+extern u32 mtu_bytes;
 
 struct flow *flow_of_mark(u32 mark);
 void flow_fail(struct flow *flow, int error);
@@ -106,7 +109,8 @@ void flow_offer(struct flow *flow, u64 time_ns);
 
 static inline bool flow_is_udp(const struct flow *flow)
 {
-	return flow->spec->kind == CCBENCH_CBR || flow->spec->kind == CCBENCH_POISSON;
+	return flow->spec->kind == CCBENCH_CBR || flow->spec->kind == CCBENCH_POISSON ||
+	       flow->spec->kind == CCBENCH_FRAMES;
 }
 
 static inline bool flow_is_served(const struct flow *flow)

@@ -36,6 +36,7 @@ struct flow *flows;
 u32 flow_count;
 struct workqueue_struct *flow_queue;
 struct page *zeroes;
+u32 mtu_bytes;
 
 /* Start or stop of a flow. */
 struct event {
@@ -257,6 +258,8 @@ static bool is_impossible(const struct ccbench_flow_spec *spec, u32 id)
 		return !spec->messages;
 	case CCBENCH_VIDEO:
 		return !spec->segment_ns || !spec->ladder_kbps[0];
+	case CCBENCH_FRAMES:
+		return !spec->frame_uhz || !spec->frames;
 	case CCBENCH_SUBFLOW:
 		return !id;
 	default:
@@ -278,7 +281,7 @@ static int set_receivers(const struct ccbench_receiver *spec,
 }
 
 static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec *spec,
-		       const struct ccbench_message *messages, u64 seed)
+		       const struct ccbench_message *messages, const u64 *frames, u64 seed)
 {
 	int err;
 
@@ -290,6 +293,7 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 			return err;
 		flow->messages = messages;
 	}
+	flow->frames = frames;
 	if (spec->kind == CCBENCH_VIDEO) {
 		err = video_init();
 		if (err)
@@ -322,7 +326,8 @@ static int create_flows(const void *description, size_t bytes)
 	const struct ccbench_flow_spec *specs = description + sizeof(*header);
 	const struct ccbench_message *messages;
 	const struct ccbench_receiver *receivers;
-	u64 expected, message_count = 0;
+	const u64 *frames;
+	u64 expected, message_count = 0, frame_count = 0;
 	u32 i;
 	int err;
 
@@ -332,9 +337,15 @@ static int create_flows(const void *description, size_t bytes)
 	if (bytes < expected)
 		return -EINVAL;
 	messages = description + expected;
-	for (i = 0; i < header->flows; i++)
+	for (i = 0; i < header->flows; i++) {
 		message_count += specs[i].messages;
+		frame_count += specs[i].frames;
+	}
 	expected += array_size(message_count, sizeof(*messages));
+	if (bytes < expected)
+		return -EINVAL;
+	frames = description + expected;
+	expected += array_size(frame_count, sizeof(*frames));
 	if (bytes < expected ||
 	    bytes - expected != array_size(header->receivers, sizeof(*receivers)))
 		return -EINVAL;
@@ -347,16 +358,18 @@ static int create_flows(const void *description, size_t bytes)
 		return -ENOMEM;
 	flow_count = header->flows;
 	duration_ns = header->duration_ns;
+	mtu_bytes = header->mtu_bytes;
 	for (i = 0; i < header->receivers; i++) {
 		err = set_receivers(&receivers[i], specs);
 		if (err)
 			return err;
 	}
 	for (i = 0; i < flow_count; i++) {
-		err = create_flow(&flows[i], i, &specs[i], messages, header->seed);
+		err = create_flow(&flows[i], i, &specs[i], messages, frames, header->seed);
 		if (err)
 			return err;
 		messages += specs[i].messages;
+		frames += specs[i].frames;
 	}
 	err = create_events();
 	if (err)

@@ -11,11 +11,10 @@
 #define FIRST_PORT	5001
 /* Size of a send(2) of the application; the default of iperf3. */
 #define WRITE_BYTES	(128 * 1024)
-/* An application-limited flow produces about a segment per tick; shortest tick. */
-#define SEGMENT_BYTES	1448
+/* An application-limited flow produces about a segment per tick; headers of one; shortest tick. */
+#define HEADER_BYTES	52
 #define SHORTEST_TICK_NS	NSEC_PER_MSEC
 #define MAX_LISTENERS	256
-#define NO_SCALE	-1
 
 /*
  * One listener per CCA, protocol, version of IP, scale of the receive window and host: some CCAs
@@ -23,7 +22,7 @@
  */
 static struct listener {
 	char cca[CCBENCH_CCA_MAX];
-	int window_scale;	/* NO_SCALE: by Linux */
+	u32 window_scale;
 	const struct net *net;
 	int family;
 	bool is_multipath;
@@ -172,16 +171,13 @@ static void listener_data_ready(struct sock *sk)
 		queue_work(flow_queue, &accept_work);
 }
 
-/* Scale for which the unit of a limited receive window is smallest. */
-static int window_scale_of(const struct flow *flow)
+static u32 window_scale_of(const struct flow *flow)
 {
-	if (!flow->receiver || !flow->receiver->window_bytes)
-		return NO_SCALE;
-	return max(ilog2(flow->receiver->window_bytes) - 15, 0);
+	return flow->receiver ? flow->receiver->window_scale : CCBENCH_NO_SCALE;
 }
 
 /* Linux chooses the scale by the largest window. */
-static int limit_scale(struct socket *sock, int scale)
+static int limit_scale(struct socket *sock, u32 scale)
 {
 	int largest = U16_MAX << scale;
 
@@ -226,7 +222,7 @@ int tcp_listen_for(const struct flow *flow)
 		pr_err("ccbench: congestion control '%s' cannot be used: error %d\n", cca, err);
 		return err;
 	}
-	if (window_scale_of(flow) != NO_SCALE)
+	if (window_scale_of(flow) != CCBENCH_NO_SCALE)
 		err = limit_scale(sock, window_scale_of(flow));
 	if (!err)
 		err = flow_bind(sock, FIRST_PORT + listener_count);
@@ -421,7 +417,8 @@ static u64 rate_tick(struct flow *flow)
 {
 	const u64 rate = flow->rate_bps;
 	u64 tick = max_t(u64, SHORTEST_TICK_NS,
-			 div64_u64((u64)SEGMENT_BYTES * BITS_PER_BYTE * NSEC_PER_SEC, rate));
+			 div64_u64((u64)(mtu_bytes - HEADER_BYTES) * BITS_PER_BYTE * NSEC_PER_SEC,
+				   rate));
 
 	flow->timer_rest += rate * tick;
 	flow->produced += div64_u64_rem(flow->timer_rest, BITS_PER_BYTE * NSEC_PER_SEC,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* UDP flows: constant bit rate, or Poisson process. */
+/* UDP flows: constant bit rate, Poisson process, or frames, whose packets leave at once. */
 #include <linux/in.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -13,6 +13,9 @@
 #include "flows.h"
 
 #define PORT		5000
+#define UHZ_PER_HZ	1000000ULL
+/* Largest packet in pages of payload. */
+#define MAX_PAGES	16
 
 /* ---- the receivers: one socket per version of IP and host -------------- */
 
@@ -71,7 +74,10 @@ static void tx_open(struct flow *flow)
 		flow_fail(flow, err);
 		return;
 	}
-	flow_offer(flow, flow->spec->start_ns);
+	if (flow->spec->kind == CCBENCH_FRAMES)
+		flow_timer_start(flow, flow->spec->start_ns);
+	else
+		flow_offer(flow, flow->spec->start_ns);
 	sample_add(flow);
 }
 
@@ -83,14 +89,37 @@ static size_t header_bytes(const struct flow *flow)
 	return ip + sizeof(struct udphdr);
 }
 
-static void tx_send(struct flow *flow)
+static void tx_send(struct flow *flow, size_t bytes)
 {
-	size_t bytes = flow->spec->packet_bytes - header_bytes(flow);
-	struct kvec vec = { .iov_base = page_address(zeroes), .iov_len = bytes };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
+	struct kvec pages[MAX_PAGES];
+	size_t left = bytes;
+	u32 count = 0;
 
-	if (kernel_sendmsg(flow->tx, &msg, &vec, 1, bytes) > 0)
+	/* The payload is one repeated page of zeroes. */
+	while (left && count < MAX_PAGES) {
+		pages[count] = (struct kvec) {
+			.iov_base = page_address(zeroes),
+			.iov_len = min_t(size_t, left, PAGE_SIZE),
+		};
+		left -= pages[count++].iov_len;
+	}
+	if (kernel_sendmsg(flow->tx, &msg, pages, count, bytes) > 0)
 		flow->sent_bytes += bytes;
+}
+
+static void tx_send_next(struct flow *flow)
+{
+	const size_t full = flow->spec->packet_bytes - header_bytes(flow);
+	u64 left;
+
+	if (flow->spec->kind != CCBENCH_FRAMES) {
+		tx_send(flow, full);
+		return;
+	}
+	for (left = flow->frames[flow->next_frame]; left; left -= min_t(u64, left, full))
+		tx_send(flow, min_t(u64, left, full));
+	flow->next_frame = (flow->next_frame + 1) % flow->spec->frames;
 }
 
 void udp_work(struct flow *flow)
@@ -107,17 +136,21 @@ void udp_work(struct flow *flow)
 		return;
 	}
 	for (; flow->produced && !flow->rate_changed; flow->produced--)
-		tx_send(flow);
+		tx_send_next(flow);
 }
 
 enum hrtimer_restart udp_timer(struct hrtimer *timer)
 {
 	struct flow *flow = container_of(timer, struct flow, timer);
-	const u64 rate = flow->rate_bps;
 	u64 gap_ns;
 
-	flow->timer_rest += (u64)flow->spec->packet_bytes * BITS_PER_BYTE * NSEC_PER_SEC;
-	gap_ns = div64_u64_rem(flow->timer_rest, rate, &flow->timer_rest);
+	if (flow->spec->kind == CCBENCH_FRAMES) {
+		flow->timer_rest += NSEC_PER_SEC * UHZ_PER_HZ;
+		gap_ns = div64_u64_rem(flow->timer_rest, flow->spec->frame_uhz, &flow->timer_rest);
+	} else {
+		flow->timer_rest += (u64)flow->spec->packet_bytes * BITS_PER_BYTE * NSEC_PER_SEC;
+		gap_ns = div64_u64_rem(flow->timer_rest, flow->rate_bps, &flow->timer_rest);
+	}
 	if (flow->spec->kind == CCBENCH_POISSON)
 		gap_ns = mul_u64_u64_shr(gap_ns, random_exponential(&flow->gaps), 32);
 

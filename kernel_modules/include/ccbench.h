@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define CCBENCH_PROTOCOL	12
+#define CCBENCH_PROTOCOL	13
 #define CCBENCH_MAX_BOTTLENECKS	16	/* of both directions */
 
 /* ---- records, guest to host ------------------------------------------- */
@@ -236,8 +236,8 @@ enum ccbench_queue_log {
 };
 
 /*
- * link.bin: header, bottlenecks, the trace and then the lost packets of each, the flows' extra
- * delays in us, the indices of the first and last bottleneck of each flow's data, which are of
+ * link.bin: header, bottlenecks, the lists of each (its trace, its lost packets, its losses over
+ * time and its jitter), the flows' extra delays in us, the indices of the first and last bottleneck of each flow's data, which are of
  * one direction, points of the RTT's trace, changes, and the qdisc options of each change.
  */
 struct ccbench_link_header {
@@ -258,6 +258,7 @@ struct ccbench_link_header {
 	__u64 seed;
 	__u64 duration_ns;
 	__u64 sample_interval_ns;	/* of the summary of queues */
+	__u64 mtu_bytes;	/* of all devices */
 };
 
 struct ccbench_bottleneck {
@@ -275,8 +276,12 @@ struct ccbench_bottleneck {
 	__u32 statistics;	/* whether statistics of the qdisc are sampled */
 	__u32 lost_packets;	/* number of lost packets that follow the trace, ascending */
 	__u32 duplicates;	/* probability in units of 2^-32 */
-	/* Losses in bursts: in the good and in the bad state, probabilities in units of 2^-32. */
+	/*
+	 * Losses in bursts, in the good and in the bad state: probabilities in units of 2^-32 of a
+	 * change at each packet, or mean times until a change, and probabilities of losses.
+	 */
 	__u64 burst_change[2];
+	__u64 burst_mean_ns[2];
 	__u64 burst_loss[2];
 	__u64 policer_bps;	/* 0: none */
 	__u64 policer_bytes;
@@ -286,6 +291,21 @@ struct ccbench_bottleneck {
 	__u32 reordered;
 	__u32 reordered_packets;
 	__u64 reordered_ns;
+	__u32 loss_points;	/* number of points of losses over time that follow the lost packets */
+	/*
+	 * Jitter after the link: number of equally probable delays in ns that follow, ascending, or
+	 * 0. With a memory, as many quantiles of the normal distribution follow, in units of 2^-24.
+	 */
+	__u32 jitter_delays;
+	/* Weights of the last and of a new normal value, in units of 2^-32. */
+	__u64 jitter_memory;
+	__u64 jitter_innovation;
+};
+
+/* From a time on, a probability of losses in units of 2^-32; the last point is at the period. */
+struct ccbench_loss_point {
+	__u64 time_ns;
+	__u64 loss;
 };
 
 #define CCBENCH_UNCHANGED	(~0ULL)
@@ -316,8 +336,8 @@ struct ccbench_trigger {
 };
 
 /*
- * Change of the path, or of an application; loss, delays, jitter and the application's rate may
- * be CCBENCH_UNCHANGED.
+ * Change of the path, or of an end of a flow; loss, delays, jitter, the application's rate and
+ * the window may be CCBENCH_UNCHANGED.
  */
 struct ccbench_change {
 	struct ccbench_trigger trigger;
@@ -332,8 +352,9 @@ struct ccbench_change {
 	__u32 bottleneck;
 	__u16 overtakes;	/* packets may overtake those with the delay before */
 	__u16 options_bytes;	/* netlink attribute with the options of the qdisc; 0: none */
-	__u64 app_flow;		/* flow of the application */
+	__u64 end_flow;		/* flow whose ends change */
 	__u64 app_rate_bps;	/* 0: it pauses; TCP: CCBENCH_MAX_RATE_BPS is unlimited */
+	__u64 window_bytes;	/* maximum receive window */
 };
 
 enum ccbench_flow_kind {
@@ -347,6 +368,7 @@ enum ccbench_flow_kind {
 	CCBENCH_VIDEO,
 	CCBENCH_MESSAGES,	/* several short flows over one connection */
 	CCBENCH_SUBFLOW,	/* another subflow of the connection of the flow before */
+	CCBENCH_FRAMES,		/* UDP packets of a frame at once */
 };
 
 /* Acknowledgements of the receiver of a TCP flow. */
@@ -359,7 +381,10 @@ enum ccbench_acks {
 #define CCBENCH_CCA_MAX	16
 #define CCBENCH_LADDER_MAX	16
 
-/* flows.bin: header, one specification per flow, messages of each flow, receivers. */
+/*
+ * flows.bin: header, one specification per flow, messages of each flow, sizes in bytes of the
+ * frames of each flow (u64), receivers.
+ */
 struct ccbench_flows_header {
 	__u32 protocol;
 	__u32 flows;
@@ -367,6 +392,7 @@ struct ccbench_flows_header {
 	__u64 sample_interval_ns;
 	__u64 seed;
 	__u64 receivers;
+	__u64 mtu_bytes;
 };
 
 struct ccbench_flow_spec {
@@ -389,6 +415,9 @@ struct ccbench_flow_spec {
 	__u64 buffer_ns;
 	__u32 ladder_kbps[CCBENCH_LADDER_MAX];	/* ascending; 0: end */
 	__u64 messages;		/* CCBENCH_MESSAGES: number of messages */
+	/* CCBENCH_FRAMES */
+	__u64 frame_uhz;	/* frames in 10^6 seconds */
+	__u64 frames;		/* number of sizes of frames, which repeat */
 	__u32 ip_version;	/* 4 or 6 */
 	__u32 subnet;		/* of both hosts, if they have a memory; otherwise 0 */
 };
@@ -398,6 +427,8 @@ struct ccbench_message {
 	__u64 bytes;
 };
 
+#define CCBENCH_NO_SCALE	255	/* Linux chooses it */
+
 /* Receivers of successive TCP flows, where they differ from Linux; 0: as Linux. */
 struct ccbench_receiver {
 	__u32 first_flow;
@@ -406,11 +437,13 @@ struct ccbench_receiver {
 	__u64 read_interval_ns;
 	__u64 optimistic_bps;	/* IP bytes that are acknowledged before they arrive */
 	__u32 window_bytes;	/* maximum receive window */
+	__u32 window_scale;	/* of a window that is limited or changes, or CCBENCH_NO_SCALE */
 	__u32 packets_per_ack;
 	__u32 ack_delay_us;	/* maximum, with packets_per_ack */
 	__u32 ack_parts;	/* ACKs into which each one is divided */
 	__u32 duplicate_acks;	/* copies of each ACK */
 	__u32 hides_ecn;
+	__u32 reserved;
 };
 
 #ifdef __KERNEL__

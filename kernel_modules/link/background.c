@@ -4,7 +4,7 @@
  * the path after it and belong to no flow.
  */
 #include <linux/bottom_half.h>
-#include <linux/etherdevice.h>
+#include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/math64.h>
 #include <linux/slab.h>
@@ -13,7 +13,6 @@
 
 #include "link.h"
 
-#define PACKET_BYTES	ETH_DATA_LEN
 /* Separate addresses, so that fair queues treat it as a separate flow. */
 #define SOURCE		0x0a000101	/* 10.0.1.1 */
 #define DESTINATION	0x0a000102	/* 10.0.1.2 */
@@ -32,25 +31,25 @@ static u32 background_count;
 
 static struct sk_buff *make_packet(void)
 {
-	struct sk_buff *skb = alloc_skb(PACKET_BYTES, GFP_ATOMIC);
+	struct sk_buff *skb = alloc_skb(path_mtu_bytes, GFP_ATOMIC);
 	struct udphdr *udp;
 	struct iphdr *ip;
 
 	if (!skb)
 		return NULL;
-	ip = skb_put_zero(skb, PACKET_BYTES);
+	ip = skb_put_zero(skb, path_mtu_bytes);
 	udp = (struct udphdr *)(ip + 1);
 	ip->version = 4;
 	ip->ihl = sizeof(*ip) / 4;
 	ip->ttl = IPDEFTTL;
 	ip->protocol = IPPROTO_UDP;
-	ip->tot_len = htons(PACKET_BYTES);
+	ip->tot_len = htons(path_mtu_bytes);
 	ip->saddr = htonl(SOURCE);
 	ip->daddr = htonl(DESTINATION);
 	ip_send_check(ip);
 	udp->source = htons(PORT);
 	udp->dest = htons(PORT);
-	udp->len = htons(PACKET_BYTES - sizeof(*ip));
+	udp->len = htons(path_mtu_bytes - sizeof(*ip));
 
 	skb->protocol = htons(ETH_P_IP);
 	skb_reset_network_header(skb);
@@ -93,8 +92,8 @@ int background_create(const struct ccbench_link_header *header,
 		path_event_init(&background->arrival, arrive);
 		background->link = &links[i];
 		background->gaps = random_stream(header->seed, RANDOM_BACKGROUND, i, 0);
-		background->mean_gap_ns = div64_u64((u64)PACKET_BYTES * BITS_PER_BYTE * NSEC_PER_SEC,
-						    specs[i].background_bps);
+		background->mean_gap_ns = div64_u64((u64)path_mtu_bytes * BITS_PER_BYTE *
+						    NSEC_PER_SEC, specs[i].background_bps);
 		background_count++;
 	}
 	return 0;

@@ -384,8 +384,8 @@ s64 ccbench_link_capacity(const struct net_device *dev, u64 from_ns, u64 to_ns)
 		if (!rate_bps)
 			return -ENODATA;
 		/* In IP bytes of full packets. */
-		rate_bps = mul_u64_u64_div_u64(rate_bps, ETH_DATA_LEN,
-					       bytes_on_link(link, ETH_DATA_LEN));
+		rate_bps = mul_u64_u64_div_u64(rate_bps, path_mtu_bytes,
+					       bytes_on_link(link, path_mtu_bytes));
 		return mul_u64_u64_div_u64(rate_bps, to_ns - from_ns,
 					   NSEC_PER_SEC * BITS_PER_BYTE);
 	}
@@ -524,8 +524,8 @@ static void bottleneck_setup(struct net_device *dev)
 }
 
 int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header *header,
-		      const struct ccbench_bottleneck *spec, const u32 *trace_ms,
-		      const u32 *lost_packets)
+		      const struct ccbench_bottleneck *spec,
+		      const struct bottleneck_lists *lists)
 {
 	struct net_device *dev;
 	int err;
@@ -540,12 +540,12 @@ int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header 
 	link->overhead_bytes = spec->overhead_bytes;
 	link->cells = spec->cells;
 	if (spec->wifi_frames) {
-		link->wifi = wifi_create(spec, trace_ms,
+		link->wifi = wifi_create(spec, lists->trace_ms,
 					 random_stream(header->seed, RANDOM_WIFI, link->index, 0));
 		if (IS_ERR(link->wifi))
 			return PTR_ERR(link->wifi);
 	} else {
-		link->trace_ms = trace_ms;
+		link->trace_ms = lists->trace_ms;
 		link->trace_length = spec->trace_length;
 	}
 	link->end_ns = header->duration_ns;
@@ -556,10 +556,11 @@ int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header 
 	link->statistics = spec->statistics;
 	link->captures = capture_log;
 	link->clears_ecn = clears_ecn & BIT(link->index);
-	link->losses = loss_create(header, link->index, spec, lost_packets);
+	link->losses = loss_create(header, link->index, spec, lists->lost_packets,
+				   lists->loss_points);
 	if (IS_ERR(link->losses))
 		return PTR_ERR(link->losses);
-	link->reordering = reorder_create(header, link->index, spec);
+	link->reordering = reorder_create(header, link->index, spec, &lists->jitter);
 	if (IS_ERR(link->reordering))
 		return PTR_ERR(link->reordering);
 	link->duplicates = spec->duplicates;

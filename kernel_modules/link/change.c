@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Changes of the path at given times, or after triggers: of a link, its losses and its queue,
- * or of the delay. Changes of applications are done by the module of the flows.
+ * of the delay, or of a receiver's window. Changes of applications are done by the module of
+ * the flows.
  */
 #include <linux/bottom_half.h>
 #include <linux/module.h>
@@ -67,9 +68,16 @@ static void record(const struct change *change)
 static void change_application(const struct ccbench_change *spec)
 {
 	/* As above. */
-	if (!set_app_rate || !set_app_rate(spec->app_flow, spec->app_rate_bps))
+	if (!set_app_rate || !set_app_rate(spec->end_flow, spec->app_rate_bps))
 		panic("ccbench: flow %llu has no application that can be changed\n",
-		      spec->app_flow);
+		      spec->end_flow);
+}
+
+static void change_window(const struct ccbench_change *spec)
+{
+	/* As above. */
+	if (!receiver_set_window(spec->end_flow, spec->window_bytes))
+		panic("ccbench: flow %llu has no window that can be changed\n", spec->end_flow);
 }
 
 static void apply(struct change *change)
@@ -90,6 +98,8 @@ static void apply(struct change *change)
 		wifi_jitter_set(spec->wifi_jitter_ns);
 	if (spec->app_rate_bps != CCBENCH_UNCHANGED)
 		change_application(spec);
+	if (spec->window_bytes != CCBENCH_UNCHANGED)
+		change_window(spec);
 	if (change->options)
 		schedule_work(&change->work);
 }
@@ -161,7 +171,7 @@ int change_create(const struct ccbench_link_header *header, const struct ccbench
 
 		if (specs[i].bottleneck >= header->bottlenecks ||
 		    specs[i].options_bytes > end - options ||
-		    specs[i].app_flow >= max(header->flows, 1U))
+		    specs[i].end_flow >= max(header->flows, 1U))
 			return -EINVAL;
 		change->spec = &specs[i];
 		change->link = &links[specs[i].bottleneck];

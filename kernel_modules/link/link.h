@@ -74,7 +74,8 @@ struct losses;
 
 /* Returns NULL without losses. */
 struct losses *loss_create(const struct ccbench_link_header *header, u32 index,
-			   const struct ccbench_bottleneck *spec, const u32 *numbers);
+			   const struct ccbench_bottleneck *spec, const u32 *numbers,
+			   const struct ccbench_loss_point *points);
 /* Whether a packet that arrives is lost. */
 bool loss_takes(struct losses *losses, const struct sk_buff *skb);
 /* Prepares a bottleneck for loss_set(). */
@@ -87,9 +88,16 @@ void loss_set(struct losses *losses, u64 probability);
 /* Packets that arrive late after a link. */
 struct reordering;
 
+/* Lists of a bottleneck with jitter. */
+struct jitter_tables {
+	const u64 *delays_ns;
+	const s64 *normal;	/* with a memory */
+};
+
 /* Returns NULL without late packets. */
 struct reordering *reorder_create(const struct ccbench_link_header *header, u32 index,
-				  const struct ccbench_bottleneck *spec);
+				  const struct ccbench_bottleneck *spec,
+				  const struct jitter_tables *tables);
 /* Hands on a packet that has crossed a link with late packets, now or later. */
 void reorder_forward(struct sk_buff *skb, const struct bottleneck *link);
 
@@ -146,10 +154,18 @@ struct bottleneck {
 	struct random_stream *duplicate_draws;	/* for packets without a flow, then for each flow */
 };
 
+/* The lists of a bottleneck, in their order. */
+struct bottleneck_lists {
+	const u32 *trace_ms;	/* or bitrates; NULL: neither */
+	const u32 *lost_packets;
+	const struct ccbench_loss_point *loss_points;
+	struct jitter_tables jitter;
+};
+
 /* Sets up a bottleneck whose place on the path is set. */
 int bottleneck_create(struct bottleneck *link, const struct ccbench_link_header *header,
-		      const struct ccbench_bottleneck *spec, const u32 *trace_ms,
-		      const u32 *lost_packets);
+		      const struct ccbench_bottleneck *spec,
+		      const struct bottleneck_lists *lists);
 void bottleneck_receive(struct bottleneck *link, struct sk_buff *skb);
 /* Returns the next packet of the qdisc, or NULL. */
 struct sk_buff *bottleneck_dequeue(struct bottleneck *link);
@@ -263,6 +279,8 @@ struct receiver;
 /* By flow; NULL if all receivers are ordinary. */
 extern struct receiver **receivers;
 
+/* Sets the largest receive window of a flow; returns false if it has none that can change. */
+bool receiver_set_window(u32 flow, u32 window_bytes);
 /* Handles a packet that leaves a host in a direction. */
 void receiver_departure(struct sk_buff *skb, bool reverse);
 /* Handles a packet that reaches a host; returns false if the host must not see it. */
@@ -355,6 +373,7 @@ extern struct ccbench_log *queue_log;	/* NULL: events are not recorded */
 extern bool queue_summary;		/* events are summarised */
 extern struct ccbench_log *batch_log;	/* NULL: no Wi-Fi */
 extern struct ccbench_log *qdisc_log;	/* NULL: no statistics of qdiscs */
+extern u32 path_mtu_bytes;		/* size of a full packet */
 
 /* Hands a packet to its first bottleneck on the way to the receiver, or to the sender. */
 void path_to_receiver(struct sk_buff *skb);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Losses before a queue: given packets, periodic, in bursts, independent, and by a policer. */
+/*
+ * Losses before a queue: given packets, periodic, in bursts, over time, independent, and by a
+ * policer.
+ */
+#include <linux/math64.h>
 #include <linux/slab.h>
 
 #include "link.h"
@@ -15,11 +19,20 @@ struct losses {
 	u64 every;			/* interval in packets; 0: none */
 	u64 since_last;
 
-	/* In bursts; probabilities are in units of 2^-32. */
-	u64 change[2];			/* of the good and of the bad state, per packet */
+	/* In bursts, in the good and in the bad state; probabilities are in units of 2^-32. */
+	u64 change[2];			/* of the state, per packet; 0: none */
+	u64 mean_ns[2];			/* of the time until it changes; 0: it changes at packets */
+	u64 change_ns;			/* next change, since the start of the clock */
 	u64 burst_loss[2];
 	bool is_bad;
 	struct random_stream burst_draws;
+	struct random_stream state_draws;	/* over time, whatever the packets */
+
+	/* Over time. */
+	const struct ccbench_loss_point *points;
+	u32 point_count;		/* 0: none */
+	u32 point;			/* in force */
+	struct random_stream point_draws;
 
 	/* Independent. */
 	u64 probability;		/* in units of 2^-32 */
@@ -50,13 +63,48 @@ static bool is_due(struct losses *losses)
 	return true;
 }
 
+static void wait_for_change(struct losses *losses)
+{
+	losses->change_ns += mul_u64_u64_shr(losses->mean_ns[losses->is_bad],
+					     random_exponential(&losses->state_draws), 32);
+}
+
+/* Brings the state up to date. */
+static void change_state(struct losses *losses)
+{
+	if (!losses->mean_ns[0]) {
+		if (random_u32(&losses->burst_draws) < losses->change[losses->is_bad])
+			losses->is_bad = !losses->is_bad;
+		return;
+	}
+	while (losses->change_ns <= ccbench_now_ns()) {
+		losses->is_bad = !losses->is_bad;
+		wait_for_change(losses);
+	}
+}
+
 static bool is_in_burst(struct losses *losses)
 {
-	if (!losses->change[0])
+	if (!losses->change[0] && !losses->mean_ns[0])
 		return false;
-	if (random_u32(&losses->burst_draws) < losses->change[losses->is_bad])
-		losses->is_bad = !losses->is_bad;
+	change_state(losses);
 	return random_u32(&losses->burst_draws) < losses->burst_loss[losses->is_bad];
+}
+
+static bool is_lost_now(struct losses *losses)
+{
+	const struct ccbench_loss_point *points = losses->points;
+	u64 within_ns;
+
+	if (!losses->point_count)
+		return false;
+	div64_u64_rem(ccbench_now_ns(), points[losses->point_count - 1].time_ns, &within_ns);
+	if (within_ns < points[losses->point].time_ns)
+		losses->point = 0;
+	/* It is before the last point, which is at the period. */
+	while (points[losses->point + 1].time_ns <= within_ns)
+		losses->point++;
+	return random_u32(&losses->point_draws) < points[losses->point].loss;
 }
 
 static bool is_drawn(struct losses *losses, u32 mark)
@@ -96,9 +144,10 @@ bool loss_takes(struct losses *losses, const struct sk_buff *skb)
 	/* These count every packet, also those that another kind of loss takes. */
 	bool due = is_due(losses);
 	bool in_burst = is_in_burst(losses);
+	bool lost_now = is_lost_now(losses);
 
 	losses->arrived++;
-	return is_given(losses) || due || in_burst ||
+	return is_given(losses) || due || in_burst || lost_now ||
 	       is_drawn(losses, skb->mark) || is_policed(losses, skb->len);
 }
 
@@ -110,13 +159,14 @@ static int create_draws(struct losses *losses, const struct ccbench_link_header 
 }
 
 struct losses *loss_create(const struct ccbench_link_header *header, u32 index,
-			   const struct ccbench_bottleneck *spec, const u32 *numbers)
+			   const struct ccbench_bottleneck *spec, const u32 *numbers,
+			   const struct ccbench_loss_point *points)
 {
 	struct losses *losses;
 	int err;
 
 	if (!spec->lost_packets && !spec->loss_every_packets && !spec->burst_change[0] &&
-	    !spec->loss && !spec->policer_bps)
+	    !spec->burst_mean_ns[0] && !spec->loss_points && !spec->loss && !spec->policer_bps)
 		return NULL;
 	losses = kzalloc(sizeof(*losses), GFP_KERNEL);
 	if (!losses)
@@ -127,6 +177,13 @@ struct losses *loss_create(const struct ccbench_link_header *header, u32 index,
 	memcpy(losses->change, spec->burst_change, sizeof(losses->change));
 	memcpy(losses->burst_loss, spec->burst_loss, sizeof(losses->burst_loss));
 	losses->burst_draws = random_stream(header->seed, RANDOM_BURST_LOSS, index, 0);
+	losses->state_draws = random_stream(header->seed, RANDOM_BURST_LOSS, index, 1);
+	memcpy(losses->mean_ns, spec->burst_mean_ns, sizeof(losses->mean_ns));
+	if (losses->mean_ns[0])
+		wait_for_change(losses);
+	losses->points = points;
+	losses->point_count = spec->loss_points;
+	losses->point_draws = random_stream(header->seed, RANDOM_BURST_LOSS, index, 2);
 	losses->rate_bps = spec->policer_bps;
 	losses->bucket = spec->policer_bytes * BITS_PER_BYTE * NSEC_PER_SEC;
 	losses->tokens = losses->bucket;

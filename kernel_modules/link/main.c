@@ -30,6 +30,7 @@
 
 struct ccbench_log *queue_log, *batch_log, *qdisc_log;
 bool queue_summary;
+u32 path_mtu_bytes;
 static struct ccbench_log *link_log;
 
 /* Bottlenecks of a flow. */
@@ -283,7 +284,7 @@ void path_setup_device(struct net_device *dev)
 {
 	dev->type = ARPHRD_NONE;
 	dev->flags = IFF_POINTOPOINT | IFF_NOARP;
-	dev->mtu = ETH_DATA_LEN;
+	dev->mtu = path_mtu_bytes;
 	dev->hw_features = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
 	dev->features |= dev->hw_features;
 	ccbench_set_lockless_xmit(dev);
@@ -389,6 +390,31 @@ static int open_logs(const struct ccbench_bottleneck *specs)
 	return 0;
 }
 
+static int take_lists(struct bottleneck_lists *lists, const struct ccbench_bottleneck *spec,
+		      const void **cursor, const void *end)
+{
+	const u32 length = spec->trace_length;
+	const u32 normals = spec->jitter_memory ? spec->jitter_delays : 0;
+	struct jitter_tables *jitter = &lists->jitter;
+
+	lists->trace_ms = take(cursor, end, array_size(length, sizeof(u32)));
+	lists->lost_packets = take(cursor, end, array_size(spec->lost_packets, sizeof(u32)));
+	lists->loss_points = take(cursor, end, array_size(spec->loss_points,
+							  sizeof(*lists->loss_points)));
+	jitter->delays_ns = take(cursor, end, array_size(spec->jitter_delays, sizeof(u64)));
+	jitter->normal = take(cursor, end, array_size(normals, sizeof(s64)));
+	if (!lists->trace_ms || !lists->lost_packets || !lists->loss_points ||
+	    !jitter->delays_ns || !jitter->normal)
+		return -EINVAL;
+	/* Either a rate, or a trace or bitrates, which must not end with 0, as must losses. */
+	if (!spec->rate_bps == !length || (length && !lists->trace_ms[length - 1]) ||
+	    (spec->loss_points && !lists->loss_points[spec->loss_points - 1].time_ns))
+		return -EINVAL;
+	if (!length)
+		lists->trace_ms = NULL;
+	return 0;
+}
+
 static int create_bottlenecks(const struct ccbench_link_header *header,
 			      const struct ccbench_bottleneck *specs,
 			      const void **cursor, const void *end)
@@ -398,18 +424,15 @@ static int create_bottlenecks(const struct ccbench_link_header *header,
 
 	for (i = 0; i < bottleneck_count; i++) {
 		struct bottleneck *link = &bottlenecks[i];
-		const u32 length = specs[i].trace_length;
-		const u32 *trace_ms = take(cursor, end, array_size(length, sizeof(u32)));
-		const u32 *lost = take(cursor, end, array_size(specs[i].lost_packets, sizeof(u32)));
+		struct bottleneck_lists lists;
 
-		/* Either a rate, or a trace or bitrates, which must not end with 0. */
-		if (!trace_ms || !lost || !specs[i].rate_bps == !length ||
-		    (length && !trace_ms[length - 1]))
-			return -EINVAL;
+		err = take_lists(&lists, &specs[i], cursor, end);
+		if (err)
+			return err;
 		link->index = i;
 		link->reverse = i >= forward_count;
 		link->last = i == forward_count - 1 || i == bottleneck_count - 1;
-		err = bottleneck_create(link, header, &specs[i], length ? trace_ms : NULL, lost);
+		err = bottleneck_create(link, header, &specs[i], &lists);
 		if (err)
 			return err;
 	}
@@ -455,6 +478,7 @@ static int create_path(const void *cursor, const void *end)
 	if (!specs)
 		return -EINVAL;
 	flow_count = header->flows;
+	path_mtu_bytes = header->mtu_bytes;
 	bottleneck_count = header->bottlenecks;
 	forward_count = header->bottlenecks - header->reverse_bottlenecks;
 	err = open_logs(specs);

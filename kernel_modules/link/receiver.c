@@ -6,7 +6,7 @@
  * the first bottleneck of their direction, so that a sender with any congestion control
  * meets them:
  *
- * - a limit of the receive window;
+ * - a limit of the receive window, which may change;
  * - one ACK for several packets (RFC 9293, section 3.8.6.3). Duplicate ACKs, those with SACK
  *   and the one that ends a gap are sent immediately (RFC 5681, section 4.2), and so is a
  *   change of the echo of ECN;
@@ -28,7 +28,10 @@ struct receiver {
 	const struct ccbench_receiver *spec;
 	bool reverse;			/* data go to the sender of the path */
 	struct optimist *optimist;	/* NULL: none */
+	u32 window_bytes;		/* limit of the window; 0: none */
 	u8 window_scale;
+	bool has_edge;
+	u32 edge;			/* furthest end of a window that was sent */
 	u32 acked;			/* number of the last ACK that was sent */
 	u8 ect;				/* last ECN-capable codepoint of the sender */
 	/* With several packets per ACK. */
@@ -179,29 +182,53 @@ static void hold(struct receiver *receiver, struct sk_buff *skb)
 		send_ack(receiver, take_held(receiver));
 }
 
-/* The window of a SYN-ACK is in bytes; later ones are in units of the scale that it sets. */
+/*
+ * The window of a SYN-ACK is in bytes; later ones are in units of the scale that it sets. After
+ * a lower limit, the end of the window remains until data have arrived, but for a part of a
+ * unit: a receiver does not take back what it has offered (RFC 9293, section 3.8.6).
+ */
 static void limit_window(struct receiver *receiver, struct sk_buff *skb)
 {
 	struct tcphdr *th = tcp_hdr(skb);
 	const __be16 old = th->window;
-	u32 limit = receiver->spec->window_bytes;
+	u32 scale, end, window = ntohs(old);
 
 	if (th->syn) {
-		const u8 *scale = find_option(skb, TCPOPT_WINDOW);
+		const u8 *option = find_option(skb, TCPOPT_WINDOW);
 
-		receiver->window_scale = scale ? scale[2] : 0;
-	} else {
-		limit >>= receiver->window_scale;
+		receiver->window_scale = option ? option[2] : 0;
 	}
-	if (ntohs(old) <= limit)
+	if (!th->ack)
 		return;
-	th->window = htons(limit);
+	scale = th->syn ? 0 : receiver->window_scale;
+	if (receiver->window_bytes) {
+		u32 limit = max(receiver->window_bytes >> scale, 1);
+
+		if (receiver->has_edge && after(receiver->edge, ack_of(skb)))
+			limit = max(limit, (receiver->edge - ack_of(skb)) >> scale);
+		window = min(window, limit);
+	}
+	end = ack_of(skb) + (window << scale);
+	if (!receiver->has_edge || after(end, receiver->edge))
+		receiver->edge = end;
+	receiver->has_edge = true;
+	if (window == ntohs(old))
+		return;
+	th->window = htons(window);
 	inet_proto_csum_replace2(&th->check, skb, old, th->window, false);
+}
+
+bool receiver_set_window(u32 flow, u32 window_bytes)
+{
+	if (flow >= receiver_count || !receivers[flow])
+		return false;
+	receivers[flow]->window_bytes = window_bytes;
+	return true;
 }
 
 static void acknowledge(struct receiver *receiver, struct sk_buff *skb)
 {
-	if (receiver->spec->window_bytes)
+	if (receiver->spec->window_scale != CCBENCH_NO_SCALE)
 		limit_window(receiver, skb);
 	if (receiver->optimist) {
 		optimist_acknowledge(receiver->optimist, skb);
@@ -273,8 +300,9 @@ bool receiver_arrival(struct sk_buff *skb, bool reverse)
 
 static bool is_ordinary(const struct ccbench_receiver *spec)
 {
-	return !spec->window_bytes && !spec->packets_per_ack && !spec->optimistic_bps &&
-	       !spec->ack_parts && !spec->duplicate_acks && !spec->hides_ecn;
+	return spec->window_scale == CCBENCH_NO_SCALE && !spec->packets_per_ack &&
+	       !spec->optimistic_bps && !spec->ack_parts && !spec->duplicate_acks &&
+	       !spec->hides_ecn;
 }
 
 static struct receiver *create(const struct ccbench_receiver *spec, bool reverse)
@@ -284,6 +312,7 @@ static struct receiver *create(const struct ccbench_receiver *spec, bool reverse
 	if (!receiver)
 		return NULL;
 	receiver->spec = spec;
+	receiver->window_bytes = spec->window_bytes;
 	receiver->reverse = reverse;
 	path_event_init(&receiver->due, held_is_due);
 	if (spec->optimistic_bps) {

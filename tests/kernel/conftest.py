@@ -116,7 +116,7 @@ def check_estimate(result: Run) -> None:
         counts = summary.counts[summary.counts["event"] == "enqueue"]
         events = counts.groupby("bottleneck")["packets"].sum()
     arrived = events.reindex(range(len(scenario.links)), fill_value=0)
-    actual = needs(scenario, Load(tuple(arrived), len(result.flows)))
+    actual = needs(scenario, Load(tuple(arrived), len(result.flows), scenario.mtu_bytes))
     estimated = needs(scenario)
     for name in ("reading_bytes", "result_bytes", "scratch_bytes", "work"):
         least, estimate = getattr(actual, name), getattr(estimated, name)

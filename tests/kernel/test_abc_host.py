@@ -13,6 +13,7 @@ import pytest
 
 from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.emulate.kernel.source.build import installed
+from ccbench.experiment.qdiscs import Link
 from tests.kernel import test_abc
 from tests.kernel.conftest import ask, attributes
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 LOOPBACK = 1
+LINK = Link(1000, 10)
 ETA, RATE_MBPS = 0.9, 6
 
 OPTIONS = test_abc.TestOptions.OPTIONS
@@ -75,13 +77,13 @@ DELETE = request(37, 5)
 def qdisc(options: Mapping[str, float | str]) -> str:
     """Return a step that sets the loopback device's qdisc."""
     abc = installed().queue("abc")
-    return f"netlink {rtnetlink.set_qdisc(LOOPBACK, abc, 1000, options, 10).hex()}"
+    return f"netlink {rtnetlink.set_qdisc(LOOPBACK, abc, LINK, options).hex()}"
 
 
 def refused(name: str, value: int) -> str:
     """Return a step that sets one option of a qdisc to an unscaled value."""
     abc = installed().queue("abc")
-    message = bytearray(rtnetlink.set_qdisc(LOOPBACK, abc, 1000, {name: OPTIONS[name]}, 10))
+    message = bytearray(rtnetlink.set_qdisc(LOOPBACK, abc, LINK, {name: OPTIONS[name]}))
     message[-4:] = struct.pack("=I", value)
     return f"netlink {message.hex()}"
 

@@ -13,7 +13,8 @@ from ccbench import Bottleneck, Change, Flow, RttTrace, Scenario, Trace, When
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.engine import CapturingEngine
 from ccbench.emulate.registry import ENGINES, get_engine
-from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
+from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
+from ccbench.experiment.loss_trace import LossTrace
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.subflow import Subflow
@@ -71,6 +72,12 @@ CASES: dict[str, list[Scenario]] = {
         *also(Flow(kind="rate", rate_mbps=1), changes=(Change(at_s=1, flow=1, app_rate_mbps=2),)),
         *also(Flow(kind="cbr", rate_mbps=1), changes=(Change(at_s=1, flow=1, app_rate_mbps=0),)),
     ],
+    "changes of the receive windows of bulk flows": also(
+        changes=(Change(at_s=1, flow=0, window_bytes=20_000),)
+    ),
+    "changes of the receive windows of other flows": also(
+        Flow(kind="rate", rate_mbps=1), changes=(Change(at_s=1, flow=1, window_bytes=20_000),)
+    ),
     "RTTs that follow a trace, jitter of Wi-Fi": [
         *also(rtt_trace=RttTrace(points=((0, 40), (5, 80)))),
         *also(noise=Noise(wifi_jitter_ms=7)),
@@ -78,12 +85,15 @@ CASES: dict[str, list[Scenario]] = {
     "link of varying rate (trace)": over(trace=Trace(name="even", opportunities_ms=(1, 2))),
     "Wi-Fi": over(wifi=Wifi(bitrates_mbps=(13, 65))),
     "random loss": over(loss=0.01),
-    "periodic and given losses, losses in bursts": [
+    "periodic, given and recorded losses, losses in bursts": [
+        *over(loss_trace=LossTrace(points=((0, 0), (1, 0.5), (2, 0)))),
+        *over(burst_loss=BurstLoss(good_ms=1000, bad_ms=50)),
         *over(loss_every_packets=1000),
         *over(loss_packets=(3,)),
         *over(burst_loss=BurstLoss.of(0.01, 3)),
     ],
-    "policers, duplicates, reordering": [
+    "policers, duplicates, reordering, jitter of single packets": [
+        *over(jitter=Jitter(delay_ms=5, jitter_ms=2)),
         *over(policer=Policer(rate_mbps=5, burst_bytes=3000)),
         *over(duplicates=0.01),
         *over(reordering=Reordering(share=0.01, packets=3)),
@@ -112,6 +122,9 @@ CASES: dict[str, list[Scenario]] = {
         Flow(kind="rate", rate_mbps=1, receiver=Receiver(packets_per_ack=8)),
     ),
     "bulk flows without segmentation offload": also(Flow(segmentation_offload=False)),
+    "initial windows of bulk flows": also(Flow(initcwnd=32)),
+    "initial windows of other flows": also(Flow(kind="rate", rate_mbps=1, initcwnd=32)),
+    "full packets of other sizes than 1500 bytes": also(mtu_bytes=9000),
     "bulk flows with an extra delay": also(Flow(extra_rtt_ms=20)),
     "other flows with an extra delay": also(Flow(kind="rate", rate_mbps=1, extra_rtt_ms=20)),
     "short flows, flows at a rate, on/off, UDP": also(
@@ -121,6 +134,7 @@ CASES: dict[str, list[Scenario]] = {
         Flow(kind="cbr", rate_mbps=1),
         Flow(kind="poisson", rate_mbps=1),
     ),
+    "UDP in frames": also(Flow(kind="frames", frames_per_s=30, frame_bytes=9000)),
     "UDP with an ECN field": also(Flow(kind="cbr", rate_mbps=1, ecn="ect1")),
     "videos": also(Flow(kind="video", bitrates_mbps=(1, 2), segment_s=2, buffer_s=10)),
     "100 bulk flows": also(Flow(count=99)),

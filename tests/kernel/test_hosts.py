@@ -117,3 +117,53 @@ class TestMemory:
         sysctls = {"net.ipv4.tcp_no_ssthresh_metrics_save": "1"}
         first = first_ssthresh(run(path(*transfers("a", "a"), sysctls=tuple(sysctls.items()))))
         assert np.isnan(first).all()
+
+
+class TestInitialWindow:
+    @pytest.mark.parametrize("initcwnd", [1, 4, 32])
+    @pytest.mark.parametrize("cca", ["cubic", "bbr"])
+    @VERSIONS
+    def test_first_round(self, initcwnd: int, cca: str, version: int) -> None:
+        """The first round trip of data has exactly the initial window, for every CCA."""
+        own = Flow(cca=cca, initcwnd=initcwnd, ip_version=version)
+        result = run(dumbbell(own, bandwidth_mbps=1000, queue_packets=1000, duration_s=1))
+        sent = result.queue[result.queue["event"] == "enqueue"]
+        full = sent[sent["bytes"] == 1500]
+        first_ns = full["time_ns"].iloc[0]
+        # BBR paces its window over the first round trip.
+        assert (full["time_ns"] < first_ns + 39e6).sum() == initcwnd
+
+    def test_mixed(self) -> None:
+        """Flows of one path have windows of their own, those without one have Linux's ten."""
+        flows = (Flow(initcwnd=3), Flow(), Flow(initcwnd=3, start_s=1), Flow(initcwnd=25))
+        result = run(dumbbell(*flows, bandwidth_mbps=1000, queue_packets=1000, duration_s=2))
+        sent = result.queue[(result.queue["event"] == "enqueue") & (result.queue["bytes"] == 1500)]
+        for number, expected in enumerate((3, 10, 3, 25)):
+            times_ns = sent.loc[sent["flow"] == number, "time_ns"]
+            assert (times_ns < times_ns.iloc[0] + 39e6).sum() == expected
+
+    def test_reverse(self) -> None:
+        """The initial window of a flow in the other direction is that of the receiving host."""
+        flow = Flow(initcwnd=20, direction="reverse")
+        fast = Bottleneck(bandwidth_mbps=1000, queue_packets=1000)
+        result = run(dumbbell(flow, duration_s=1, rtt_ms=100, reverse_bottlenecks=(fast,)))
+        sent = result.queue_events(1)
+        full = sent[(sent["event"] == "enqueue") & (sent["bytes"] == 1500)]
+        assert (full["time_ns"] < full["time_ns"].iloc[0] + 99e6).sum() == 20
+
+    def test_alone(self) -> None:
+        """Linux's own window, set for a flow, changes nothing."""
+        flows = Flow(cca="bbr"), Flow(cca="cubic")
+        same = tuple(replace(flow, initcwnd=10) for flow in flows)
+        assert run(dumbbell(*flows)).queue.equals(run(dumbbell(*same)).queue)
+
+    def test_memory(self) -> None:
+        """Hosts that remember still do, and flows with only an initial window forget."""
+        flows = transfers("a", "a"), transfers("", "", initcwnd=5)
+        remembering = first_ssthresh(run(path(*flows[0])))
+        both = tuple(replace(flow, initcwnd=5) for flow in flows[0])
+        assert np.isfinite(remembering[1])
+        assert np.isfinite(first_ssthresh(run(path(*both)))[1])
+        assert np.isnan(first_ssthresh(run(path(*flows[1])))).all()
+        mixed = run(path(*flows[0], *(replace(f, start_s=f.start_s + 20) for f in flows[1])))
+        assert np.isnan(first_ssthresh(mixed)[2:]).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.base.estimate import Estimate
-from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
+from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
+from ccbench.experiment.loss_trace import LossTrace
 from ccbench.run.packets import delivered, fates
 from tests.kernel.conftest import run
 
@@ -114,6 +116,205 @@ class TestCompletionTimes:
         intervals = [Estimate(sample, of="median").interval for sample in samples]
         held = sum(low <= times_s.median() <= high for low, high in intervals)
         assert held >= 0.9 * len(samples)
+
+
+class TestBurstsOverTime:
+    #: A packet per millisecond.
+    PROBES = Flow(kind="cbr", rate_mbps=0.8, packet_bytes=100)
+
+    @pytest.mark.parametrize(("good_ms", "bad_ms"), [(400, 60), (50, 200)])
+    def test_times(self, good_ms: float, bad_ms: float) -> None:
+        """The times in both states are exponential with their means, whatever the packets."""
+        loss = BurstLoss(good_ms=good_ms, bad_ms=bad_ms)
+        is_lost = lost(run(over(self.PROBES, burst_loss=loss, duration_s=1000)))
+        assert len(is_lost) == pytest.approx(1e6, abs=1)
+        for own, mean_ms in ((is_lost, bad_ms), (~is_lost, good_ms)):
+            lengths_ms = runs(own)
+            assert lengths_ms.mean() == pytest.approx(mean_ms, rel=4 / math.sqrt(len(lengths_ms)))
+            # Of times that the packets sample, the fraction of a millisecond is unknown.
+            tail = np.mean(lengths_ms > mean_ms)
+            deviation = math.sqrt(0.25 / len(lengths_ms))
+            assert tail == pytest.approx(math.exp(-1), abs=4 * deviation + 1 / mean_ms)
+        assert is_lost.mean() == pytest.approx(loss.mean, rel=0.1)
+
+    def test_packets(self) -> None:
+        """Flows of different rates meet the same states at the same times, and starve in them."""
+        loss = BurstLoss(good_ms=200, bad_ms=100)
+        fast, slow = (
+            lost(run(over(replace(self.PROBES, rate_mbps=mbps), burst_loss=loss)))
+            for mbps in (0.8, 0.08)
+        )
+        assert fast[::10].tolist() == slow.tolist()
+
+    def test_probabilities_of_states(self) -> None:
+        """Each state loses packets with its own probability."""
+        loss = BurstLoss(good_ms=100, bad_ms=100, loss_bad=0.5, loss_good=0.1)
+        is_lost = lost(run(over(self.PROBES, burst_loss=loss, duration_s=200)))
+        # 200 periods, whose mean share of bad time deviates by less than 4 %.
+        assert is_lost.mean() == pytest.approx(loss.mean, abs=4 * 0.04 * 0.4)
+        bad = lost(
+            run(
+                over(self.PROBES, burst_loss=replace(loss, loss_bad=1, loss_good=0), duration_s=200)
+            )
+        )
+        for state, share in ((bad, 0.5), (~bad, 0.1)):
+            noise = math.sqrt(share * (1 - share) / state.sum())
+            assert is_lost[state].mean() == pytest.approx(share, abs=4 * noise)
+
+
+class TestLossTrace:
+    def test_times(self) -> None:
+        """Exactly the packets within the lossy times are lost, periodically."""
+        trace = LossTrace(points=((0, 0), (1, 1), (1.05, 0), (3, 1), (3.5, 0), (4, 1)))
+        probes = Flow(kind="cbr", rate_mbps=0.8, packet_bytes=100)
+        result = run(over(probes, loss_trace=trace, duration_s=20))
+        log = result.queue_events()
+        log = log[log["event"].isin(["enqueue", "loss"])]
+        within_s = log["time_ns"].to_numpy() / 1e9 % 4
+        expected = ((within_s >= 1) & (within_s < 1.05)) | ((within_s >= 3) & (within_s < 3.5))
+        assert (log["event"] == "loss").tolist() == expected.tolist()
+        assert expected.mean() == pytest.approx(trace.mean, abs=1e-3)
+
+    def test_share(self) -> None:
+        """Between them, losses are independent with the recorded share."""
+        trace = LossTrace(points=((0, 0.05), (2, 0.3), (4, 0)))
+        is_lost = lost(run(over(loss_trace=trace, duration_s=40)))
+        first = np.arange(len(is_lost)) // 2000 % 2 == 0  # 1000 packets a second
+        for half, share in ((first, 0.05), (~first, 0.3)):
+            noise = math.sqrt(share * (1 - share) / half.sum())
+            assert is_lost[half].mean() == pytest.approx(share, abs=4 * noise)
+            lengths = runs(is_lost & half)
+            assert lengths.mean() == pytest.approx(
+                1 / (1 - share), abs=4 * math.sqrt(share / len(lengths)) / (1 - share)
+            )
+
+
+class TestJitter:
+    #: Packets that are too far apart to overtake each other.
+    PROBES = Flow(kind="cbr", rate_mbps=0.008, packet_bytes=100)
+
+    @staticmethod
+    def over(*flows: Flow, duration_s: float, **jitter: Any) -> Scenario:
+        """Return a scenario with a jittery link before another one."""
+        first = Bottleneck(bandwidth_mbps=20, queue_packets=100, jitter=Jitter(**jitter))
+        second = Bottleneck(bandwidth_mbps=1000, queue_packets=1000)
+        return Scenario(flows=flows, bottlenecks=(first, second), rtt_ms=40, duration_s=duration_s)
+
+    def delays_ms(self, **jitter: Any) -> npt.NDArray[np.float64]:
+        """Return the additional delays of 20,000 packets."""
+        result = run(self.over(self.PROBES, duration_s=2000, **jitter))
+        left, came = (
+            log.loc[log["event"] == event, "time_ns"].to_numpy()
+            for log, event in (
+                (result.queue_events(0), "dequeue"),
+                (result.queue_events(1), "enqueue"),
+            )
+        )
+        assert len(came) >= 19_999  # the last ones are under way
+        return (came - left[: came.size]) / 1e6 - 100 * 8 / 20e3
+
+    @staticmethod
+    def check(delays_ms: npt.NDArray[np.float64], shares: npt.NDArray[np.float64]) -> None:
+        """Check by Kolmogorov and Smirnov that the shares below the delays are uniform."""
+        count = len(delays_ms)
+        steps = np.sort(shares)
+        distance = np.abs(steps - (np.arange(count) + 0.5) / count).max()
+        assert distance < 2.2 / math.sqrt(count)  # p = 0.0001
+
+    @pytest.mark.parametrize("correlation", [0, 0.25])
+    @pytest.mark.parametrize("distribution", ["uniform", "normal", "pareto"])
+    def test_distribution(self, distribution: str, correlation: float) -> None:
+        """Delays have the named distribution, with its mean and variation; also if correlated."""
+        delays_ms = self.delays_ms(
+            delay_ms=20, jitter_ms=4, distribution=distribution, correlation=correlation
+        )
+        z = (delays_ms - 20) / 4
+        if distribution == "uniform":
+            shares = (z + 1) / 2
+            assert np.all((shares >= 0) & (shares <= 1))
+        elif distribution == "normal":
+            shares = np.array([0.5 * math.erfc(-x / math.sqrt(2)) for x in z])
+        else:
+            # From 1 on, with shape 3: mean 3/2, variance 3/4.
+            shares = 1 - (1.5 + z * math.sqrt(0.75)) ** -3.0
+            assert np.all(shares >= 0)
+        # Of correlated values, fewer are independent.
+        thinned = shares[:: 4 if correlation else 1]
+        self.check(thinned, thinned)
+
+    @pytest.mark.parametrize("correlation", [0, 0.5, 0.9])
+    def test_correlation(self, correlation: float) -> None:
+        """Correlations of normal delays are those of a process of first order."""
+        delays_ms = self.delays_ms(
+            delay_ms=30, jitter_ms=4, distribution="normal", correlation=correlation
+        )
+        assert delays_ms.std() == pytest.approx(4, rel=0.05)
+        for lag in (1, 2, 5):
+            actual = np.corrcoef(delays_ms[lag:], delays_ms[:-lag])[0, 1]
+            assert actual == pytest.approx(correlation**lag, abs=4 / math.sqrt(len(delays_ms)))
+
+    def test_recorded(self) -> None:
+        """Each recorded delay occurs in its share of the packets, and no other delay does."""
+        recorded = (1.0, 1.0, 1.0, 7.5, 40.0, 40.0, 0.0, 63.25)
+        delays_ms = self.delays_ms(delays_ms=recorded)
+        values, counts = np.unique(delays_ms.round(6), return_counts=True)
+        assert values.tolist() == sorted(set(recorded))
+        shares = np.array([recorded.count(value) / len(recorded) for value in values])
+        expected = shares * len(delays_ms)
+        # Chi-square with 4 degrees of freedom exceeds 23.5 with a probability of 0.0001.
+        assert np.sum((counts - expected) ** 2 / expected) < 23.5
+
+    def test_negative(self) -> None:
+        """Where the distribution is below 0, packets are not delayed."""
+        delays_ms = self.delays_ms(delay_ms=0, jitter_ms=4, distribution="normal")
+        assert np.mean(delays_ms == 0) == pytest.approx(0.5, abs=0.015)
+
+    def test_reordering(self) -> None:
+        """Packets arrive in the order of their times: of two uniform delays, by their difference.
+
+        Packets that leave d apart change places with probability (1 - d / w)^2 / 2, where w is the
+        width of the distribution.
+        """
+        # In each period of 100 ms, a packet of either flow, 2 ms apart.
+        flows = self.PROBES, replace(self.PROBES, start_s=0.002)
+        result = run(self.over(*flows, duration_s=2000, delay_ms=20, jitter_ms=5))
+        log = result.queue_events(1)
+        came = log.loc[log["event"] == "enqueue", "flow"].to_numpy()
+        pairs = came[: came.size // 2 * 2].reshape(-1, 2)
+        share = 0.5 * (1 - 2 / 10) ** 2
+        deviation = math.sqrt(share * (1 - share) / len(pairs))
+        assert (pairs[:, 0] == 1).mean() == pytest.approx(share, abs=4 * deviation)
+
+    def test_both_directions(self) -> None:
+        """Data and ACKs of a bulk flow are reordered; the data arrive all the same."""
+        link = Bottleneck(
+            bandwidth_mbps=20, queue_packets=100, jitter=Jitter(delay_ms=5, jitter_ms=3)
+        )
+        flow = Flow(kind="bytes", size_bytes=5_000_000)
+        scenario = Scenario(
+            flows=(flow,),
+            bottlenecks=(link,),
+            reverse_bottlenecks=(link,),
+            rtt_ms=40,
+            duration_s=30,
+        )
+        assert run(scenario).completion_times()["fct_s"].notna().all()
+
+    def test_seeds(self) -> None:
+        """Seeds and links have independent jitter."""
+        scenario = self.over(self.PROBES, duration_s=200, delay_ms=20, jitter_ms=5)
+        link = scenario.bottlenecks[0]
+        scenario = replace(scenario, bottlenecks=(link, link, scenario.bottlenecks[1]))
+
+        def delays(result: Run) -> list[npt.NDArray[np.float64]]:
+            logs = [result.queue_events(i) for i in range(3)]
+            came = [log.loc[log["event"] == "enqueue", "time_ns"].to_numpy() for log in logs]
+            return [after[:1990] - before[:1990] for before, after in pairwise(came)]
+
+        series = [*delays(run(scenario)), *delays(run(replace(scenario, seed=2)))]
+        for i, first in enumerate(series):
+            for second in series[:i]:
+                assert abs(np.corrcoef(first, second)[0, 1]) < 4 / math.sqrt(1990)
 
 
 class TestGivenPackets:

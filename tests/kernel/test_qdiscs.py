@@ -182,7 +182,9 @@ class TestQdiscs:
         """The structure of a qdisc's options is read back as it was set."""
         options = STRUCTURES[qdisc]
         assert set(options) == set(qdiscs.QDISCS[qdisc].options)
-        sent = qdisc_options(rtnetlink.set_qdisc(2, qdiscs.QDISCS[qdisc], 123, options, 10))
+        sent = qdisc_options(
+            rtnetlink.set_qdisc(2, qdiscs.QDISCS[qdisc], qdiscs.Link(123, 10), options)
+        )
         assert read_back(engine, monkeypatch, qdisc, options)[1] == sent[1]
 
     def test_red_average(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Change, Flow, Run, Scenario, When
 from ccbench.experiment.receiver import Receiver
 from tests.kernel.conftest import run, run_with
 
@@ -124,6 +124,72 @@ class TestWindow:
             run(scenario).goodput(1.0)[0].iloc[2:].mean() for scenario in (limited, plain)
         )
         assert one == pytest.approx(other, rel=0.005)
+
+
+class TestWindowThatChanges:
+    """The limit of the window is set by changes; the flow starts without one, or with one."""
+
+    @staticmethod
+    def in_flight_bytes(result: Run, from_s: float, to_s: float) -> float:
+        """Return the most payload that is sent in any round trip between two times."""
+        sent = packets(result, 0)
+        at_s = times_s(sent)
+        total = np.r_[0, np.cumsum(payload_bytes(sent))]
+        start = np.searchsorted(at_s, at_s - RTT_S, side="right")
+        within = (at_s >= from_s) & (at_s < to_s)
+        return float((total[1:] - total[start])[within].max())
+
+    @pytest.mark.parametrize("receiver", [None, Receiver(window_bytes=400_000)])
+    @pytest.mark.parametrize("direction", ["forward", "reverse"])
+    def test_rates(self, receiver: Receiver | None, direction: str) -> None:
+        """Throughput is the window of the time per round trip, lower and higher than before."""
+        windows = (50_000, 200_000, 20_000)
+        changes = tuple(
+            Change(at_s=at_s, flow=0, window_bytes=window)
+            for at_s, window in zip((3, 5, 7), windows, strict=True)
+        )
+        flow = Flow(receiver=receiver, direction=direction)
+        fast = Bottleneck(bandwidth_mbps=200, queue_packets=10_000)
+        links = {"bottlenecks": (fast,), "reverse_bottlenecks": (fast,)}
+        result = run(path(flow, changes=changes, duration_s=9, **links))
+        goodput_mbps = result.goodput(0.5)[0]
+        for at_s, window in zip((3, 5, 7), windows, strict=True):
+            settled = goodput_mbps.loc[at_s + 1 : at_s + 2].mean()
+            # Without a limit at first, the unit of the window is up to a 16th of the smallest.
+            assert 0.9 * window <= settled * 1e6 / 8 * RTT_S <= window
+
+    def test_limit(self) -> None:
+        """Once the data that had been allowed have left, a round trip has at most the window."""
+        changes = (
+            Change(at_s=3, flow=0, window_bytes=30_000),
+            Change(when=When(flow=0, packet=6000), flow=0, window_bytes=100_000),
+        )
+        flow = Flow(receiver=Receiver(window_bytes=200_000))
+        result = run(path(flow, bandwidth_mbps=1000, changes=changes))
+        again_s = result.changes["time_ns"].iloc[0] / 1e9
+        assert 3.5 < again_s < 9
+        assert self.in_flight_bytes(result, 0, 3) <= 200_000
+        assert self.in_flight_bytes(result, 3 + 2.5 * RTT_S, again_s) <= 30_000
+        assert 30_000 < self.in_flight_bytes(result, again_s + 2.5 * RTT_S, 10) <= 100_000
+
+    def test_kept(self) -> None:
+        """The end of the window never moves back, so that nothing has to be sent again."""
+        changes = tuple(
+            Change(at_s=2 + 0.5 * i, flow=0, window_bytes=300_000 if i % 2 else 3000)
+            for i in range(14)
+        )
+        flow = Flow(receiver=Receiver(window_bytes=300_000))
+        result = run(path(flow, bandwidth_mbps=100, queue_packets=1000, changes=changes))
+        assert result.summary()["retransmits"].iloc[0] == 0
+        assert set(result.flows["state"]) == {"open"}
+
+    def test_one_flow(self) -> None:
+        """Only the named flow of a group changes."""
+        change = Change(at_s=2, flow=1, window_bytes=20_000)
+        result = run(path(Flow(count=2), bandwidth_mbps=100, changes=(change,)))
+        goodput_mbps = result.goodput(1.0).iloc[5:].mean()
+        assert goodput_mbps[1] == pytest.approx(20_000 * 8e-6 / RTT_S, rel=0.1)
+        assert goodput_mbps[0] > 80
 
 
 class TestReading:

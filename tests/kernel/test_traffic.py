@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Flow, Run, Scenario, packets
 from ccbench.emulate.kernel.source.build import installed
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import MSS_BYTES
@@ -47,6 +47,42 @@ class TestUdp:
         assert gaps_us.std() == pytest.approx(mean_us, rel=0.05)
         # Half of them are below the median of the exponential distribution.
         assert (gaps_us < mean_us * np.log(2)).mean() == pytest.approx(0.5, abs=0.02)
+
+    @pytest.mark.parametrize("frames_per_s", [29.97, 1000 / 3])
+    @pytest.mark.parametrize(("version", "headers"), [(4, 28), (6, 48)])
+    def test_frames(self, frames_per_s: float, version: int, headers: int) -> None:
+        """Frames leave at exactly their rate, all packets of one at once, with their payload."""
+        sizes = (20_000, 1, 3000)
+        flow = Flow(
+            kind="frames",
+            frames_per_s=frames_per_s,
+            frame_bytes=sizes,
+            packet_bytes=1200,
+            ip_version=version,
+        )
+        result = run(dumbbell(flow, bandwidth_mbps=100, duration_s=100))
+        log = result.queue[result.queue["event"] == "enqueue"]
+        frames = log.assign(payload=log["bytes"].astype(int) - headers).groupby("time_ns")
+        # Errors of single gaps do not add up.
+        times_ns = np.array(list(frames.groups))
+        expected_ns = np.arange(len(times_ns)) * 1e9 / frames_per_s
+        assert np.abs(times_ns - times_ns[0] - expected_ns).max() <= 1 + 1e5 / frames_per_s
+        assert len(times_ns) == pytest.approx(100 * frames_per_s, abs=1)
+        payload = frames["payload"].sum().to_numpy()
+        assert (payload == np.resize(sizes, payload.size)).all()
+        counts = frames.size().to_numpy()
+        assert (
+            counts == np.resize([-(-size // (1200 - headers)) for size in sizes], counts.size)
+        ).all()
+        # Of each frame, all packets but the last are full.
+        assert set(frames["bytes"].nth(0)) <= {1200, headers + 1}
+
+    def test_frames_wait(self) -> None:
+        """The packets of a frame wait for each other on the link: a burst drains at its rate."""
+        flow = Flow(kind="frames", frames_per_s=25, frame_bytes=14_720)  # ten full packets
+        result = run(dumbbell(flow, bandwidth_mbps=10, duration_s=10))
+        waits_ms = packets.delivered(result)["queueing_ms"].to_numpy()[:2500].reshape(-1, 10)
+        assert np.allclose(waits_ms, np.arange(10) * 1.2, rtol=0, atol=1e-3)
 
     @pytest.mark.parametrize("size", [64, 65, 1499, 1500])
     def test_packet_size(self, size: int) -> None:

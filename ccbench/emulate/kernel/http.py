@@ -18,7 +18,7 @@ from ccbench.emulate.kernel import HTTP_INFO, doctor, web
 from ccbench.emulate.kernel.boot import plan
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.experiment.flow import MTU_BYTES, Flow
+from ccbench.experiment.flow import Flow
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,6 +37,7 @@ _UNSUPPORTED = {
     "direction": '"forward", as the web server is at the sender',
     "extra_rtt_ms": "0 for a flow from the web server",
     "acks": '"default" or "delayed" for a flow from the web server',
+    "initcwnd": "left out for a flow from the web server",
     "receiver": "left out for a flow from the web server",
     "ip_version": "left out for a flow from the web server",
     "host": "left out for a flow from the web server",
@@ -187,7 +188,7 @@ def _check_changes(scenario: Scenario) -> None:
 
 def _check_path(scenario: Scenario) -> None:
     """Check that the path holds less data than a client requests."""
-    path_bytes = MTU_BYTES * plan.data_packets(scenario)
+    path_bytes = scenario.mtu_bytes * plan.data_packets(scenario)
     if path_bytes > web.MAX_PATH_BYTES:
         allowed = f"at most {web.MAX_PATH_BYTES / 1e6:g} MB for the web server's client"
         step = "lower bandwidth_mbps, rtt_ms or queue_packets, or use the engine kernel"

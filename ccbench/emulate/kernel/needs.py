@@ -12,6 +12,7 @@ from ccbench.emulate._load import Load, slowest_link
 from ccbench.emulate.kernel.boot import records
 from ccbench.emulate.kernel.boot.plan import in_flight_packets, path_packets, unread_packets
 from ccbench.emulate.resources import Needs
+from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.qdiscs import QDISCS
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def needs(scenario: Scenario, load: Load | None = None) -> Needs:
     load = load or Load.expected(scenario)
     flows = scenario.flow_count
     share = scenario.noise.background_share
-    packet_bytes = (1 - share) * _GUEST_PACKET_BYTES + share * _BACKGROUND_PACKET_BYTES
+    larger = max(1.0, scenario.mtu_bytes / MTU_BYTES)
+    packet_bytes = (1 - share) * _GUEST_PACKET_BYTES + share * _BACKGROUND_PACKET_BYTES * larger
     guest_bytes = _GUEST_BYTES + packet_bytes * _path_packets(scenario) + _GUEST_FLOW_BYTES * flows
     guest_bytes += _UNREAD_PACKET_BYTES * unread_packets(scenario)
     events = [_EVENTS_PER_PACKET * arrivals for arrivals in load.packets]

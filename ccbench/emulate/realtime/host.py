@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.emulate.engine import Check
-from ccbench.experiment.flow import TRANSPORTS, Flow, cca_hint
+from ccbench.experiment.flow import MTU_BYTES, TRANSPORTS, Flow, cca_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,14 +117,14 @@ _VIRTUAL_TIME_NOISE = ("sender_jitter_ms", "wifi_jitter_ms", "background_share")
 
 #: Settings of a bottleneck that only the virtual kernel supports, besides Wi-Fi and ECN.
 _VIRTUAL_TIME_PATH = (
-    *("loss_every_packets", "loss_packets", "burst_loss", "policer", "duplicates", "reordering"),
-    *("overhead_bytes", "cells"),
+    *("loss_every_packets", "loss_packets", "loss_trace", "burst_loss", "policer", "duplicates"),
+    *("reordering", "jitter", "overhead_bytes", "cells"),
 )
 
 
 #: Such settings of a flow, besides some of its kinds and acknowledgements.
 _VIRTUAL_TIME_FLOW = (
-    *("direction", "connections", "subflows", "receiver"),
+    *("direction", "connections", "subflows", "initcwnd", "receiver"),
     *("segmentation_offload", "ecn", "ip_version", "host"),
 )
 
@@ -140,6 +140,8 @@ def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, st
             yield f"{scenario.link_name(i)}.{field}", value, "left out"
     if scenario.queue_log == "summary":
         yield "queue_log", scenario.queue_log, "true or false"
+    if scenario.mtu_bytes != MTU_BYTES:
+        yield "mtu_bytes", scenario.mtu_bytes, f"{MTU_BYTES}"
     if scenario.module_parameters:
         yield "module_parameters", dict(scenario.module_parameters), "left out"
     yield from _virtual_time_delays(scenario)
@@ -184,7 +186,7 @@ def _virtual_time_ecn(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
 
 def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of such features of a flow."""
-    if flow.kind == "video":
+    if flow.kind in {"video", "frames"}:
         yield "kind", flow.kind, "another kind"
     if flow.acks == "every":
         yield "acks", flow.acks, '"default" or "delayed"'

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.base.l4s import QUEUES
+from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.qdiscs._attributes import attribute, u32
 
 if TYPE_CHECKING:
@@ -49,10 +50,19 @@ class Drops(Enum):
 
 
 class Link(NamedTuple):
-    """A bottleneck's queue limit in packets and link rate in Mbit/s."""
+    """A bottleneck's queue limit in packets, link rate in Mbit/s and size of a full packet."""
 
     queue_packets: int
     mbps: float
+    mtu_bytes: int = MTU_BYTES
+
+    @property
+    def packet_memory_bytes(self) -> int:
+        """Memory of a full packet in the kernel, by which some qdiscs limit their queue.
+
+        Linux holds more payload in further pages.
+        """
+        return PACKET_MEMORY_BYTES + max(0, self.mtu_bytes - MTU_BYTES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +133,10 @@ class Qdisc(ABC):
         """Return the options and the limit of the queue in the kernel's encoding."""
 
     @abstractmethod
-    def encode_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> bytes:
+    def encode_change(self, link: Link | None, options: Mapping[str, Value]) -> bytes:
         """Return the encoding of a limit and of options that change; the others remain.
+
+        Without a link, the limit remains as well.
 
         Raises
         ------
@@ -132,7 +144,7 @@ class Qdisc(ABC):
             If the qdisc cannot change them during a run.
         """
 
-    def check_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> None:
+    def check_change(self, link: Link | None, options: Mapping[str, Value]) -> None:
         """Check a change during a run; see :meth:`check` and :meth:`encode_change`."""
         for name, value in options.items():
             self.check_name(name)
@@ -140,9 +152,9 @@ class Qdisc(ABC):
             if self.options[name].is_fixed:
                 message = f"qdisc_options.{name} of {self.name} cannot change during a run"
                 raise InputError(f"{message}: remove it")
-        if queue_packets is not None and self.limit == NO_LIMIT:
+        if link is not None and self.limit == NO_LIMIT:
             raise InputError(f"queue_packets: the queue of {self.name} has no limit: remove it")
-        self.encode_change(queue_packets, options)
+        self.encode_change(link, options)
 
     def short_thresholds(
         self, options: Mapping[str, Value], packet_ms: float
@@ -211,15 +223,12 @@ class AttributeQdisc(Qdisc):
     ----------
     limit_attribute : int
         Attribute of the limit; 0 without one.
-    limit_per_packet : int
-        The limit of one packet in the kernel's unit.
     memory_option : str
         Option of a further limit, of memory. Its default is raised where `queue_packets` full
         packets need more.
     """
 
     limit_attribute: int
-    limit_per_packet: int = 1
     memory_option: str = ""
 
     @property
@@ -227,15 +236,16 @@ class AttributeQdisc(Qdisc):
         return True
 
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
-        needed = link.queue_packets * PACKET_MEMORY_BYTES
+        needed = link.queue_packets * link.packet_memory_bytes
         if self.memory_option and needed > float(self.options[self.memory_option].default or 0):
             options = {self.memory_option: needed, **options}
-        return self.encode_change(link.queue_packets, options)
+        return self.encode_change(link, options)
 
-    def encode_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> bytes:
+    def encode_change(self, link: Link | None, options: Mapping[str, Value]) -> bytes:
         limit = b""
-        if queue_packets is not None and self.limit != NO_LIMIT:
-            limit = attribute(self.limit_attribute, u32(queue_packets * self.limit_per_packet))
+        if link is not None and self.limit != NO_LIMIT:
+            unit = link.packet_memory_bytes if self.limit == "memory" else 1
+            limit = attribute(self.limit_attribute, u32(link.queue_packets * unit))
         encoded = [self.options[name].encoded(name, value) for name, value in options.items()]
         return b"".join([limit, *encoded])
 
@@ -259,10 +269,10 @@ class StructureQdisc(Qdisc):
     def is_nested(self) -> bool:
         return bool(self.options)
 
-    def encode_change(self, queue_packets: int | None, options: Mapping[str, Value]) -> bytes:
-        if not self.can_change or queue_packets is None or options:
+    def encode_change(self, link: Link | None, options: Mapping[str, Value]) -> bytes:
+        if not self.can_change or link is None or options:
             raise InputError(f"the qdisc {self.name} cannot change so during a run: remove it")
-        return self.pack(Link(queue_packets, mbps=0), {})
+        return self.pack(link, {})
 
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
         scaled = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.qdiscs._attributes import u32
 from ccbench.experiment.qdiscs._descriptor import Link, StructureQdisc
 
@@ -16,7 +15,7 @@ __all__ = ["QDISCS"]
 
 
 def _pack(link: Link, _: Mapping[str, int]) -> bytes:
-    return u32(link.queue_packets * MTU_BYTES)
+    return u32(link.queue_packets * link.mtu_bytes)
 
 
 QDISCS = (

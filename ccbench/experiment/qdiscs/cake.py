@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ccbench.experiment.qdiscs._descriptor import PACKET_MEMORY_BYTES, AttributeQdisc, Drops
+from ccbench.experiment.qdiscs._descriptor import AttributeQdisc, Drops
 from ccbench.experiment.qdiscs._option import Option, milliseconds
 
 __all__ = ["QDISCS"]
@@ -13,7 +13,6 @@ QDISCS = (
         name="cake",
         summary="CAKE: fairness between hosts and flows, with CoDel for each flow",
         limit_attribute=10,
-        limit_per_packet=PACKET_MEMORY_BYTES,
         limit="memory",
         drops=Drops.OLDEST,
         marks=True,

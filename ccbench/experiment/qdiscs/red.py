@@ -8,7 +8,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from ccbench.base.errors import InputError
-from ccbench.experiment.flow import MTU_BYTES
+from ccbench.experiment.flow import LARGEST_MTU_BYTES
 from ccbench.experiment.qdiscs._attributes import attribute, u32
 from ccbench.experiment.qdiscs._descriptor import Drops, Link, StructureQdisc
 from ccbench.experiment.qdiscs._option import Option, flag
@@ -23,12 +23,12 @@ _ADAPTIVE = 4
 #: Weight of a new sample in the average as a power of 1/2: 0.002, as Floyd recommends.
 _WEIGHT_LOG = 9
 #: The kernel has 31 bits for a threshold in bytes with at least one bit of its fraction.
-_MOST_PACKETS = (2**30 - 1) // MTU_BYTES
+_MOST_PACKETS = (2**30 - 1) // LARGEST_MTU_BYTES
 
 
 def _pack_red(link: Link, options: Mapping[str, int]) -> bytes:
     """Encode RED, whose lengths are in bytes (in packets in its options)."""
-    return _pack(link, options, MTU_BYTES)
+    return _pack(link, options, link.mtu_bytes)
 
 
 def _pack_choke(link: Link, options: Mapping[str, int]) -> bytes:
@@ -50,7 +50,7 @@ def _pack(link: Link, options: Mapping[str, int], unit: int) -> bytes:
     weight_log = max(1, min(_WEIGHT_LOG, 31 - longest.bit_length()))
     # While idle, the average decays as if full packets arrived. The table holds the number of
     # halvings in 0 to 255 cells of time, each about as long as 1/weight packets.
-    packet_us = MTU_BYTES * 8 / link.mbps
+    packet_us = link.mtu_bytes * 8 / link.mbps
     cell_log = min(31, max(0, round(math.log2(packet_us) + weight_log)))
     halvings = -math.log2(1 - 2**-weight_log) * 2**cell_log / packet_us
     table = bytes(min(31, round(cell * halvings)) for cell in range(256))

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from ccbench.experiment.change import Change
-from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
+from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
+from ccbench.experiment.loss_trace import LossTrace
 from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 from ccbench.experiment.subflow import Subflow
@@ -26,7 +27,7 @@ VIDEO: dict[str, Any] = {"bitrates_mbps": (1, 2), "segment_s": 4, "buffer_s": 12
 EVERYTHING = scenario(
     name='all "settings" \\ é',
     flows=(
-        Flow(cca="bbr", count=2, start_s=1, stop_s=50, extra_rtt_ms=20, label="new"),
+        Flow(cca="bbr", count=2, start_s=1, stop_s=50, extra_rtt_ms=20, initcwnd=32, label="new"),
         Flow(kind="bytes", size_bytes=10_000, ip_version=6, host="a"),
         Flow(kind="bytes", arrivals=((0.5, 1000), (0.5, 2000), (7, 3000))),
         Flow(kind="rate", rate_mbps=2.5, segmentation_offload=False),
@@ -46,6 +47,7 @@ EVERYTHING = scenario(
         ),
         Flow(kind="video", bitrates_mbps=(0.5, 2), segment_s=4, buffer_s=30),
         Flow(kind="cbr", rate_mbps=1, packet_bytes=200),
+        Flow(kind="frames", frames_per_s=30, frame_bytes=(20_000, 3000), packet_bytes=1200),
         Flow(kind="poisson", rate_mbps=1, direction="reverse"),
         Flow(count=2, subflows=(Subflow(last_bottleneck=0), Subflow(cca="reno", extra_rtt_ms=9))),
     ),
@@ -71,8 +73,16 @@ EVERYTHING = scenario(
             duplicates=0.01,
             reordering=Reordering(share=0.02, packets=3),
         ),
+        Bottleneck(
+            bandwidth_mbps=3,
+            queue_bdp=1,
+            loss_trace=LossTrace(points=((0, 0), (5, 0.1), (9, 0)), name="fades"),
+            burst_loss=BurstLoss(good_ms=2000, bad_ms=50),
+            jitter=Jitter(delays_ms=(3, 1, 2), correlation=0.5),
+        ),
     ),
     forward_delay_ms=20,
+    mtu_bytes=1501,
     changes=(
         Change(at_s=10, rtt_ms=80, forward_delay_ms=30, overtakes=True),
         Change(
@@ -87,6 +97,7 @@ EVERYTHING = scenario(
         Change(when=When(flow=0, packet=100), after_s=1, wifi_jitter_ms=7),
         Change(when=When(flow=1, info="state", equals="loss", occurrence=2), loss=0),
         Change(at_s=30, flow=1, app_rate_mbps=0),
+        Change(at_s=31, flow=2, window_bytes=50_000),
     ),
     seed=7,
     sample_interval_ms=5,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ccbench.base.errors import InputError
-from ccbench.experiment.impairments import BurstLoss
+from ccbench.experiment.impairments import BurstLoss, Jitter
+from ccbench.experiment.loss_trace import LossTrace
 from ccbench.experiment.scenario import Bottleneck, Trace
 
 if TYPE_CHECKING:
@@ -136,6 +139,47 @@ class TestImpairments:
                 "burst_loss.loss_bad is 0.0; it must be above 0 if loss_good is 0",
             ),
             ({"burst_loss": {"loss": 0.5}}, "burst_loss.loss is not a setting; did you mean"),
+            (
+                {"burst_loss": {"to_bad": 0.1}},
+                "burst_loss: needs to_bad and to_good, or good_ms and bad_ms, not to_bad: change",
+            ),
+            (
+                {"burst_loss": {"to_bad": 0.1, "bad_ms": 3}},
+                "burst_loss: needs to_bad and to_good, or good_ms and bad_ms, not to_bad, bad_ms:",
+            ),
+            (
+                {"jitter": {}},
+                "jitter.jitter_ms is missing: write for example jitter_ms = 3, or del",
+            ),
+            (
+                {"jitter": {"jitter_ms": 3}},
+                "jitter.delay_ms is missing: write for example delay_ms",
+            ),
+            (
+                {"jitter": {"delays_ms": [1], "jitter_ms": 3}},
+                "jitter.jitter_ms is 3.0; it must be left out with delays_ms: remove it",
+            ),
+            (
+                {"jitter": {"delay_ms": 9, "jitter_ms": 3, "distribution": "gamma"}},
+                "jitter.distribution is 'gamma'; it must be 'uniform' or 'normal' or 'pareto': ",
+            ),
+            (
+                {"jitter": {"delays_ms": [1, -2]}},
+                "jitter.delays_ms[1] is -2; it must be a number at least 0 and at most 10000",
+            ),
+            (
+                {
+                    "jitter": {"delay_ms": 9, "jitter_ms": 3},
+                    "reordering": {"share": 0.1, "packets": 3},
+                },
+                "reordering is Reordering(share=0.1, packets=3); it must be left out with jitter",
+            ),
+            (
+                {"loss_trace": [[0, 0], [1, 2]]},
+                "loss_trace.points[1].loss is 2; it must be a number at least 0 and at most 1",
+            ),
+            ({"loss_trace": "none.csv"}, "loss trace none.csv cannot be read"),
+            ({"loss_packets": "none.csv"}, "lost packets none.csv cannot be read"),
         ],
     )
     def test_bad(self, settings: dict[str, Any], message: str) -> None:
@@ -143,6 +187,42 @@ class TestImpairments:
         with pytest.raises(InputError) as caught:
             Bottleneck.from_dict({**LINK, **settings})
         assert str(caught.value).startswith(message)
+
+    def test_files(self, tmp_path: Path) -> None:
+        """Recorded losses and delays come from files beside the scenario, and equal lists."""
+        (tmp_path / "lost.csv").write_text("packet\n3\n17\n")
+        (tmp_path / "losses.csv").write_text("time_s,loss\n0,0\n2,0.5\n3,0\n")
+        (tmp_path / "delays.csv").write_text("delay_ms\n5\n2.5\n")
+        files = {
+            "loss_packets": "lost.csv",
+            "loss_trace": "losses.csv",
+            "jitter": {"delays_ms": "delays.csv"},
+        }
+        read = Bottleneck.from_dict({**LINK, **files}, tmp_path)
+        lists = {
+            "loss_packets": [3, 17],
+            "loss_trace": [[0, 0], [2, 0.5], [3, 0]],
+            "jitter": {"delays_ms": [2.5, 5]},
+        }
+        assert read == Bottleneck.from_dict({**LINK, **lists})
+        assert read == Bottleneck.from_dict(read.to_dict())
+
+    def test_mean_of_losses(self) -> None:
+        """The share of lost packets is that of the time in each state, or of the trace."""
+        assert BurstLoss(good_ms=300, bad_ms=100).mean == pytest.approx(0.25)
+        trace = LossTrace(points=((0, 0.1), (4, 1), (5, 0)))
+        assert trace.mean == pytest.approx((4 * 0.1 + 1) / 5)
+
+    def test_moments_of_jitter(self) -> None:
+        """Delays of equal probability have the mean and the deviation of their distribution."""
+        deviations = {"uniform": 4 / math.sqrt(3), "normal": 4, "pareto": 4}
+        for distribution, deviation in deviations.items():
+            jitter = Jitter(delay_ms=30, jitter_ms=4, distribution=distribution)
+            delays = jitter.quantiles_ms
+            assert statistics.fmean(delays) == pytest.approx(30, abs=0.01)
+            # Of the Pareto distribution, the tail beyond 1 in 33,000 is missing.
+            assert statistics.pstdev(delays) == pytest.approx(deviation, rel=0.05)
+            assert delays[-1] == jitter.longest_ms == max(delays)
 
     def test_mean_of_bursts(self) -> None:
         """The share of lost packets is that of the stationary distribution."""

@@ -100,7 +100,11 @@ class TestDocuments:
             ("[[flows]]", "[flows]", "head each with [[flows]]"),
             ("rtt_ms", "bandwidth_mbps = 1\nrtt_ms", "did you mean bandwidth_mbps in bottlenecks?"),
             ("rtt_ms", "cca = 'bbr'\nrtt_ms", "cca is not a setting; did you mean cca in flows?"),
-            ("rtt_ms", "jitter_ms = 3\nrtt_ms", "did you mean forward_jitter_ms in noise, reverse"),
+            (
+                "rtt_ms",
+                "jitter_ms = 3\nrtt_ms",
+                "did you mean jitter in bottlenecks, forward_jitter_ms in",
+            ),
             (
                 "rtt_ms",
                 "noise.jitter_ms = 3\nrtt_ms",

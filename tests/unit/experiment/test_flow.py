@@ -57,7 +57,7 @@ class TestFlow:
                 ),
             ),
             ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number at least 0.001"),
-            ({"kind": "cbr", "rate_mbps": 1, "packet_bytes": 1501}, "packet_bytes is 1501"),
+            ({"kind": "cbr", "rate_mbps": 1, "packet_bytes": 9217}, "packet_bytes is 9217"),
             ({"packet_bytes": 500}, "packet_bytes is 500; it must be left out"),
             ({"ecn": "ect1"}, "ecn is 'ect1'; it must be left out for kind 'bulk'"),
             (

@@ -35,7 +35,7 @@ class TestNumbers:
         options = {**REQUIRED[qdisc], name: most}
         kind.check(options)
         if name != "min_packets":  # which has to be below another option
-            assert set_qdisc(2, kind, 1_000_000, options, 100)
+            assert set_qdisc(2, kind, Link(1_000_000, 100), options)
         least = f"at least {kind.options[name].low:.15g} and at"
         for value in (-1, most * 1.001, 1e300, 10**400):
             with pytest.raises(
@@ -62,12 +62,12 @@ class TestNumbers:
     def test_whole(self) -> None:
         """A whole number may be a float."""
         fq = QDISCS["fq"]
-        as_whole, as_float = (set_qdisc(2, fq, 9, {"quantum": n}, 10) for n in (3000, 3000.0))
+        as_whole, as_float = (set_qdisc(2, fq, Link(9, 10), {"quantum": n}) for n in (3000, 3000.0))
         assert as_whole == as_float
 
     def test_certain_drop(self) -> None:
         """RED's probability may be 1, the largest that the kernel can express."""
-        message = set_qdisc(2, QDISCS["red"], 100, {"probability": 1}, 10)
+        message = set_qdisc(2, QDISCS["red"], Link(100, 10), {"probability": 1})
         assert message.endswith(struct.pack("=I", 2**32 - 1))
 
     @pytest.mark.parametrize("value", ["many", "5", True])
@@ -79,7 +79,8 @@ class TestNumbers:
     def test_flag(self) -> None:
         """A flag may be a boolean, 0 or 1, and no other number."""
         codel = QDISCS["codel"]
-        assert set_qdisc(2, codel, 9, {"ecn": True}, 1) == set_qdisc(2, codel, 9, {"ecn": 1}, 1)
+        link = Link(9, 1)
+        assert set_qdisc(2, codel, link, {"ecn": True}) == set_qdisc(2, codel, link, {"ecn": 1})
         with pytest.raises(InputError, match=r"^qdisc_options\.ecn is 2; .* at most 1"):
             codel.check({"ecn": 2})
 
@@ -156,6 +157,6 @@ class TestMessages:
     def test_length(self) -> None:
         """A message begins with its length, which is a multiple of the kernel's alignment."""
         for qdisc, kind in QDISCS.items():
-            message = set_qdisc(3, kind, 64, REQUIRED[qdisc], 10)
+            message = set_qdisc(3, kind, Link(64, 10), REQUIRED[qdisc])
             assert struct.unpack_from("=I", message) == (len(message),)
             assert len(message) % 4 == 0

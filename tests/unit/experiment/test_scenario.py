@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.experiment.change import Change
+from ccbench.experiment.impairments import Policer
+from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES, Bottleneck, Flow, Scenario, Trace
 from ccbench.experiment.subflow import Subflow
+from ccbench.experiment.wifi import Wifi
 from tests.unit.experiment.conftest import EVERYTHING, LINK, VIDEO, scenario
 
 TRACED = Bottleneck(trace=Trace(name="t", opportunities_ms=(1, 3)), queue_packets=9)
+
+#: A bucket that holds no jumbo frame.
+POLICER = Policer(rate_mbps=3, burst_bytes=8999)
 
 
 class TestScenario:
@@ -198,19 +205,19 @@ class TestScenario:
     def test_flow_table(self) -> None:
         """Single flows are numbered group by group, arrivals one by one."""
         table = EVERYTHING.flow_table()
-        assert len(table) == EVERYTHING.flow_count == 15
-        assert list(table.index) == list(range(15))
-        assert list(table["group"]) == [0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8]
+        assert len(table) == EVERYTHING.flow_count == 16
+        assert list(table.index) == list(range(16))
+        assert list(table["group"]) == [0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9]
         assert list(table["label"][:4]) == ["new", "new", "cubic", "cubic"]
-        assert list(table["label"][-6:]) == ["cbr", "poisson", *["mptcp 0", "mptcp 1"] * 2]
+        assert list(table["label"][-6:]) == ["frames", "poisson", *["mptcp 0", "mptcp 1"] * 2]
         assert list(table["cca"][-4:]) == ["cubic", "reno", "cubic", "reno"]
         assert list(table["extra_rtt_ms"][-4:]) == [0, 9, 0, 9]
         assert list(table["last_bottleneck"][-4:]) == [0, 1, 0, 1]
         assert list(table["start_s"][3:6]) == [0.5, 0.5, 7.0]
         assert list(table["size_bytes"][2:6]) == [10_000, 1000, 2000, 3000]
         assert list(table["stop_s"][:3]) == [50.0, 50.0, 60.0]
-        assert table["rate_mbps"].isna().sum() == 12
-        assert table["size_bytes"].isna().sum() == 11
+        assert table["rate_mbps"].isna().sum() == 13
+        assert table["size_bytes"].isna().sum() == 12
 
     def test_many_arrivals(self) -> None:
         """A scenario may have a hundred thousand short flows."""
@@ -218,6 +225,82 @@ class TestScenario:
         many = scenario(flows=(Flow(kind="bytes", arrivals=arrivals),))
         assert Scenario.from_toml(many.to_toml()) == many
         assert many.flow_table()["size_bytes"].iloc[-1] == 100_999
+
+
+class TestPacketSizes:
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"mtu_bytes": 575}, "mtu_bytes is 575; it must be a whole number at least 576"),
+            (
+                {"mtu_bytes": 1279, "flows": (Flow(ip_version=6),)},
+                "mtu_bytes is 1279; it must be at least 1280 with IPv6: raise it",
+            ),
+            (
+                {"mtu_bytes": 1280, "flows": (Flow(), Flow(kind="cbr", rate_mbps=1))},
+                "flows[1].packet_bytes is 1500; it must be at most mtu_bytes, 1280: lower it",
+            ),
+            (
+                {"mtu_bytes": 9000, "flows": (Flow(receiver=Receiver(window_bytes=8999)),)},
+                "flows[0].receiver.window_bytes is 8999; it must be at least mtu_bytes, 9000",
+            ),
+            (
+                {"mtu_bytes": 9000, "changes": (Change(at_s=1, flow=0, window_bytes=8999),)},
+                "changes[0].window_bytes is 8999; it must be at least mtu_bytes, 9000",
+            ),
+            (
+                {"mtu_bytes": 9000, "bottlenecks": (replace(LINK, policer=POLICER),)},
+                "bottlenecks[0].policer.burst_bytes is 8999; it must be at least mtu_bytes, 9000",
+            ),
+            (
+                {
+                    "mtu_bytes": 1280,
+                    "bottlenecks": (Bottleneck(wifi=Wifi(bitrates_mbps=(65,)), queue_packets=9),),
+                },
+                "mtu_bytes is 1280; it must be 1500 with Wi-Fi",
+            ),
+        ],
+    )
+    def test_bad(self, settings: dict[str, Any], message: str) -> None:
+        """What must fit into a full packet, or hold one, is named with the size."""
+        with pytest.raises(InputError) as caught:
+            scenario(**settings)
+        assert str(caught.value).startswith(message)
+
+    def test_bdp(self) -> None:
+        """A bandwidth-delay product has the same bytes in packets of any size."""
+        link = Bottleneck(bandwidth_mbps=72, queue_bdp=2)
+        for mtu in (576, 1280, 1500, 9000):
+            sized = scenario(bottlenecks=(link,), mtu_bytes=mtu)
+            assert sized.bdp_packets() * mtu == pytest.approx(72e6 / 8 * 0.05)
+            assert sized.bottlenecks[0].queue_packets == round(2 * 72e6 / 8 * 0.05 / mtu)
+
+    def test_identity(self) -> None:
+        """The default is not part of a scenario's document."""
+        assert "mtu_bytes" not in scenario().to_dict()
+        assert scenario().key() == scenario(mtu_bytes=1500).key()
+
+
+class TestEnds:
+    @pytest.mark.parametrize(
+        ("flow", "message"),
+        [
+            (Flow(kind="cbr", rate_mbps=1), "changes[0].flow is 0; it must be that of a TCP flow"),
+            (
+                Flow(receiver=Receiver(read_mbps=3)),
+                "changes[0].window_bytes is 9000; it must be left out for a receiver with read",
+            ),
+            (
+                Flow(subflows=(Subflow(),)),
+                "changes[0].flow is 0; it must be that of a flow without",
+            ),
+        ],
+    )
+    def test_window(self, flow: Flow, message: str) -> None:
+        """A window changes only where the receiver has one to set."""
+        with pytest.raises(InputError) as caught:
+            scenario(flows=(flow,), changes=(Change(at_s=1, flow=0, window_bytes=9000),))
+        assert str(caught.value).startswith(message)
 
 
 class TestChange:
@@ -255,7 +338,7 @@ class TestChange:
             ({"at_s": 1, "loss": 1.5}, "loss is 1.5; it must be a number at least 0 and at most 1"),
             ({"at_s": 1, "qdisc_options": 3}, "qdisc_options is 3; it must be a table"),
             ({"at_s": 1, "app_rate_mbps": 1}, "flow is missing: add it, as app_rate_mbps needs it"),
-            ({"at_s": 1, "loss": 1, "flow": 0}, "app_rate_mbps is missing: add it, as flow needs"),
+            ({"at_s": 1, "loss": 1, "flow": 0}, "app_rate_mbps or window_bytes is missing: add it"),
             (
                 {"at_s": 1, "flow": 0, "app_rate_mbps": 0.0001},
                 "app_rate_mbps is 0.0001; it must be 0, or at least 0.001: write 0 for a pause",

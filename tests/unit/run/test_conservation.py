@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
@@ -12,7 +12,6 @@ import pytest
 from ccbench.base.errors import EngineError
 from ccbench.run import conservation
 from ccbench.run.queue_summary import QueueSummary
-from ccbench.run.run import Run
 from ccbench.run.tables import (
     BACKLOG_STEPS,
     EVENTS,
@@ -22,6 +21,9 @@ from ccbench.run.tables import (
     SUMMARY_TABLES,
 )
 from tests.unit.run.test_run import SCENARIO, make_run, table
+
+if TYPE_CHECKING:
+    from ccbench.run.run import Run
 
 #: Enqueue and dequeue of a packet of each flow, and the drop of a third packet.
 EVENTS_OF_FLOWS = (("enqueue", 0), ("enqueue", 1), ("dequeue", 0), ("dequeue", 1))
@@ -123,7 +125,8 @@ class TestSummary:
 
     def test_negative(self) -> None:
         """A negative backlog is an error at its time."""
-        refused(summarised(("enqueue", 0, 1), backlog=2**32 - 1), "backlog_packets is negative at 0")
+        negative = summarised(("enqueue", 0, 1), backlog=2**32 - 1)
+        refused(negative, "backlog_packets is negative at 0")
 
     def test_waits(self) -> None:
         """Packets cannot wait for longer than the run."""

@@ -91,7 +91,8 @@ class TestSettings:
             **DOCUMENT,
             "flows": [
                 {"subflows": [{}, {"extra_rtt_ms": 5, "cca": "reno"}]},
-                {"receiver": {"window_bytes": 100_000}},
+                {"receiver": {"window_bytes": 100_000}, "initcwnd": 32},
+                {"kind": "frames", "frames_per_s": 30, "frame_bytes": 9000},
                 {"kind": "video", "bitrates_mbps": [1, 2], "segment_s": 2, "buffer_s": 9},
             ],
             "bottlenecks": [
@@ -102,7 +103,14 @@ class TestSettings:
                     "policer": {"rate_mbps": 10, "burst_bytes": 50_000},
                     "burst_loss": {"to_bad": 0.002, "to_good": 0.2},
                     "reordering": {"share": 0.01, "delay_ms": 5},
-                }
+                },
+                {
+                    "bandwidth_mbps": 12,
+                    "queue_bdp": 1,
+                    "burst_loss": {"good_ms": 900, "bad_ms": 50},
+                    "loss_trace": [[0, 0.1], [5, 0]],
+                    "jitter": {"delay_ms": 10, "jitter_ms": 3, "correlation": 0.25},
+                },
             ],
             "reverse_bottlenecks": [
                 {
@@ -115,8 +123,10 @@ class TestSettings:
             "changes": [
                 {"at_s": 1, "bandwidth_mbps": 3},
                 {"when": {"flow": 0, "packet": 100}, "loss": 1},
+                {"at_s": 2, "flow": 1, "window_bytes": 20_000},
             ],
             "rtt_trace": [[0, 40], [5, 60]],
+            "mtu_bytes": 9000,
             "noise": {"reverse_jitter_ms": 0.1},
         }
         leaves = _leaves(document, "")
@@ -136,6 +146,43 @@ class TestSettings:
         for table in ({"net": {"ipv4": {"tcp_sack": 1}}}, {"net.ipv4.tcp_sack": 1}, {}):
             sweep = sweeps.Sweep.of({**DOCUMENT, "sysctls": table}, vary={path: [0]})
             assert (("net.ipv4.tcp_sack", "0"),) == sweep.cases[0].scenario.sysctls
+
+    @pytest.mark.parametrize(
+        ("path", "values"),
+        [
+            ("bottlenecks.0.jitter.jitter_ms", [0, 3]),
+            ("bottlenecks.0.jitter.distribution", ["normal", "pareto"]),
+            ("bottlenecks.0.burst_loss.bad_ms", [20, 80]),
+            ("flows.1.frame_bytes", [3000, 9000]),
+            ("flows.1.frames_per_s", [15, 60]),
+            ("flows.0.initcwnd", [10, 32]),
+            ("changes.0.window_bytes", [20_000, 100_000]),
+            ("mtu_bytes", [1280, 9000]),
+        ],
+    )
+    def test_described_in_reports(self, path: str, values: list[float | str]) -> None:
+        """Jitter, fades, frames, windows and sizes of packets vary by their paths."""
+        document = {
+            **DOCUMENT,
+            "flows": [
+                {},
+                {"kind": "frames", "frames_per_s": 30, "frame_bytes": 1, "packet_bytes": 900},
+            ],
+            "bottlenecks": [
+                {
+                    "bandwidth_mbps": 12,
+                    "queue_bdp": 1,
+                    "burst_loss": {"good_ms": 900, "bad_ms": 50},
+                    "jitter": {"delay_ms": 10, "jitter_ms": 3},
+                }
+            ],
+            "changes": [{"at_s": 2, "flow": 0, "window_bytes": 30_000}],
+        }
+        cases = sweeps.Sweep.of(document, vary={path: values}).cases
+        keys = {case.scenario.key() for case in cases}
+        assert len(keys) == len(values)
+        queues = {case.scenario.bottlenecks[0].queue_packets for case in cases}
+        assert len(queues) == (2 if path == "mtu_bytes" else 1)
 
     def test_whole_parts(self, engine: ArithmeticEngine) -> None:
         """In Python, whole parts and lists vary, and are words in the table."""

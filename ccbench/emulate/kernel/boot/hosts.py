@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses of both hosts, and their memory of each other.
 
-Linux remembers connections by source and destination address. Flows with the same `host` therefore
-have a pair of addresses of their own, and the route between the others remembers nothing.
+Linux remembers connections by source and destination address, and has initial windows by
+destination. Flows with the same `host` and `initcwnd` therefore have a pair of addresses of their
+own, and the routes between the others remember nothing.
 """
 
 from __future__ import annotations
 
 from ipaddress import IPv4Interface, IPv6Interface
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import TypeAlias
 
-    from ccbench.experiment.scenario import Scenario
+    from ccbench.experiment.scenario import Flow, Scenario
 
-    Interface: TypeAlias = IPv4Interface | IPv6Interface
+Interface: TypeAlias = IPv4Interface | IPv6Interface
 
-__all__ = ["SENDER", "addresses", "forgetful_routes", "subnets", "sysctls", "uses_ipv6"]
+__all__ = ["SENDER", "addresses", "routes", "subnet_key", "subnets", "sysctls", "uses_ipv6"]
 
 #: IPv4 address of the sending host, as in ``kernel_modules/flows/flows.h``.
 SENDER = "10.0.0.1"
@@ -33,8 +33,26 @@ _FIRST_RECEIVER = 2
 #: ``kernel_modules/flows/address.c``.
 _FLOWS_PER_ADDRESS = 25_000
 
-#: Number of the subnet of the first host with a memory; background traffic uses the subnet 1.
+#: Number of the first subnet of its own; background traffic uses the subnet 1.
 _FIRST_SUBNET = 256
+
+
+class Route(NamedTuple):
+    """The route of a host to the network of its address.
+
+    Parameters
+    ----------
+    address : IPv4Interface or IPv6Interface
+        The address.
+    initcwnd : int or None
+        Initial congestion window of connections; by default Linux's.
+    forgets : bool
+        Whether connections neither store nor use metrics of earlier ones.
+    """
+
+    address: Interface
+    initcwnd: int | None
+    forgets: bool
 
 
 def uses_ipv6(scenario: Scenario) -> bool:
@@ -42,10 +60,15 @@ def uses_ipv6(scenario: Scenario) -> bool:
     return any(flow.ip_version == _IPV6 for flow in scenario.flows)
 
 
-def subnets(scenario: Scenario) -> dict[str, int]:
-    """Return the number of the subnet of each `host` of flows; flows without one have subnet 0."""
-    names = dict.fromkeys(flow.host for flow in scenario.flows if flow.host)
-    return {name: number for number, name in enumerate(names, _FIRST_SUBNET)}
+def subnet_key(flow: Flow) -> tuple[str, int | None]:
+    """Return what flows in the same subnet have in common."""
+    return flow.host, flow.initcwnd
+
+
+def subnets(scenario: Scenario) -> dict[tuple[str, int | None], int]:
+    """Return the number of the subnet by :func:`subnet_key`; other flows have subnet 0."""
+    keys = dict.fromkeys(map(subnet_key, scenario.flows))
+    return {key: number for number, key in enumerate(filter(any, keys), _FIRST_SUBNET)}
 
 
 def addresses(scenario: Scenario, version: int, *, sends: bool) -> list[Interface]:
@@ -75,12 +98,17 @@ def _address(version: int, subnet: int, host: int) -> Interface:
     return IPv4Interface(f"10.{subnet >> 8}.{subnet & 255}.{host}/24")
 
 
-def forgetful_routes(scenario: Scenario, *, sends: bool) -> Iterator[Interface]:
-    """Yield the addresses of a host whose networks must remember no connections."""
-    if not subnets(scenario):
-        return  # nothing is remembered
+def routes(scenario: Scenario, *, sends: bool) -> Iterator[Route]:
+    """Yield the routes of a host that differ from those that Linux has by itself."""
+    remembers = any(flow.host for flow in scenario.flows)
+    numbers = {("", None): 0} | subnets(scenario)
     for version in (4, 6) if uses_ipv6(scenario) else (4,):
-        yield addresses(scenario, version, sends=sends)[0]
+        for (host, initcwnd), number in numbers.items():
+            # Without hosts that remember, nothing is remembered.
+            forgets = remembers and not host
+            if forgets or initcwnd:
+                own = _SENDER if sends else _FIRST_RECEIVER
+                yield Route(_address(version, number, own), initcwnd, forgets=forgets)
 
 
 def sysctls(scenario: Scenario) -> dict[str, str]:
@@ -88,7 +116,7 @@ def sysctls(scenario: Scenario) -> dict[str, str]:
     values = {}
     if uses_ipv6(scenario):
         values["net.ipv6.fwmark_reflect"] = "1"
-    if subnets(scenario):
+    if any(flow.host for flow in scenario.flows):
         values["net.ipv4.tcp_no_metrics_save"] = "0"
         values["net.ipv4.tcp_no_ssthresh_metrics_save"] = "0"
     return values

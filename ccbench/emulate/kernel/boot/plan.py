@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
 from ccbench.emulate.kernel.boot import hosts, rtnetlink
 from ccbench.emulate.kernel.boot.parameters import module_options
-from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
+from ccbench.experiment.qdiscs import Link
+from ccbench.experiment.scenario import MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ccbench.experiment.impairments import Reordering
+    from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.qdiscs import Qdisc
     from ccbench.experiment.scenario import Scenario
 
@@ -157,13 +158,9 @@ def _steps(
     for index, (bottleneck, qdisc) in enumerate(zip(scenario.links, qdiscs, strict=True)):
         interface = _HOST_INTERFACE + index
         assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
-        request = rtnetlink.set_qdisc(
-            interface,
-            qdisc,
-            bottleneck.queue_packets,
-            dict(bottleneck.qdisc_options),
-            bottleneck.mean_mbps,
-        )
+        link = Link(bottleneck.queue_packets, bottleneck.mean_mbps, scenario.mtu_bytes)
+        options = dict(bottleneck.qdisc_options)
+        request = rtnetlink.set_qdisc(interface, qdisc, link, options)
         yield _netlink(f"bottleneck{index}-up", rtnetlink.set_up(interface))
         for _ in range(qdisc.requests):
             yield _netlink(f"bottleneck{index}-{qdisc.name}", request)
@@ -202,8 +199,9 @@ def _network(scenario: Scenario, host: str) -> Iterator[str]:
     yield _netlink(f"{host}-up", rtnetlink.set_up(_HOST_INTERFACE))
     if ipv6:
         yield from _addresses(scenario, host, 6)  # their routes need a device that is up
-    for address in hosts.forgetful_routes(scenario, sends=host == "sender"):
-        yield _netlink(f"{host}-route", rtnetlink.forget_metrics(_HOST_INTERFACE, address))
+    for address, initcwnd, forgets in hosts.routes(scenario, sends=host == "sender"):
+        request = rtnetlink.set_metrics(_HOST_INTERFACE, address, initcwnd, forgets=forgets)
+        yield _netlink(f"{host}-route", request)
 
 
 def _subflow_addresses(host: str) -> Iterator[str]:
@@ -229,11 +227,12 @@ def _netlink(name: str, request: bytes) -> str:
 def guest_memory_mb(scenario: Scenario) -> int:
     """Return the size of the guest's memory in MB; the host provides only the pages in use.
 
-    The guest needs at most 2 KB per packet in transit, queued, unacknowledged or unread, about 8 KB
-    per flow, and 64 MB for the kernel itself.
+    The guest needs at most 2 KB per packet of up to 1500 bytes in transit, queued, unacknowledged
+    or unread, about 8 KB per flow, and 64 MB for the kernel itself.
     """
     packets = 4 * path_packets(scenario) + unread_packets(scenario)
-    needed_mb = 64 + (packets * 2 + scenario.flow_count * 8) / 1024
+    packet_kb = 2 * max(1, scenario.mtu_bytes / MTU_BYTES)
+    needed_mb = 64 + (packets * packet_kb + scenario.flow_count * 8) / 1024
     # A power of two, so that similar scenarios run with the same amount of memory.
     return max(256, 1 << int(needed_mb - 1).bit_length())
 
@@ -258,9 +257,9 @@ def in_flight_packets(scenario: Scenario, mbps: float) -> float:
     if noise.wifi_jitter_ms or any(change.wifi_jitter_ms for change in scenario.changes):
         jitter_ms += _LONG_WIFI_JITTER_MS
     extra_ms = max(flow.extra_rtt_ms for flow in scenario.paths)
-    late_ms = sum(_late_ms(link.reordering) for link in scenario.links if link.reordering)
+    late_ms = sum(map(_late_ms, scenario.links))
     longest_rtt_ms = scenario.longest_rtt_ms + extra_ms + jitter_ms + late_ms
-    return mbps * 1e3 * longest_rtt_ms / (8 * MTU_BYTES)
+    return mbps * 1e3 * longest_rtt_ms / (8 * scenario.mtu_bytes)
 
 
 def _in_flight(scenario: Scenario) -> float:
@@ -273,12 +272,16 @@ def unread_packets(scenario: Scenario) -> float:
     """Return the maximum number of packets that wait for receivers that read slowly."""
     slow = ((flow, flow.receiver) for flow in scenario.flows)
     return sum(
-        flow.flow_count * 2 * receiver.largest_window_bytes / MSS_BYTES
+        flow.flow_count * 2 * receiver.largest_window_bytes / scenario.mss_bytes
         for flow, receiver in slow
         if receiver is not None and receiver.read_mbps is not None
     )
 
 
-def _late_ms(reordering: Reordering) -> float:
-    """Return the longest additional delay of a packet, a second without later packets."""
-    return 1000.0 if reordering.delay_ms is None else reordering.delay_ms
+def _late_ms(link: Bottleneck) -> float:
+    """Return the longest additional delay after a link, a second without later packets."""
+    if link.jitter is not None:
+        return link.jitter.longest_ms
+    if link.reordering is None:
+        return 0.0
+    return 1000.0 if link.reordering.delay_ms is None else link.reordering.delay_ms

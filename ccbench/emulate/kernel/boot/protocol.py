@@ -7,12 +7,16 @@ milliseconds each.
 
 from __future__ import annotations
 
+import math
+from functools import cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ccbench.emulate.kernel.boot import hosts
 from ccbench.experiment.flow import ACKS, ECN_FIELDS, MAX_BITRATES
+from ccbench.experiment.jitter import QUANTILES
 from ccbench.experiment.qdiscs import QDISCS
 
 if TYPE_CHECKING:
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.kernel.boot.triggers import Trigger
     from ccbench.experiment.change import Change
+    from ccbench.experiment.jitter import Jitter
     from ccbench.experiment.noise import Noise
     from ccbench.experiment.receiver import Receiver
     from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
@@ -36,7 +41,7 @@ __all__ = [
     "describe_link",
 ]
 
-_PROTOCOL = 12
+_PROTOCOL = 13
 
 LINK_HEADER = np.dtype(
     [
@@ -57,6 +62,7 @@ LINK_HEADER = np.dtype(
         ("seed", "u8"),
         ("duration_ns", "u8"),
         ("sample_interval_ns", "u8"),
+        ("mtu_bytes", "u8"),
     ]
 )
 BOTTLENECK = np.dtype(
@@ -75,6 +81,7 @@ BOTTLENECK = np.dtype(
         ("lost_packets", "u4"),
         ("duplicates", "u4"),
         ("burst_change", "u8", 2),
+        ("burst_mean_ns", "u8", 2),
         ("burst_loss", "u8", 2),
         ("policer_bps", "u8"),
         ("policer_bytes", "u8"),
@@ -83,8 +90,13 @@ BOTTLENECK = np.dtype(
         ("reordered", "u4"),
         ("reordered_packets", "u4"),
         ("reordered_ns", "u8"),
+        ("loss_points", "u4"),
+        ("jitter_delays", "u4"),
+        ("jitter_memory", "u8"),
+        ("jitter_innovation", "u8"),
     ]
 )
+LOSS_POINT = np.dtype([("time_ns", "u8"), ("loss", "u8")])
 RTT_POINT = np.dtype([("time_ns", "u8"), ("rtt_ns", "u8")])
 CHANGE = np.dtype(
     [
@@ -107,8 +119,9 @@ CHANGE = np.dtype(
         ("bottleneck", "u4"),
         ("overtakes", "u2"),
         ("options_bytes", "u2"),
-        ("app_flow", "u8"),
+        ("end_flow", "u8"),
         ("app_rate_bps", "u8"),
+        ("window_bytes", "u8"),
     ]
 )
 FLOWS_HEADER = np.dtype(
@@ -119,6 +132,7 @@ FLOWS_HEADER = np.dtype(
         ("sample_interval_ns", "u8"),
         ("seed", "u8"),
         ("receivers", "u8"),
+        ("mtu_bytes", "u8"),
     ]
 )
 FLOW_SPEC = np.dtype(
@@ -141,6 +155,8 @@ FLOW_SPEC = np.dtype(
         ("buffer_ns", "u8"),
         ("ladder_kbps", "u4", MAX_BITRATES),
         ("messages", "u8"),
+        ("frame_uhz", "u8"),
+        ("frames", "u8"),
         ("ip_version", "u4"),
         ("subnet", "u4"),
     ]
@@ -158,13 +174,19 @@ RECEIVER = np.dtype(
         ("read_interval_ns", "u8"),
         ("optimistic_bps", "u8"),
         ("window_bytes", "u4"),
+        ("window_scale", "u4"),
         ("packets_per_ack", "u4"),
         ("ack_delay_us", "u4"),
         ("ack_parts", "u4"),
         ("duplicate_acks", "u4"),
         ("hides_ecn", "u4"),
+        ("reserved", "u4"),
     ]
 )
+
+#: Scale of a receive window that Linux chooses, and least units of one that is limited later.
+_NO_SCALE = 255
+_FEW_UNITS = 16
 
 #: Value of a setting that a change leaves as it is.
 _UNCHANGED = 2**64 - 1
@@ -173,7 +195,7 @@ _UNCHANGED = 2**64 - 1
 QUEUE_LOGS = (False, True, "summary")
 _FLOW_KINDS = (
     *("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video", "messages"),
-    "subflow",
+    *("subflow", "frames"),
 )
 
 
@@ -184,8 +206,8 @@ def describe_link(
 
     It consists of header, bottlenecks, lists, paths of flows, RTTs and changes. `triggers` and
     `options`, the netlink attributes with the qdisc's options, are those of each change. The lists
-    of a bottleneck are its trace and its lost packets. The path of a flow consists of its extra
-    delay and its first and last bottlenecks.
+    of a bottleneck are its trace, its lost packets, its losses over time and its jitter. The path
+    of a flow consists of its extra delay and its first and last bottlenecks.
     """
     points = () if scenario.rtt_trace is None else scenario.rtt_trace.points
     header = np.array(
@@ -207,13 +229,14 @@ def describe_link(
             scenario.seed,
             round(scenario.duration_s * 1e9),
             round(scenario.sample_interval_ms * 1e6),
+            scenario.mtu_bytes,
         ),
         dtype=LINK_HEADER,
     )
     bottlenecks = np.array(
         [_bottleneck(b, scenario.noise) for b in scenario.links], dtype=BOTTLENECK
     )
-    lists = [np.array([*_steps(b), *b.loss_packets], dtype="u4") for b in scenario.links]
+    lists = [part for link in scenario.links for part in _lists(link)]
     extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.paths]
     first, last = zip(*map(scenario.links_of, scenario.paths), strict=True)
     paths = (_per_flow(scenario, np.array(column, "u4")) for column in (extra_us, first, last))
@@ -247,6 +270,7 @@ def _change(change: Change, options_bytes: int) -> tuple[object, ...]:
         options_bytes,
         change.flow or 0,
         _UNCHANGED if change.app_rate_mbps is None else round(change.app_rate_mbps * 1e6),
+        change.window_bytes or _UNCHANGED,
     )
 
 
@@ -282,10 +306,12 @@ def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:
 def _impairments(bottleneck: Bottleneck) -> Iterator[object]:
     """Yield the fields of losses in bursts, policer, link layer and reordering."""
     bursts, policer, late = bottleneck.burst_loss, bottleneck.policer, bottleneck.reordering
-    states = (0.0, 0.0), (0.0, 0.0)
-    if bursts is not None:
-        states = (bursts.to_bad, bursts.to_good), (bursts.loss_good, bursts.loss_bad)
-    yield from (tuple(map(_share, state)) for state in states)
+    if bursts is None:
+        yield from ((0, 0), (0, 0), (0, 0))
+    else:
+        yield _share(bursts.to_bad or 0), _share(bursts.to_good or 0)
+        yield tuple(round((mean_ms or 0) * 1e6) for mean_ms in (bursts.good_ms, bursts.bad_ms))
+        yield _share(bursts.loss_good), _share(bursts.loss_bad)
     yield round(policer.rate_mbps * 1e6) if policer else 0
     yield policer.burst_bytes if policer else 0
     yield bottleneck.overhead_bytes or 0
@@ -293,6 +319,34 @@ def _impairments(bottleneck: Bottleneck) -> Iterator[object]:
     yield _probability(late.share) if late else 0
     yield (late.packets or 0) if late else 0
     yield round((late.delay_ms or 0) * 1e6) if late else 0
+    losses, jitter = bottleneck.loss_trace, bottleneck.jitter
+    yield len(losses.points) if losses else 0
+    yield QUANTILES if jitter else 0
+    correlation = jitter.correlation if jitter else 0.0
+    yield _share(correlation)
+    yield _share(math.sqrt(1 - correlation**2)) if correlation else 0
+
+
+def _lists(bottleneck: Bottleneck) -> Iterator[npt.NDArray[Any]]:
+    """Yield the lists that follow the bottlenecks."""
+    yield np.array([*_steps(bottleneck), *bottleneck.loss_packets], dtype="u4")
+    points = bottleneck.loss_trace.points if bottleneck.loss_trace else ()
+    yield np.array([(_nanoseconds(time_s), _share(loss)) for time_s, loss in points], LOSS_POINT)
+    if (jitter := bottleneck.jitter) is not None:
+        yield _delays_ns(jitter)
+        if jitter.correlation:
+            yield _normal_quantiles()
+
+
+@cache
+def _delays_ns(jitter: Jitter) -> npt.NDArray[np.uint64]:
+    return np.array([round(ms * 1e6) for ms in jitter.quantiles_ms], "u8")
+
+
+@cache
+def _normal_quantiles() -> npt.NDArray[np.int64]:
+    shares = ((i + 0.5) / QUANTILES for i in range(QUANTILES))
+    return np.array([round(NormalDist().inv_cdf(share) * 2**24) for share in shares], "i8")
 
 
 def _share(share: float) -> int:
@@ -315,10 +369,13 @@ def _steps(bottleneck: Bottleneck) -> Sequence[int]:
 
 
 def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
-    """Return the description of the traffic: header, specifications, messages, receivers.
+    """Return the description of the traffic: header, specifications, lists and receivers.
+
+    The lists are those of messages and of sizes of frames.
 
     With `served`, programs in the guest send the bulk flows.
     """
+    receivers = np.array([*_receivers(scenario)], RECEIVER)
     header = np.array(
         (
             _PROTOCOL,
@@ -326,7 +383,8 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
             round(scenario.duration_s * 1e9),
             round(scenario.sample_interval_ms * 1e6),
             scenario.seed,
-            sum(flow.receiver is not None for flow in scenario.flows),
+            receivers.size,
+            scenario.mtu_bytes,
         ),
         dtype=FLOWS_HEADER,
     )
@@ -339,12 +397,12 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
         FLOW_SPEC,
     )
     subnets = hosts.subnets(scenario)
-    groups["subnet"] = [subnets.get(path.host, 0) for path in scenario.paths]
+    groups["subnet"] = [subnets.get(hosts.subnet_key(path), 0) for path in scenario.paths]
     specs = _per_flow(scenario, groups)
     specs["start_ns"] = np.round(scenario.starts_s() * 1e9)
     first = 0
     messages: list[npt.NDArray[Any]] = []
-    receivers: list[npt.NDArray[Any]] = []
+    frames = [np.array(flow.frame_bytes * flow.count, "u8") for flow in scenario.flows]
     for flow in scenario.flows:
         group = slice(first, first + flow.flow_count)
         if flow.connections is not None:
@@ -353,25 +411,53 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
             messages += per_connection
         elif flow.arrivals:
             specs["size_bytes"][group] = [size for _, size in flow.arrivals]
-        if flow.receiver is not None:
-            record = (first, flow.flow_count, *_receiver(flow.receiver))
-            receivers.append(np.array(record, RECEIVER))
         first += flow.flow_count
-    return b"".join(part.tobytes() for part in (header, specs, *messages, *receivers))
+    return b"".join(part.tobytes() for part in (header, specs, *messages, *frames, receivers))
 
 
-def _receiver(receiver: Receiver) -> tuple[int, ...]:
+def _receivers(scenario: Scenario) -> Iterator[tuple[int, ...]]:
+    """Yield the record of each group of flows whose receivers differ from Linux's."""
+    first = 0
+    for flow in scenario.flows:
+        last = first + flow.flow_count - 1
+        windows = [
+            change.window_bytes
+            for change in scenario.changes
+            if change.window_bytes and first <= (change.flow or 0) <= last
+        ]
+        if flow.receiver is not None or windows:
+            yield (first, flow.flow_count, *_receiver(flow.receiver, windows, scenario.mss_bytes))
+        first = last + 1
+
+
+def _receiver(receiver: Receiver | None, windows: Sequence[int], mss_bytes: int) -> tuple[int, ...]:
+    """Return a receiver's part of its record, given the windows of its changes."""
+    if receiver is None:
+        return (0, 0, 0, 0, _window_scale(0, windows), *(0,) * 6)
     return (
         round((receiver.read_mbps or 0) * 1e6),
-        round(receiver.interval_ms * 1e6),
+        round(receiver.interval_ms(mss_bytes) * 1e6),
         round((receiver.optimistic_mbps or 0) * 1e6),
         receiver.largest_window_bytes,
+        _window_scale(receiver.largest_window_bytes, windows),
         receiver.packets_per_ack or 0,
         round(receiver.longest_ack_delay_ms * 1e3),
         receiver.ack_parts or 0,
         receiver.duplicate_acks or 0,
         bool(receiver.hides_ecn),
+        0,
     )
+
+
+def _window_scale(window_bytes: int, windows: Sequence[int]) -> int:
+    """Return the scale of a receive window, which has 16 bits.
+
+    With a limit (0: none), it is the smallest for the largest window. Without one before the
+    changes, it is the largest for which the smallest window has a few units.
+    """
+    if window_bytes:
+        return max(max((window_bytes, *windows)).bit_length() - 16, 0)
+    return max((min(windows) // _FEW_UNITS).bit_length() - 1, 0) if windows else _NO_SCALE
 
 
 def _messages(flow: Flow, connection: int) -> npt.NDArray[Any]:
@@ -408,6 +494,8 @@ def _group(
         _nanoseconds(flow.buffer_s or 0),
         ladder_kbps + [0] * (MAX_BITRATES - len(ladder_kbps)),
         0,  # messages: set for each flow
+        round((flow.frames_per_s or 0) * 1e6),
+        len(flow.frame_bytes),
         flow.ip_version,
         0,  # subnet: set for each group
     )

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.boot import rtnetlink
-from ccbench.experiment.qdiscs import NO_LIMIT, QDISCS
+from ccbench.experiment.qdiscs import NO_LIMIT, QDISCS, Link
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.experiment.change import Change
     from ccbench.experiment.scenario import Scenario
 
 __all__ = ["changed", "check", "drops", "unlimited"]
@@ -32,7 +33,7 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
         if change.changes_queue:
             qdisc = kernel.queue(scenario.links[change.bottleneck].qdisc)
             with validation.within(f"changes[{i}]."):
-                qdisc.check_change(change.queue_packets, dict(change.qdisc_options))
+                qdisc.check_change(_link(scenario, change), dict(change.qdisc_options))
     for where, flow in scenario.named_paths():
         if not flow.is_udp and (needed := kernel.cca(flow.cca).qdisc_option) is not None:
             _check_option(scenario, kernel, f"{flow.cca!r} ({where})", needed)
@@ -45,10 +46,18 @@ def changed(scenario: Scenario, kernel: KernelBuild) -> list[bytes]:
         attribute = b""
         if change.changes_queue:
             qdisc = kernel.queue(scenario.links[change.bottleneck].qdisc)
-            encoded = qdisc.encode_change(change.queue_packets, dict(change.qdisc_options))
+            encoded = qdisc.encode_change(_link(scenario, change), dict(change.qdisc_options))
             attribute = rtnetlink.qdisc_attribute(qdisc, encoded)
         attributes.append(attribute)
     return attributes
+
+
+def _link(scenario: Scenario, change: Change) -> Link | None:
+    """Return the link of a change with its new limit of the queue, or None if that remains."""
+    if change.queue_packets is None:
+        return None
+    mbps = scenario.links[change.bottleneck].mean_mbps
+    return Link(change.queue_packets, mbps, scenario.mtu_bytes)
 
 
 def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:

@@ -9,19 +9,19 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from ccbench.experiment.qdiscs import Link, attribute
+from ccbench.experiment.qdiscs import attribute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from ipaddress import IPv4Interface, IPv6Interface
 
-    from ccbench.experiment.qdiscs import Qdisc, Value
+    from ccbench.experiment.qdiscs import Link, Qdisc, Value
 
 __all__ = [
     "add_address",
-    "forget_metrics",
     "qdisc_attribute",
     "remove_qdisc",
+    "set_metrics",
     "set_qdisc",
     "set_up",
 ]
@@ -50,6 +50,7 @@ _RTA_PRIORITY = 6
 _RTA_PREFSRC = 7
 _RTA_METRICS = 8
 _RTAX_LOCK = 1
+_RTAX_INITCWND = 11
 #: Numbers of the metrics that Linux remembers and uses: RTT, RTTVAR, SSTHRESH, REORDERING.
 _REMEMBERED = (4, 5, 6, 9)
 #: Scope and priority of the routes to the networks of addresses, by version of IP.
@@ -82,21 +83,41 @@ def add_address(interface: int, address: IPv4Interface | IPv6Interface) -> bytes
     return _message(_RTM_NEWADDR, _NLM_F_CREATE, header + attributes)
 
 
-def forget_metrics(interface: int, address: IPv4Interface | IPv6Interface) -> bytes:
-    """Return the request after which connections within the network of an address are forgotten.
+def set_metrics(
+    interface: int,
+    address: IPv4Interface | IPv6Interface,
+    initcwnd: int | None,
+    *,
+    forgets: bool,
+) -> bytes:
+    """Return the request that sets the metrics of the route to the network of an address.
 
-    It locks the metrics of the network's route: TCP neither stores nor uses others.
+    Parameters
+    ----------
+    interface : int
+        Index of the interface.
+    address : IPv4Interface or IPv6Interface
+        The address.
+    initcwnd : int or None
+        Initial congestion window of connections.
+    forgets : bool
+        Whether connections are forgotten: TCP neither stores nor uses locked metrics.
     """
+    metrics = b""
+    if forgets:
+        lock = struct.pack("=I", sum(1 << metric for metric in _REMEMBERED))
+        metrics += attribute(_RTAX_LOCK, lock)
+    if initcwnd is not None:
+        metrics += attribute(_RTAX_INITCWND, struct.pack("=I", initcwnd))
     network, version = address.network, address.version
     fixed = (_RT_TABLE_MAIN, _RTPROT_KERNEL, _NETWORK_SCOPE[version], _RTN_UNICAST, 0)
     header = struct.pack("=8BI", _FAMILIES[version], network.prefixlen, 0, 0, *fixed)
-    lock = struct.pack("=I", sum(1 << metric for metric in _REMEMBERED))
     attributes = (
         attribute(_RTA_DST, network.network_address.packed)
         + attribute(_RTA_OIF, struct.pack("=I", interface))
         + attribute(_RTA_PRIORITY, struct.pack("=I", _NETWORK_PRIORITY[version]))
         + attribute(_RTA_PREFSRC, address.packed)
-        + attribute(_RTA_METRICS | _NLA_F_NESTED, attribute(_RTAX_LOCK, lock))
+        + attribute(_RTA_METRICS | _NLA_F_NESTED, metrics)
     )
     return _message(_RTM_NEWROUTE, _NLM_F_REPLACE, header + attributes)
 
@@ -107,9 +128,7 @@ def qdisc_attribute(qdisc: Qdisc, encoded: bytes) -> bytes:
     return attribute(_TCA_OPTIONS | (_NLA_F_NESTED if qdisc.is_nested else 0), encoded)
 
 
-def set_qdisc(
-    interface: int, qdisc: Qdisc, queue_packets: int, options: Mapping[str, Value], mbps: float
-) -> bytes:
+def set_qdisc(interface: int, qdisc: Qdisc, link: Link, options: Mapping[str, Value]) -> bytes:
     """Return the request that sets the root qdisc of an interface.
 
     Parameters
@@ -118,16 +137,14 @@ def set_qdisc(
         Index of the interface.
     qdisc : Qdisc
         The qdisc.
-    queue_packets : int
-        Limit in packets, for qdiscs that have one.
+    link : Link
+        The limit of the queue and the link after it.
     options : mapping
         Options as returned by :meth:`~ccbench.experiment.qdiscs.Qdisc.check`.
-    mbps : float
-        Rate of the link after the queue in Mbit/s, required by RED.
     """
     header = struct.pack("=BxxxiIII", 0, interface, _ROOT_HANDLE, _TC_H_ROOT, 0)
     name = attribute(_TCA_KIND, qdisc.kernel_name.encode() + b"\0")
-    body = qdisc_attribute(qdisc, qdisc.encode(Link(queue_packets, mbps), options))
+    body = qdisc_attribute(qdisc, qdisc.encode(link, options))
     return _message(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, header + name + body)
 
 

@@ -20,7 +20,8 @@ from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described
 from ccbench.experiment.change import Change
 from ccbench.experiment.flow import MAX_BITRATES
-from ccbench.experiment.impairments import BurstLoss, Policer, Reordering
+from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
+from ccbench.experiment.loss_trace import LossTrace
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.rtt_trace import RttTrace
@@ -56,7 +57,11 @@ IMPAIRMENTS: dict[str, Any] = {
     "burst_loss": BurstLoss(to_bad=0.01, to_good=0.2),
     "policer": Policer(rate_mbps=3, burst_bytes=1500),
     "reordering": Reordering(share=0.01, delay_ms=4),
+    "jitter": Jitter(delay_ms=10, jitter_ms=2),
 }
+FRAMES: dict[str, Any] = {"kind": "frames", "frames_per_s": 30, "frame_bytes": 9000}
+FADES = BurstLoss(good_ms=900, bad_ms=50)
+LOSSES = LossTrace(points=((0, 0), (1, 0.5), (2, 0)))
 CHANGE = Change(at_s=10, bandwidth_mbps=6)
 WHEN = When(flow=0, info="state", equals="recovery")
 RADIO = Wifi(bitrates_mbps=(13, 65))
@@ -119,6 +124,7 @@ OF_SCENARIO = {
     "rtt_ms": (scenario(), scenario(rtt_ms=50.000001)),
     "reverse_bottlenecks": (scenario(), scenario(reverse_bottlenecks=(LINK,))),
     "forward_delay_ms": (scenario(), scenario(forward_delay_ms=0.000001)),
+    "mtu_bytes": (scenario(), scenario(mtu_bytes=1501)),
     "rtt_trace": (scenario(), scenario(rtt_trace=RttTrace(points=((0, 50), (9, 51))))),
     "changes": (scenario(), scenario(changes=(CHANGE,))),
     "duration_s": (scenario(), scenario(duration_s=61)),
@@ -154,6 +160,8 @@ OF_FLOW = {
         with_flow(kind="video", **VIDEO),
         with_flow(kind="video", **{**VIDEO, "buffer_s": 30}),
     ),
+    "frames_per_s": (with_flow(**FRAMES), with_flow(**FRAMES | {"frames_per_s": 30.000001})),
+    "frame_bytes": (with_flow(**FRAMES), with_flow(**FRAMES | {"frame_bytes": (9000, 9001)})),
     "packet_bytes": (
         with_flow(kind="cbr", rate_mbps=1),
         with_flow(kind="cbr", rate_mbps=1, packet_bytes=200),
@@ -170,6 +178,7 @@ OF_FLOW = {
         scenario(flows=(Flow(direction="reverse"),), reverse_bottlenecks=(LINK,)),
     ),
     "acks": (with_flow(), with_flow(acks="every")),
+    "initcwnd": (with_flow(), with_flow(initcwnd=10)),
     "receiver": (with_flow(), with_flow(receiver=Receiver(window_bytes=9000))),
     "segmentation_offload": (with_flow(), with_flow(segmentation_offload=False)),
     "ip_version": (with_flow(), with_flow(ip_version=6)),
@@ -237,6 +246,10 @@ OF_LINK = {
         with_link(bandwidth_mbps=12, queue_packets=50, loss_packets=(1, 2)),
         with_link(bandwidth_mbps=12, queue_packets=50, loss_packets=(1, 3)),
     ),
+    "loss_trace": (
+        with_link(bandwidth_mbps=12, queue_packets=50),
+        with_link(bandwidth_mbps=12, queue_packets=50, loss_trace=LOSSES),
+    ),
     "overhead_bytes": (
         with_link(bandwidth_mbps=12, queue_packets=50),
         with_link(bandwidth_mbps=12, queue_packets=50, overhead_bytes=1),
@@ -260,6 +273,32 @@ OF_LINK = {
 OF_BURSTS = {
     name: (with_impairment("burst_loss"), with_impairment("burst_loss", **{name: 0.1}))
     for name in ("to_bad", "to_good", "loss_bad", "loss_good")
+} | {
+    name: tuple(
+        with_link(bandwidth_mbps=12, queue_packets=50, burst_loss=loss)
+        for loss in (FADES, replace(FADES, **{name: 60}))
+    )
+    for name in ("good_ms", "bad_ms")
+}
+OF_JITTER = {
+    "delay_ms": (with_impairment("jitter"), with_impairment("jitter", delay_ms=10.000001)),
+    "jitter_ms": (with_impairment("jitter"), with_impairment("jitter", jitter_ms=2.1)),
+    "distribution": (with_impairment("jitter"), with_impairment("jitter", distribution="pareto")),
+    "correlation": (with_impairment("jitter"), with_impairment("jitter", correlation=0.01)),
+    "delays_ms": (
+        with_impairment("jitter", delay_ms=None, jitter_ms=None, delays_ms=(1, 2)),
+        with_impairment("jitter", delay_ms=None, jitter_ms=None, delays_ms=(1, 2, 2)),
+    ),
+}
+OF_LOSSES = {
+    "points": (
+        with_link(bandwidth_mbps=12, queue_packets=50, loss_trace=LOSSES),
+        with_link(
+            bandwidth_mbps=12,
+            queue_packets=50,
+            loss_trace=LossTrace(points=((0, 0), (1, 0.5), (3, 0))),
+        ),
+    ),
 }
 OF_POLICER = {
     "rate_mbps": (with_impairment("policer"), with_impairment("policer", rate_mbps=4)),
@@ -329,6 +368,10 @@ OF_CHANGE = {
         with_change(flow=0, app_rate_mbps=0),
         with_change(flow=0, app_rate_mbps=0.001),
     ),
+    "window_bytes": (
+        with_change(flow=0, window_bytes=9000),
+        with_change(flow=0, window_bytes=9001),
+    ),
 }
 OF_WHEN = {
     "flow": (with_event(), with_event(flow=1)),
@@ -356,6 +399,8 @@ PAIRS: dict[type[Any], tuple[dict[str, tuple[Scenario, Scenario]], set[str]]] = 
     Policer: (OF_POLICER, set()),
     Receiver: (OF_RECEIVER, set()),
     Reordering: (OF_REORDERING, set()),
+    Jitter: (OF_JITTER, set()),
+    LossTrace: (OF_LOSSES, {"name"}),
     Noise: (OF_NOISE, set()),
     Trace: ({"opportunities_ms": OF_LINK["trace"]}, {"name"}),
 }
@@ -450,7 +495,7 @@ class TestEngine:
         given = KernelEngine(KERNEL).guest_input(RICH)
         table = RICH.flow_table()
         assert table["cca"].tolist() == given.ccas.tolist()
-        assert (3, 60 * 10**9, False) == (given.bottlenecks, given.duration_ns, given.queue_log)
+        assert (4, 60 * 10**9, False) == (given.bottlenecks, given.duration_ns, given.queue_log)
         for log in (True, False, "summary"):
             logged = KernelEngine(KERNEL).guest_input(scenario(queue_log=log))
             assert logged.queue_log is log or logged.queue_log == log == "summary"
