@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ccbench.base.validation import RATE_MBPS
@@ -63,7 +64,7 @@ class Load:
     @classmethod
     def expected(cls, scenario: Scenario) -> Load:
         """Return the upper bounds of a scenario's traffic."""
-        return cls(packets(scenario), samples(scenario))
+        return cls(*_expected(scenario))
 
     @property
     def work_mbit(self) -> float:
@@ -74,6 +75,11 @@ class Load:
         packets = _LINK_SHARE * sum(self.packets) + (1 - _LINK_SHARE) * max(self.packets)
         sent_mbit = packets * MTU_BYTES * 8e-6
         return _START_UP_MBIT + sent_mbit + self.samples * _SAMPLE_MBIT
+
+
+@lru_cache(maxsize=512)  # plans, progress and limits of memory all ask for it
+def _expected(scenario: Scenario) -> tuple[tuple[float, ...], float]:
+    return packets(scenario), samples(scenario)
 
 
 def packets(scenario: Scenario) -> tuple[float, ...]:
