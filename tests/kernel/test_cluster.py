@@ -135,7 +135,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline
-        time.sleep(0.01)
+        time.sleep(0.1)  # a look at all processes takes milliseconds of a busy core
 
 
 @contextmanager

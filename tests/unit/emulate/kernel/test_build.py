@@ -163,7 +163,7 @@ class TestBuild:
     def test_no_such_release(self, kernel: Path) -> None:
         """The error for a release that is not built lists those that are, and how to build it."""
         building.build(kernel)
-        with pytest.raises(InputError, match=r"'7\.3'.*\(6\.12\.3\): .*ccbench kernel build 7\.3$"):
+        with pytest.raises(InputError, match=r"'7\.3'.*\(6\.12\.3\): .*ccbench kernel build 7\.3`$"):
             building.use("7.3")
         with pytest.raises(InputError, match=r"'7\.3'.*ccbench kernel build 7\.3`$"):
             building.named("7.3")
