@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ccbench.base.validation import RATE_MBPS
@@ -66,7 +67,7 @@ class Load:
     @classmethod
     def expected(cls, scenario: Scenario) -> Load:
         """Return the upper bounds of a scenario's traffic."""
-        return cls(packets(scenario), samples(scenario), scenario.mtu_bytes)
+        return cls(*_expected(scenario), scenario.mtu_bytes)
 
     @property
     def work_mbit(self) -> float:
@@ -77,6 +78,11 @@ class Load:
         packets = _LINK_SHARE * sum(self.packets) + (1 - _LINK_SHARE) * max(self.packets)
         sent_mbit = packets * self.mtu_bytes * 8e-6
         return _START_UP_MBIT + sent_mbit + self.samples * _SAMPLE_MBIT
+
+
+@lru_cache(maxsize=512)  # plans, progress and limits of memory all ask for it
+def _expected(scenario: Scenario) -> tuple[tuple[float, ...], float]:
+    return packets(scenario), samples(scenario)
 
 
 def packets(scenario: Scenario) -> tuple[float, ...]:

@@ -23,6 +23,8 @@ from ccbench.run import packets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    import numpy.typing as npt
+
     from ccbench.experiment.flow import Flow
     from ccbench.run.run import Run
 
@@ -39,6 +41,9 @@ __all__ = [
 
 #: Start and end of a part of a run in seconds.
 Window: TypeAlias = tuple[float, float]
+
+#: Times of flows in seconds, or other numbers of each.
+Times: TypeAlias = "npt.NDArray[np.float64]"
 
 #: Tolerance of quotients that should be whole numbers.
 _ROUNDING = 1e-6
@@ -62,14 +67,14 @@ class Part:
         self.window = window
 
     @cached_property
-    def active_s(self) -> pd.DataFrame:
-        """Active time ``from`` and ``to`` of each flow in the window; none if ``to`` is earlier."""
-        table, done = self.run.scenario.flow_table(), self.run.completions
-        to_s = (done["end_ns"] / 1e9).where(done["end_ns"] >= 0, table["stop_s"])
+    def active_s(self) -> tuple[Times, Times]:
+        """Start and end of each flow's active time in the window; none if the end is earlier."""
+        scenario = self.run.scenario
+        stops_s = np.array([flow.stop_s or scenario.duration_s for flow in scenario.paths])
+        end_ns = self.run.completions["end_ns"].to_numpy()
+        to_s = np.where(end_ns >= 0, end_ns / 1e9, stops_s[scenario.path_numbers()])
         from_s, end_s = self.window
-        return pd.DataFrame(
-            {"from": table["start_s"].clip(lower=from_s), "to": to_s.clip(upper=end_s)}
-        )
+        return np.maximum(scenario.starts_s(), from_s), np.minimum(to_s, end_s)
 
     @cached_property
     def delivered(self) -> pd.DataFrame:
@@ -78,17 +83,17 @@ class Part:
         within: pd.DataFrame = all_packets[all_packets["arrival_s"].between(*self.window)]
         return within
 
-    def total_at(self, column: str, time_s: pd.Series[float]) -> pd.Series[float]:
+    def total_at(self, column: str, time_s: Times) -> Times:
         """Return the latest sample of a running total at a time given for each flow."""
         samples = self.run.flows
         flow, time_ns = samples["flow"].to_numpy(), samples["time_ns"].to_numpy()
         # A sample may be slightly later than its nominal multiple of the interval.
         late_ns = self.run.scenario.sample_interval_ms * 1e5
-        by_then = time_ns <= (time_s * 1e9 + late_ns).to_numpy()[flow]
+        by_then = time_ns <= (time_s * 1e9 + late_ns)[flow]
         totals = np.zeros(len(time_s))
         # Samples are in order of time, and the last value assigned to a flow remains.
         totals[flow[by_then]] = samples[column].to_numpy()[by_then]
-        return pd.Series(totals, index=time_s.index)
+        return totals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,22 +271,23 @@ def downloaded(seconds: float) -> Metric:
 
     def of(part: Part) -> pd.Series[float]:
         done = part.run.completions
-        until_s = done["start_ns"] / 1e9 + seconds
-        is_recorded = (until_s <= part.run.scenario.duration_s) | (done["end_ns"] >= 0)
-        return (part.total_at("delivered_bytes", until_s) / 1e6).where(is_recorded)
+        until_s = done["start_ns"].to_numpy() / 1e9 + seconds
+        is_recorded = (until_s <= part.run.scenario.duration_s) | (done["end_ns"].to_numpy() >= 0)
+        received_mb = part.total_at("delivered_bytes", until_s) / 1e6
+        return pd.Series(np.where(is_recorded, received_mb, np.nan))
 
     return Metric(name="downloaded", unit="MB", of=of, less_is_better=False, needs_queue_log=False)
 
 
 def _rate(column: str) -> Callable[[Part], pd.Series[float]]:
     def of(part: Part) -> pd.Series[float]:
-        from_s, to_s = part.active_s["from"], part.active_s["to"]
+        from_s, to_s = part.active_s
         # The total of a completed flow is constant, and only a sample after its end is final.
-        completed = part.run.completions["end_ns"].between(0, part.window[1] * 1e9)
-        end_s = to_s.mask(completed, part.window[1])
+        end_ns, until_s = part.run.completions["end_ns"].to_numpy(), part.window[1]
+        end_s = np.where((end_ns >= 0) & (end_ns <= until_s * 1e9), until_s, to_s)
         growth = part.total_at(column, end_s) - part.total_at(column, from_s)
-        rate: pd.Series[float] = growth * 8e-6 / (to_s - from_s)
-        return rate.where(to_s > from_s)
+        lasted_s = np.where(to_s > from_s, to_s - from_s, np.nan)
+        return pd.Series(growth * 8e-6 / lasted_s)
 
     return of
 

@@ -183,7 +183,7 @@ def gone(folder: Path) -> bool:
     while guests(folder):
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.01)
+        time.sleep(0.05)
     return True
 
 

@@ -205,7 +205,7 @@ class TestKill:
         ) as process:
             while Store().usage().runs < 2:
                 assert process.poll() is None
-                time.sleep(0.01)
+                time.sleep(0.05)
             process.send_signal(number)
         deadline = time.monotonic() + 300
         while any(map(is_running, guests(temporary))) and time.monotonic() < deadline:

@@ -21,6 +21,7 @@ from ccbench.run.tables import (
     FLOW_COLUMNS,
     MEASURED_COLUMNS,
     QUEUE_COLUMNS,
+    RUN_TABLES,
     STATE_DTYPE,
     empty,
 )
@@ -100,20 +101,23 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> R
         },
         index=pd.RangeIndex(flows, name="flow"),
     )
+    sent_bytes = totals[-1].sum()
+    of_links = {
+        "bottleneck": np.arange(len(scenario.links)),
+        "carried_packets": sent_bytes // 1500,
+        "carried_bytes": sent_bytes,
+        "left_packets": sent_bytes // 1500,
+    }
+    links = {  # of the types of these columns, which Run does not have to convert
+        name: np.full(len(scenario.links), of_links.get(name, 0), str(kind))
+        for name, kind in RUN_TABLES["links"].items()
+    }
     return Run(
         scenario=scenario,
         queue=_NO_QUEUE_EVENTS,
         flows=samples,
         completions=completions,
-        links=pd.DataFrame(
-            {
-                "bottleneck": range(len(scenario.links)),
-                "carried_packets": totals[-1].sum() // 1500,
-                "carried_bytes": totals[-1].sum(),
-                "left_packets": totals[-1].sum() // 1500,
-                **dict.fromkeys(("waited_ns", "l4s_left_packets", "l4s_waited_ns"), 0),
-            }
-        ),
+        links=pd.DataFrame(links),
         provenance={
             **PROVENANCE,
             "identity": identity_of(scenario),
