@@ -192,8 +192,9 @@ class TestEvilModules:
     def test_zero_ssthresh(self, end: Ending) -> None:
         """A division by zero in Linux, by a threshold of 0, is blamed on the user's module."""
         error, _ = end("zero", "ssthresh")
-        assert re.match(r"the virtual kernel crashed in tcp_\w+\+0x\w+: a division", str(error))
-        assert "correct the module (tcp_evil), which may have left TCP a value" in str(error)
+        assert "a division by zero" in str(error)
+        assert re.match(r"tcp_evil crashed in evil_\w+\+0x", str(error)), str(error)
+        assert str(error).endswith(": correct the module")
 
     def test_load(self, evil: KernelBuild) -> None:
         """The error of a module's initialisation is the module's, with its reason."""
