@@ -104,6 +104,9 @@ struct sk_buff *bottleneck_dequeue(struct bottleneck *link)
 	skb = qdisc_dequeue_peeked(q);
 	dropped = ccbench_dropped_at_departure(q);
 	spin_unlock(lock);
+	if (unlikely(IS_ERR(skb)))
+		panic("ccbench: qdisc %s of bottleneck %u: its dequeue returns the error %ld instead of a packet\n",
+		      q->ops->id, link->index, PTR_ERR(skb));
 	if (unlikely(dropped))
 		kfree_skb_list(dropped);
 	return skb;

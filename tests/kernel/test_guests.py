@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import shutil
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ccbench import Flow
 from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.boot import boot as boot_module
+from ccbench.emulate.kernel.boot import console as console_module
 from ccbench.emulate.kernel.boot import crash
 from ccbench.emulate.kernel.boot.console import ConsoleWatch
 from ccbench.emulate.kernel.engine import KernelEngine
@@ -26,6 +28,7 @@ from tests.kernel.conftest import dumbbell, gone, workspaces
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ccbench import Scenario
     from ccbench.emulate.kernel.source.build import KernelBuild
 
     Ending = Callable[..., tuple[EngineError, str]]
@@ -44,6 +47,16 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> KernelBuild:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CCBENCH_MODULES", str(folder))
         return installed()
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> KernelEngine:
+    """Give the engine with a qdisc that misbehaves on demand."""
+    folder = tmp_path_factory.mktemp("modules") / "sch_evil"
+    shutil.copytree(Path(__file__).with_name("sch_evil"), folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CCBENCH_MODULES", str(folder))
+        return KernelEngine(installed())
 
 
 @pytest.fixture
@@ -80,13 +93,29 @@ CRASHES = [
     ("sleep", r"sleeping in atomic context;", "mutex_lock(&lock), mutex_lock(&lock)"),
 ]
 
-HOOKS = ("init", "ssthresh", "set_state", "cwnd_event", "in_ack_event", "pkts_acked", "get_info")
+HOOKS = (
+    "init",
+    "release",
+    "ssthresh",
+    "set_state",
+    "cwnd_event",
+    "in_ack_event",
+    "pkts_acked",
+    "get_info",
+)
 
 
 class TestEvilModules:
     @pytest.fixture
-    def end(self, evil: KernelBuild, own_temporary: Path, own_crashes: Path) -> Ending:
+    def end(
+        self,
+        evil: KernelBuild,
+        own_temporary: Path,
+        own_crashes: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> Ending:
         """Give a function that runs a deed in a hook, and returns its error and the console."""
+        monkeypatch.setenv("CCBENCH_MODULES", str(Path(__file__).with_name("tcp_evil")))
 
         def end(deed: str, hook: str = "cong_avoid") -> tuple[EngineError, str]:
             parameters = {"tcp_evil.deed": deed, "tcp_evil.hook": hook}
@@ -119,7 +148,8 @@ class TestEvilModules:
         function = "evil_recurse" if deed == "stack" else r"evil_do(?:\.cold)?"
         file, number = line_of(code).split(":")
         actual = re.match(
-            rf"tcp_evil crashed in {function}\+0x\w+ \[tcp_evil\] \({file}:(\d+)\): {message}",
+            rf"tcp_evil crashed in {function}\+0x\w+ \[tcp_evil\] \({file}:(\d+)\)"
+            rf"{'' if deed == 'stack' else ', in its hook cong_avoid'}: {message}",
             str(error),
         )
         assert actual, str(error)
@@ -134,7 +164,9 @@ class TestEvilModules:
     def test_hook(self, end: Ending, hook: str) -> None:
         """Crashes are reported in every hook, in process context and in packet context."""
         error, _ = end("null", hook)
-        assert f"({line_of('*(volatile int *)8 = 1')}): a bad pointer" in str(error)
+        # A hook whose last call is the one that crashes is not on the stack.
+        place = rf"\({line_of('*(volatile int *)8 = 1')}\)(?:, in its hook {hook})?"
+        assert re.search(rf"{place}: a bad pointer", str(error)), str(error)
 
     def test_bad_argument(self, end: Ending) -> None:
         """If the kernel crashes on a module's argument, the module is named."""
@@ -143,10 +175,39 @@ class TestEvilModules:
         assert line_of("kfree(READ_ONCE(wild))") in str(error)
         assert error.console[1].startswith("kfree+")
 
+    def test_warning(self, end: Ending) -> None:
+        """The first WARN() of a module ends the run, with its hook and line."""
+        error, _ = end("warn")
+        place = rf"\({line_of('WARN_ON(1)')}\), in its hook cong_avoid: a WARN\(\)"
+        assert re.search(rf"^tcp_evil warns in .*{place}", str(error)), str(error)
+
+    def test_flood(self, end: Ending, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A module that prints for each packet is stopped, and its message quoted."""
+        monkeypatch.setattr(console_module, "MAX_BYTES", 1000)
+        monkeypatch.setattr(console_module, "_PART_BYTES", 400)
+        error, _ = end("print")
+        assert "prints without end, mostly 'evil prints'" in str(error)
+        assert "correct the module (tcp_evil): it must not print for each packet" in str(error)
+
+    def test_zero_ssthresh(self, end: Ending) -> None:
+        """A division by zero in Linux, by a threshold of 0, is blamed on the user's module."""
+        error, _ = end("zero", "ssthresh")
+        assert "a division by zero" in str(error)
+        assert re.match(r"tcp_evil crashed in evil_\w+\+0x", str(error)), str(error)
+        assert str(error).endswith(": correct the module")
+
+    def test_load(self, evil: KernelBuild) -> None:
+        """The error of a module's initialisation is the module's, with its reason."""
+        scenario = dumbbell(Flow(cca="evil"), module_parameters={"tcp_evil.hook": "refuse"})
+        message = r"tcp_evil cannot be loaded: its module_init returns an error \(Input/output er"
+        with pytest.raises(EngineError, match=message):
+            KernelEngine(evil).run(scenario)
+
     def test_no_module(self, end: Ending) -> None:
         """If no module is in the call chain, the kernel's function is named."""
         error, _ = end("work")
         assert str(error).startswith("the virtual kernel crashed in process_one_work+")
+        assert "correct the module (tcp_evil)" in str(error)
         assert "run without modules of your own (CCBENCH_MODULES)" in str(error)
 
     @pytest.mark.parametrize(
@@ -173,6 +234,7 @@ class TestEvilModules:
         """A module that allocates all memory ends the run with an error that says so."""
         error, _ = end(deed, hook)
         assert re.match(r"the virtual kernel ran out of its \d+ MB of memory", str(error))
+        assert "correct the module, which most likely does not free" in str(error)
 
     def test_blocked_work(self, evil: KernelBuild, own_temporary: Path) -> None:
         """A deadlock among a module's own workers does not affect the run."""
@@ -181,6 +243,65 @@ class TestEvilModules:
         assert blocked.queue.equals(KernelEngine(evil).run(dumbbell(Flow(cca="reno"))).queue)
         assert gone(own_temporary)
         assert not workspaces()
+
+
+#: Deeds of the qdisc with every 50th packet, and what a run says about them.
+QDISC_DEEDS = [
+    ("lose", r"\d+ of \d+ packets have neither left it nor been freed: the first is number 50"),
+    ("orphan", r"packets have neither left it nor been freed: the first is number 50"),
+    ("free", r"it frees an arriving packet itself, which it must give to qdisc_drop\(\)"),
+    ("clone", r"it has sent a packet that never entered it: a packet of 1500 bytes of flow \d"),
+    ("replace", r"it has sent a packet that never entered it: a packet of 1500 bytes of flow \d"),
+    ("trim", r"it has changed the length.*: a packet of 1480 bytes of flow \d"),
+    ("mark", r"it has changed skb->mark.*: a packet of 1500 bytes of flow \d"),
+    ("wild", r"it has changed skb->mark.*: a packet of 1500 bytes of no flow"),
+    ("clear", r"the end of skb->cb: a packet of 1500 bytes of flow \d"),
+    ("stamp", r"it has changed the end of skb->cb: a packet of 1500 bytes of flow \d"),
+    ("hold", r"since \d+ ns, it sends nothing over an idle link, while \d+ packets wait"),
+]
+
+
+class TestEvilQdisc:
+    @staticmethod
+    def scenario(deed: str, **settings: Any) -> Scenario:
+        """Return a scenario in which the qdisc does a deed."""
+        flows = Flow(cca="cubic"), Flow(cca="reno")
+        parameters = {"sch_evil.deed": deed}
+        settings = {"qdisc": "evil", "duration_s": 5, **settings}
+        return dumbbell(*flows, module_parameters=parameters, **settings)
+
+    def test_harmless(self, faulty: KernelEngine) -> None:
+        """Without a deed it is a FIFO, whose queue has no limit in the summary."""
+        run = faulty.run(self.scenario("none"))
+        usual = faulty.run(self.scenario("none", qdisc="droptail", queue_packets=200))
+        assert run.queue.equals(usual.queue)
+        assert math.inf == run.bottleneck_summary()["queue_packets"][0]
+
+    @pytest.mark.parametrize("queue_log", [True, "summary", False])
+    @pytest.mark.parametrize(("deed", "message"), QDISC_DEEDS)
+    @pytest.mark.usefixtures("own_crashes")
+    def test_conservation(
+        self, faulty: KernelEngine, deed: str, message: str, queue_log: Any
+    ) -> None:
+        """A qdisc that loses, copies, changes or holds packets gives an error, never a number."""
+        problem = rf"^the qdisc evil of bottleneck 0 is faulty: .*{message}.*: correct the module$"
+        with pytest.raises(EngineError, match=problem):
+            faulty.run(self.scenario(deed, queue_log=queue_log))
+
+    @pytest.mark.parametrize(
+        ("deed", "message"),
+        [
+            ("memory", r"the qdisc evil of bottleneck 0 cannot start: its init returns an error"),
+            ("register", r"sch_evil cannot be loaded: its module_init returns an error"),
+            ("crash", r"sch_evil crashed in evil_reset\+"),
+            ("destroy", r"sch_evil crashed in evil_destroy\+"),
+        ],
+    )
+    @pytest.mark.usefixtures("own_crashes")
+    def test_setup(self, faulty: KernelEngine, deed: str, message: str) -> None:
+        """Failures at the start and the end of a qdisc are its own."""
+        with pytest.raises(EngineError, match=rf"^{message}.*: correct the module$"):
+            faulty.run(self.scenario(deed))
 
 
 def test_debug_information(evil: KernelBuild) -> None:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.base.errors import InputError
+from ccbench.cli._status import ExitStatus
+from ccbench.cli.main import _report
 from ccbench.emulate.kernel.command import Builder, BuildError
-from ccbench.emulate.kernel.source import guest_sources
+from ccbench.emulate.kernel.source import build, guest_sources
+from ccbench.emulate.kernel.source.tree import KernelTree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,3 +42,54 @@ def test_errors_of_compilers(tmp_path: Path) -> None:
     first, *rest = str(error.value).splitlines()
     assert first.endswith("/log, which contains:")
     assert ["  a.c:7:1: error: no x"] == rest
+
+
+def test_all_errors(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """All errors of the compilers are shown, each on a line of its own."""
+    script = "for i in $(seq 40); do echo a.c:$i:1: error: no x; done; exit 2"
+    with pytest.raises(BuildError) as error:
+        Builder(log=tmp_path / "log", jobs=1, cflags="").run(
+            ["sh", "-c", script], purpose="compiling", folder=tmp_path
+        )
+    assert ExitStatus.FAILED == _report(error.value)
+    first, *rest = capfd.readouterr().err.splitlines()
+    assert first.startswith("ccbench: compiling failed")
+    assert "\\n" not in first
+    assert [f"  | a.c:{i}:1: error: no x" for i in range(1, 41)] == rest
+
+
+def test_names(tmp_path: Path) -> None:
+    """A module, a congestion control and a qdisc with the name of another are refused."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "modules.builtin").write_text("kernel/net/ipv4/tcp_cubic.ko\n", encoding="utf-8")
+    folder = tmp_path / "tcp_mine"
+    folder.mkdir()
+    (folder / "Kbuild").write_text("obj-m := tcp_mine.o\n", encoding="utf-8")
+    tree = KernelTree(
+        path=tmp_path,
+        key="",
+        source_digest="",
+        source_name="",
+        release="6.12",
+        hz=1000,
+        ccas=("cubic",),
+        qdiscs=("red",),
+    )
+    sources = guest_sources.Sources(tmp_path / "home", (folder,))
+    text = (
+        'struct tcp_congestion_ops ops = { .name = "%s", };'
+        "int f(void) { return tcp_register_congestion_control(&ops); }"
+        'struct Qdisc_ops queue = { .id = "%s", };'
+        "int g(void) { return register_qdisc(&queue); }"
+    )
+    for name, cca, qdisc, clash in (
+        ("tcp_cubic", "mine", "mine", "the module tcp_cubic is also one"),
+        ("tcp_mine", "cubic", "mine", "the congestion control cubic is also one"),
+        ("tcp_mine", "mine", "red", "the qdisc red is also one"),
+    ):
+        (folder / "mine.c").write_text(text % (cca, qdisc), encoding="utf-8")
+        with pytest.raises(InputError, match=f"CCBENCH_MODULES: {clash}"):
+            build._own_modules(tree, sources, {"tcp_mine": [name]}, [])
+    (folder / "mine.c").write_text(text % ("mine", "mine"), encoding="utf-8")
+    own = build._own_modules(tree, sources, {"tcp_mine": ["tcp_mine"]}, [])
+    assert build.OwnModules(modules=("tcp_mine",), ccas=("mine",), qdiscs=("mine",)) == own

@@ -98,7 +98,12 @@ static noinline void evil_do(void)
 		evil_schedule();
 	else if (!strcmp(deed, "stack"))
 		evil_recurse();
-	deed = "none";
+	else if (!strcmp(deed, "warn"))
+		WARN_ON(1);
+	else if (!strcmp(deed, "print"))
+		pr_info("evil prints\n");
+	if (strcmp(deed, "print"))
+		deed = "none";
 }
 
 static void evil_in(const char *name, const struct sock *sk)
@@ -119,6 +124,8 @@ static void evil_release(struct sock *sk)
 
 static u32 evil_ssthresh(struct sock *sk)
 {
+	if (!strcmp(deed, "zero"))
+		return 0;
 	evil_in("ssthresh", sk);
 	return tcp_reno_ssthresh(sk);
 }
@@ -179,6 +186,8 @@ static struct tcp_congestion_ops evil = {
 static int __init evil_load(void)
 {
 	evil_in("load", NULL);
+	if (!strcmp(hook, "refuse"))
+		return -EIO;
 	return tcp_register_congestion_control(&evil);
 }
 module_init(evil_load);

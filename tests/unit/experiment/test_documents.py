@@ -117,6 +117,7 @@ class TestDocuments:
             ("bandwidth_mbps = 12.0", "trace = 3", "bottlenecks[0].trace is 3"),
             ("bandwidth_mbps = 12.0", "trace = {}", "bottlenecks[0].trace.name is missing"),
             ("bandwidth_mbps = 12.0", 'trace = "no.file"', "bottlenecks[0].trace is 'no.file'"),
+            ('cca = "cubic"', 'cca = ""', "flows[0].cca is ''; it must be a Linux name"),
             ('cca = "cubic"', 'arrivals = "no.file"', "flows[0].arrivals file"),
             ("rtt_ms =", "rtt_ms", "this is not valid TOML"),
             ("rtt_ms = 50.0", f"rtt_ms = {'[' * 5000}", "nested too deeply"),

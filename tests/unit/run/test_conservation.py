@@ -125,8 +125,9 @@ class TestSummary:
 
     def test_negative(self) -> None:
         """A negative backlog is an error at its time."""
-        negative = summarised(("enqueue", 0, 1), backlog=2**32 - 1)
-        refused(negative, "backlog_packets is negative at 0")
+        refused(
+            summarised(("enqueue", 0, 1), backlog=2**32 - 1), "backlog_packets is negative at 0"
+        )
 
     def test_waits(self) -> None:
         """Packets cannot wait for longer than the run."""

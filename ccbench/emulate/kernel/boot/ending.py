@@ -202,7 +202,8 @@ def _own_refusal(lines: Sequence[str], build: KernelBuild) -> EngineError | None
 
 def _most_frequent(lines: Sequence[str]) -> str:
     """Return the most frequent message of a console, without its time."""
-    texts = filter(None, (line.partition("] ")[2] for line in lines))
+    texts = [text for line in lines if (text := line.partition("] ")[2])]
+    texts = [text for text in texts if text.startswith("WARNING: ")] or texts
     (text, _), *_ = Counter(texts).most_common(1) or [("", 0)]
     return text
 

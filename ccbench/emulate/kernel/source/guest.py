@@ -25,6 +25,10 @@ __all__ = ["COMPILED_IN", "Exempt", "compile_guest", "module_files"]
 #: Name of the temporary build folder in the modules' debugging information.
 COMPILED_IN = "/modules"
 
+#: Flags for the user's modules: a hook remains on the stack during its last call, so that messages
+#: about crashes in Linux name it.
+_OWN_FLAGS = "-fno-optimize-sibling-calls"
+
 #: Mount points in the guest's root.
 _MOUNT_POINTS = ("dev", "host", "proc", "run", "sys", "tmp")
 
@@ -97,6 +101,9 @@ def compile_guest(
         for target, file in sources.files().items():
             (work / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, work / target)
+        for name in sources.own_folders:
+            with (work / name / "Kbuild").open("a", encoding="utf-8") as kbuild:
+                kbuild.write(f"\nccflags-y += {_OWN_FLAGS}\n")
         folders = sorted(file.parent.name for file in work.glob("*/Kbuild"))
         linked = {name: exempt.unchanged[name] for name in folders if name in exempt.unchanged}
         for name, (earlier, modules) in linked.items():

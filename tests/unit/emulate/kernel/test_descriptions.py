@@ -11,7 +11,7 @@ from ccbench.base.errors import InputError
 from ccbench.base.structures import Field
 from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described, lines
-from ccbench.experiment.qdiscs import EXCLUDED, Drops, Link
+from ccbench.experiment.qdiscs import EXCLUDED, NO_LIMIT, Drops, Link
 
 EARLY = [
     "ccbench_option=early share attribute=3 scale=65536 low=0 high=1 default=0.5: a share",
@@ -56,6 +56,14 @@ class TestQdiscs:
         assert list(early.options) == ["least", "share", "mode", "on"]
         assert early.options["share"].default == 0.5
         assert early.options["mode"].allowed == "slow, fast"
+
+    def test_no_limit(self) -> None:
+        """The attribute 0 is a queue without a limit, which is neither sent nor changed."""
+        early = described(["ccbench_qdisc=early limit=0: x"]).qdiscs["early"]
+        assert early.limit == NO_LIMIT
+        assert b"" == early.encode(Link(99, 10), {})
+        with pytest.raises(InputError, match="the queue of early has no limit: remove it"):
+            early.check_change(9, {})
 
     def test_encoding(self) -> None:
         """Options are encoded as attributes in kernel units."""

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of a user's module."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ccbench.cli._status import ExitStatus
+from ccbench.cli.main import program
+from ccbench.emulate.kernel.module_check import adverse_scenarios, check_module
+from ccbench.emulate.kernel.source import build
+from ccbench.emulate.kernel.source.build import installed
+
+pytestmark = pytest.mark.kernel
+
+_AIMD = Path(__file__).parents[2] / "examples" / "own-cca" / "tcp_aimd"
+
+
+@pytest.fixture(autouse=True)
+def one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check on the default kernel only."""
+    name = installed().name
+    monkeypatch.setattr(build, "built", lambda: [name])
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    """Give the folder of a copy of the example."""
+    return Path(shutil.copytree(_AIMD, tmp_path / "tcp_aimd"))
+
+
+def edit(module: Path, before: str, after: str) -> None:
+    """Replace a text of the module."""
+    file = module / "tcp_aimd.c"
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after))
+
+
+def test_scenarios() -> None:
+    """There are twelve scenarios, whose names are distinct."""
+    assert len(adverse_scenarios("cubic")) == 12
+
+
+def test_nothing_found(module: Path) -> None:
+    """A module without faults passes, with exit status 0."""
+    result = CliRunner().invoke(program, ["module", "check", str(module), "--json"])
+    assert result.exit_code == ExitStatus.OK, result.output
+    found = json.loads(result.stdout)
+    assert found["ok"]
+    assert ["aimd"] == found["ccas"]
+    assert 12 == len(found["scenarios"])
+
+
+def test_leak(module: Path) -> None:
+    """Memory that a module allocates for each flow, and does not release, is reported in KB."""
+    leak = "static void aimd_init_flow(struct sock *sk)\n{\n\tkmalloc(200, GFP_ATOMIC);\n}\n"
+    edit(module, "static struct tcp_cong", f"{leak}\nstatic struct tcp_cong")
+    edit(module, '.name = "aimd"', '.init = aimd_init_flow,\n\t.name = "aimd"')
+    (finding,) = (f for f in check_module(module).findings if f.scenario)
+    assert "many flows" == finding.scenario
+    assert "it does not release" in finding.problem
+
+
+def test_window_and_messages(module: Path) -> None:
+    """A window beyond all bounds, and messages for packets, are reported in each scenario."""
+    edit(module, "return max(", 'pr_info("loss\\n");\n\treturn max(')
+    edit(module, "if (!tcp_is_cwnd_limited(sk))", "tcp_snd_cwnd_set(tp, 1 << 20);\n\tif (0)")
+    result = CliRunner().invoke(program, ["module", "check", str(module)])
+    assert result.exit_code == ExitStatus.FAILED
+    assert "floods the path: its window reaches" in result.stdout
+
+
+def test_does_not_compile(module: Path) -> None:
+    """Errors of all files are findings, with file and line."""
+    (module / "Kbuild").write_text("obj-m := tcp_aimd.o\ntcp_aimd-y := one.o two.o\n")
+    for name in ("one", "two"):
+        (module / f"{name}.c").write_text("int f(void)\n{\n\treturn missing;\n}\n")
+    (module / "tcp_aimd.c").unlink()
+    (finding,) = check_module(module).findings
+    assert "it does not compile" == finding.problem
+    for name in ("one", "two"):
+        assert any(line.startswith(f"tcp_aimd/{name}.c:3:") for line in finding.details)
+
+
+def test_no_module(tmp_path: Path) -> None:
+    """A folder without a module is refused with exit status 2."""
+    result = CliRunner().invoke(program, ["module", "check", str(tmp_path)])
+    assert result.exit_code == ExitStatus.BAD_INPUT
