@@ -143,7 +143,9 @@ def check_folder(folder: Path) -> None:
     InputError
         As :func:`ccbench.base.result_folders.check_replaceable`.
     """
-    result_folders.check_replaceable(folder, "run", _FILES)
+    # Without a run, a scenario is the user's own.
+    is_run = (folder / _DESCRIPTION).exists()
+    result_folders.check_replaceable(folder, "run", _FILES if is_run else _FILES - {_SCENARIO})
 
 
 def _tables(run: RunRecord) -> dict[str, pd.DataFrame]:

@@ -36,11 +36,12 @@ class TestRun:
 
     def test_folder_as_scenario(self, tmp_path: Path) -> None:
         """A folder without a run is refused as a scenario."""
-        assert_refused(ccbench("run", tmp_path), str(tmp_path), "run.json", "-o FOLDER")
+        assert_refused(ccbench("run", tmp_path), tmp_path.name, "run.json", "-o FOLDER")
 
     def test_standard_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """`-` reads the scenario from standard input, which errors name."""
-        for text, words in ((b"rtt_ms = -1", "rtt_ms is -1"), (b"=", "TOML"), (b"\xff", "UTF-8")):
+        bad = SCENARIO.replace("rtt_ms = 40", "rtt_ms = -1").encode()
+        for text, words in ((bad, "rtt_ms is -1"), (b"=", "TOML"), (b"\xff", "UTF-8")):
             given = io.TextIOWrapper(io.BytesIO(text))
             monkeypatch.setattr(sys, "stdin", given)
             with pytest.raises(InputError, match=rf"^standard input: .*{words}"):
@@ -94,7 +95,10 @@ class TestRun:
 
     def test_output_has_other_contents(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
         """A folder that holds no run is refused before anything runs."""
-        assert_refused(ccbench("run", scenario, "-o", scenario.parent), "scenario.toml")
+        own = scenario.parent / "own"
+        own.mkdir()
+        scenario.rename(own / "scenario.toml")  # as that of a run, but there is none
+        assert_refused(ccbench("run", own / "scenario.toml", "-o", own), "scenario.toml")
         assert [] == arithmetic.ran
 
     @pytest.mark.usefixtures("arithmetic")
