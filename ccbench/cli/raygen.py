@@ -188,13 +188,14 @@ def raygen(
         check_ccas(("--alpha", config.alpha), ("--beta", config.beta), engine=engine)
         config.check(engine)
 
-    runner = engine.make(check)
     if dry_run:
+        runner = engine.make(check)
         check(runner)
         _print_plan(library.plan(config, engine=runner), jobs, as_json=as_json)
         return
     folder = output or Path(f"raygen-{config.alpha}-{config.beta}-{config.strategy}")
     with nullcontext() if scheduler is None else emulate.cluster(scheduler) as executor:
+        runner = engine.make(check)
         check(runner)
         result = library.search(
             config, engine=runner, executor=executor, jobs=jobs, output_dir=folder

@@ -65,7 +65,7 @@ _EXACT = (
 
 
 @click.command()
-@click.argument("scenario", metavar="SCENARIO.toml", type=click.Path(path_type=Path))
+@click.argument("scenario", metavar="SCENARIO.toml|FOLDER|-", type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
@@ -114,7 +114,8 @@ def run(
 ) -> None:
     """Run a scenario and print the result of each flow.
 
-    A scenario is a TOML file such as the one below. A scenario that was run before is loaded from
+    A scenario is a TOML file such as the one below, `-` for standard input, or the folder of a
+    saved run, which is repeated. A scenario that was run before is loaded from
     the store, except with --pcap. Without -o and --plot, a large queue log is only summarised.
 
     \b
@@ -123,8 +124,7 @@ def run(
         flows = [{ cca = "bbr" }, { cca = "cubic", count = 2, start_s = 5 }]
         bottlenecks = [{ bandwidth_mbps = 100, queue_bdp = 1.5 }]
     """  # noqa: D301 - click needs the backslash
-    from ccbench.experiment.scenario import Scenario
-    from ccbench.run import run_files
+    from ccbench.run import run_files, scenario_sources
 
     if output is not None and repeat > 1:
         from ccbench.run import repetition  # imports pandas
@@ -140,7 +140,7 @@ def run(
         raise InputError(
             f"--pcap captures one run, not {repeat}: leave out --repeat, or choose a --seed instead"
         )
-    loaded = Scenario.load(scenario)
+    loaded = scenario_sources.read(scenario).scenario()
     if seed is not None:
         loaded = replace(loaded, seed=seed)
     loaded = replace(loaded, noise=noise.over(loaded.noise))

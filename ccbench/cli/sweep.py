@@ -98,7 +98,7 @@ def _metrics() -> Iterable[str]:
 
 
 @click.command()
-@click.argument("scenario", metavar="SCENARIO.toml", type=click.Path(path_type=Path))
+@click.argument("scenario", metavar="SCENARIO.toml|FOLDER|-", type=click.Path(path_type=Path))
 @click.option(
     "--vary",
     type=varied,

@@ -18,6 +18,7 @@ from ccbench.base.folder_store import FolderStore
 from ccbench.base.locks import lock_file
 from ccbench.base.os_errors import reason, remedy
 from ccbench.emulate.engine import Check
+from ccbench.run import run_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,7 +115,8 @@ class Store(FolderStore):
         CcbenchError
             If the store cannot be written.
         """
-        return self.write(run.provenance["identity"], partial(run.save, replace=overwrite))
+        save = partial(run_files.save, run, replace=overwrite)
+        return self.write(run.provenance["identity"], save)
 
     @contextmanager
     def claim(

@@ -237,6 +237,10 @@ class Bottleneck:
         # Absent rather than 0 or false, so that the identities of other scenarios remain the same.
         for name in ("duplicates", "clears_ecn", "overhead_bytes", "cells"):
             set_field(self, name, getattr(self, name) or None)
+        if self.reordering is not None and self.reordering.share == 0:
+            set_field(self, "reordering", None)
+        if self.burst_loss is not None and self.burst_loss.mean == 0:
+            set_field(self, "burst_loss", None)
 
     @property
     def mean_mbps(self) -> float:

@@ -344,6 +344,8 @@ class Flow:
         check_fields(self)
         if not self.is_udp and not self.cca:
             set_field(self, "cca", "cubic")
+        if self.receiver is not None and not self.receiver.to_dict():
+            set_field(self, "receiver", None)  # all its settings are off
         self._check_combination()
         if self.subflows:
             self._check_subflows()

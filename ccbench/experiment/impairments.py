@@ -35,16 +35,17 @@ class BurstLoss:
     Parameters
     ----------
     to_bad, to_good : float, optional
-        Probability per packet of the change from the good to the bad state, and back; above 0.
+        Probability per packet of the change from the good to the bad state, from 0 (there are no
+        bursts), and back, above 0.
     good_ms, bad_ms : float, optional
         Mean time in each state in milliseconds, from 0.1; the times have exponential distributions.
     loss_bad, loss_good : float
-        Probability of a loss in each state.
+        Probability of a loss in each state; there are no losses if both are 0.
 
     Raises
     ------
     InputError
-        If a setting is out of range, one of a pair is missing, or no packet is ever lost.
+        If a setting is out of range, or one of a pair is missing.
 
     Examples
     --------
@@ -63,7 +64,7 @@ class BurstLoss:
     example: ClassVar[str] = "{to_bad = 0.002, to_good = 0.2}"
 
     to_bad: float | None = field(
-        default=None, metadata=number(_ABOVE_0, example=0.002, optional=True)
+        default=None, metadata=number(_PROBABILITY, example=0.002, optional=True)
     )
     to_good: float | None = field(
         default=None, metadata=number(_ABOVE_0, example=0.2, optional=True)
@@ -84,9 +85,6 @@ class BurstLoss:
             either = ", or ".join(" and ".join(pair) for pair in _STATES)
             shown = ", ".join(given) or "none of them"
             raise validation.of_part(f"needs {either}, not {shown}: change the settings")
-        if self.mean == 0:
-            step = "raise it, or leave burst_loss out"
-            raise validation.bad("loss_bad", self.loss_bad, "above 0 if loss_good is 0", step)
 
     @classmethod
     def of(cls, loss: float, run_packets: float) -> BurstLoss:
@@ -123,7 +121,8 @@ class Reordering:
     Parameters
     ----------
     share : float
-        Share of the packets of each flow that arrive late, above 0 and below 1.
+        Share of the packets of each flow that arrive late, from 0 (there is no reordering) and
+        below 1.
     delay_ms : float, optional
         Their additional delay in milliseconds. Exactly one of `delay_ms` and `packets` is required.
     packets : int, optional
@@ -143,7 +142,7 @@ class Reordering:
 
     example: ClassVar[str] = "{share = 0.01, delay_ms = 5}"
 
-    share: float = field(metadata=number(Range(0, 1, low_open=True, high_open=True), example=0.01))
+    share: float = field(metadata=number(Range(0, 1, high_open=True), example=0.01))
     delay_ms: float | None = field(
         default=None, metadata=number(Range(1e-6, 10_000), example=5, optional=True)
     )

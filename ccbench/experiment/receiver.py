@@ -30,6 +30,9 @@ _ACK_DELAY_MS = 40.0
 #: Ways to deceive the sender about the data; at most one of them.
 _DECEPTIONS = ("optimistic_mbps", "ack_parts", "duplicate_acks")
 
+#: Values that turn settings off, which are absent then, as in Bottleneck.
+_OFF = {"ack_parts": 1, "duplicate_acks": 0, "hides_ecn": False}
+
 #: Settings that require another one.
 _PARTS = {"read_interval_ms": "read_mbps", "ack_delay_ms": "packets_per_ack"}
 
@@ -67,10 +70,10 @@ class Receiver:
         at this rate of IP bytes, in Mbit/s, whether they have arrived or not. Lost data are never
         sent again, and missing in the goodput.
     ack_parts : int, optional
-        ACK division: each ACK is divided into so many ACKs for equal parts of the bytes, 2 to
-        1000. A sender that counts bytes does not grow faster (RFC 3465).
+        ACK division: each ACK is divided into so many ACKs for equal parts of the bytes, 1 (it is
+        not divided) to 1000. A sender that counts bytes does not grow faster (RFC 3465).
     duplicate_acks : int, optional
-        Spoofing of duplicate ACKs: each ACK is followed by so many copies, 1 to 1000.
+        Spoofing of duplicate ACKs: each ACK is followed by so many copies, 0 to 1000.
     hides_ecn : bool
         Whether the receiver denies congestion marks in every echo, classic and accurate.
 
@@ -104,20 +107,21 @@ class Receiver:
         default=None, metadata=number(Range(0.001, 10_000), example=20, optional=True)
     )
     ack_parts: int | None = field(
-        default=None, metadata=whole(Range(2, 1000), example=10, optional=True)
+        default=None, metadata=whole(Range(1, 1000), example=10, optional=True)
     )
     duplicate_acks: int | None = field(
-        default=None, metadata=whole(Range(1, 1000), example=10, optional=True)
+        default=None, metadata=whole(Range(0, 1000), example=10, optional=True)
     )
     hides_ecn: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
 
     def __post_init__(self) -> None:
         check_fields(self)
-        # Absent rather than false, as in Bottleneck.
-        set_field(self, "hides_ecn", self.hides_ecn or None)
-        given = self.to_dict()
-        if not given:
+        if not self.to_dict():
             raise validation.of_part(f"nothing is set: write for example receiver = {_EXAMPLE}")
+        for name, off in _OFF.items():
+            if getattr(self, name) == off:
+                set_field(self, name, None)
+        given = self.to_dict()
         for name, other in _PARTS.items():
             if name in given and other not in given:
                 step = f"remove it, or add {other}"

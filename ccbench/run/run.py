@@ -572,7 +572,7 @@ class Run(RunRecord):
         return bool(self.provenance.get("is_late", False))
 
     def save(self, folder: str | Path, *, replace: bool = True) -> None:
-        """Write the run to a folder: a Parquet file for each table, and ``run.json``.
+        """Write the run to a folder: a Parquet file for each table, ``run.json``, and the scenario.
 
         The folder is written atomically, even if the process is killed.
 
@@ -596,7 +596,7 @@ class Run(RunRecord):
         >>> Run.load("results").utilisation() == run.utilisation()  # doctest: +SKIP
         True
         """
-        run_files.save(self, Path(folder), replace=replace)
+        run_files.save(self, Path(folder), replace=replace, with_scenario=True)
 
     @classmethod
     def load(cls, folder: str | Path) -> Run:

@@ -11,7 +11,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ccbench.base import durable, result_folders
+from ccbench.base import durable, result_folders, validation
 from ccbench.base.errors import DamagedRun
 from ccbench.base.sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.experiment.scenario import Scenario
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ccbench.run.record import RunRecord
 
-__all__ = ["FORMAT", "check_folder", "digest", "load", "save"]
+__all__ = ["FORMAT", "check_folder", "digest", "load", "save", "scenario"]
 
 _Record = TypeVar("_Record", bound="RunRecord")
 
@@ -40,11 +40,16 @@ _SUMMARY = ("occupancy", "waits", "counts", "samples")
 _TABLES = (*_ALWAYS, *_IF_ANY, *(f"queue_{name}" for name in _SUMMARY))
 
 _DESCRIPTION = "run.json"
-_FILES = {_DESCRIPTION, *(f"{table}.parquet" for table in _TABLES)}
+#: The scenario as the user's own file, to run it again or change it.
+_SCENARIO = "scenario.toml"
+_FILES = {_DESCRIPTION, _SCENARIO, *(f"{table}.parquet" for table in _TABLES)}
 
 
-def save(run: RunRecord, folder: Path, *, replace: bool) -> None:
-    """Write a run's folder; see :meth:`ccbench.run.run.Run.save`."""
+def save(run: RunRecord, folder: Path, *, replace: bool, with_scenario: bool = False) -> None:
+    """Write a run's folder; see :meth:`ccbench.run.run.Run.save`.
+
+    With `with_scenario`, the scenario is also written as TOML, for the user.
+    """
     from ccbench.run import table_files  # noqa: PLC0415 - pandas; see above
 
     check_folder(folder)
@@ -61,6 +66,8 @@ def save(run: RunRecord, folder: Path, *, replace: bool) -> None:
         document = sealed({"format": FORMAT, **description, "files": files})
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         (temporary / _DESCRIPTION).write_text(text, encoding="utf-8")
+        if with_scenario:
+            run.scenario.save(temporary / _SCENARIO)
 
 
 def load(folder: Path, make: Callable[..., _Record]) -> _Record:
@@ -95,6 +102,24 @@ def load(folder: Path, make: Callable[..., _Record]) -> _Record:
         raise DamagedRun(message) from error
 
 
+def scenario(folder: Path) -> dict[str, Any]:
+    """Return the scenario's document from the folder of a run.
+
+    Raises
+    ------
+    InputError
+        If it is not the folder of a run.
+    DamagedRun
+        If its description was changed, or has another format.
+    """
+    if not (folder / _DESCRIPTION).exists():
+        allowed = f"a scenario file, or the folder of a saved run, which has a {_DESCRIPTION}"
+        step = "name a file in it, or a run of `ccbench run -o FOLDER`"
+        raise validation.bad("scenario", str(folder), allowed, step)
+    document: dict[str, Any] = _description(folder)["scenario"]
+    return document
+
+
 def digest(run: RunRecord) -> str:
     """Return the SHA-256 of all tables; see :meth:`ccbench.run.run.Run.digest`."""
     import pandas as pd  # noqa: PLC0415 - see above
@@ -118,7 +143,9 @@ def check_folder(folder: Path) -> None:
     InputError
         As :func:`ccbench.base.result_folders.check_replaceable`.
     """
-    result_folders.check_replaceable(folder, "run", _FILES)
+    # Without a run, a scenario is the user's own.
+    is_run = (folder / _DESCRIPTION).exists()
+    result_folders.check_replaceable(folder, "run", _FILES if is_run else _FILES - {_SCENARIO})
 
 
 def _tables(run: RunRecord) -> dict[str, pd.DataFrame]:

@@ -2,7 +2,8 @@
 """Settings of a scenario's document by path, such as ``bottlenecks.0.queue_bdp``.
 
 A sweep modifies the document before it becomes a :class:`~ccbench.experiment.scenario.Scenario`, so
-that a `queue_bdp` refers to the rate and the round-trip time of each combination.
+that a `queue_bdp` refers to the rate and the round-trip time of each combination. In place of the
+number of a list's item, ``*`` stands for all of them: ``flows.*.cca``.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
-__all__ = ["Value", "changed", "check_path", "is_value", "paths", "plain"]
+__all__ = ["Value", "changed", "check_path", "expanded", "is_value", "paths", "plain"]
 
 #: A number, a word or a boolean; from Python also a whole part of a scenario, such as a
 #: :class:`~ccbench.experiment.impairments.BurstLoss`, or a tuple in place of a list.
@@ -85,14 +86,47 @@ def paths(document: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_paths(Scenario, document, "")))
 
 
+def expanded(document: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """Return the paths for which a path stands: one for each item of a list in the place of ``*``.
+
+    Raises
+    ------
+    InputError
+        If there is no list with items.
+
+    Examples
+    --------
+    >>> expanded({"flows": [{}, {}]}, "flows.*.cca"), expanded({}, "rtt_ms")
+    (('flows.0.cca', 'flows.1.cca'), ('rtt_ms',))
+    """
+    keys = _keys(path)
+    if "*" not in keys:
+        return (path,)
+    at = keys.index("*")
+    items: Any = document
+    for key in keys[:at]:
+        items = _item(items, key)
+    if not isinstance(items, list) or not items:
+        lists = [f"{name}.*" for name in _LISTS if document.get(name)]
+        step = f"the scenario has {' and '.join(lists)}"
+        raise InputError(f"vary: {path!r} stands for no items of a list; {step}")
+    numbered = (".".join([*keys[:at], str(i), *keys[at + 1 :]]) for i in range(len(items)))
+    return tuple(one for path in numbered for one in expanded(document, path))
+
+
 def check_path(document: Mapping[str, Any], path: str) -> None:
-    """Check that a path is that of a setting, or of any value in the document.
+    """Check that a path is that of a setting, or of any value in the document, or of several.
 
     Raises
     ------
     InputError
         If it is not. The message suggests the closest path.
     """
+    for one in expanded(document, path):
+        _check_one(document, one)
+
+
+def _check_one(document: Mapping[str, Any], path: str) -> None:
     settings = paths(document)
     open_table = _IN_OPEN_TABLE.fullmatch(path)
     if path in settings or (open_table and (open_table[1] is None or open_table[1] in settings)):
@@ -134,7 +168,8 @@ def changed(document: Mapping[str, Any], values: Mapping[str, Value]) -> dict[st
     result = copy.deepcopy(dict(document))
     for name in result.keys() & {*_DOTTED_TABLES}:
         result[name] = kernel_settings.flattened(name, result[name])
-    for path, value in values.items():
+    single = [(one, value) for path, value in values.items() for one in expanded(result, path)]
+    for path, value in single:
         table: Any = result
         *parents, name = _keys(path)
         for key in parents:

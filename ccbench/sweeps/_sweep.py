@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from ccbench import emulate
-from ccbench.base import toml_files, validation
+from ccbench.base import validation
 from ccbench.base.errors import EngineError, InputError, RefusedInput
 from ccbench.base.progress_bars import progress
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.experiment.scenario import Scenario
-from ccbench.sweeps._settings import changed, check_path, is_value, plain
+from ccbench.run import scenario_sources
+from ccbench.sweeps._settings import changed, check_path, expanded, is_value, plain
 from ccbench.sweeps.metrics import harm_scenarios, metrics_named
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Sweep:
 
     @classmethod
     def of(cls, scenario: str | Path | Mapping[str, Any], **settings: Any) -> Sweep:
-        """Create a sweep from a scenario file or a dictionary of its settings.
+        """Create a sweep from a scenario file, a saved run, or a dictionary of settings.
 
         Raises
         ------
@@ -172,11 +173,9 @@ class Sweep:
             step = "a Scenario has its queue in packets"
             allowed = "the path of a TOML file, or a dictionary of its settings"
             raise validation.bad("scenario", given, allowed, step)
-        path = Path(given)
-        with validation.within(f"{path}: "):
-            document = toml_files.loads(validation.text_file(path, "scenario file"))
-            Scenario.from_dict(document, path.parent)
-        return cls(document=document, base_dir=path.parent, **settings)
+        source = scenario_sources.read(Path(given))
+        source.scenario()
+        return cls(document=source.document, base_dir=source.folder, **settings)
 
     @property
     def measured(self) -> tuple[SweepMetric, ...]:
@@ -312,8 +311,13 @@ class Sweep:
         if not given:
             raise validation.bad("vary", given, "one setting or more", step)
         checked: dict[str, tuple[Value, ...]] = {}
+        set_by: dict[str, str] = {}
         for path, candidates in given.items():
             check_path(self.document, str(path))
+            for one in expanded(self.document, str(path)):
+                if (other := set_by.setdefault(one, str(path))) != path:
+                    step = f"it also sets {one}: keep one of them"
+                    raise validation.bad("vary", path, f"left out beside {other}", step)
             allowed = "one value or more: numbers, words, true or false, or parts of a scenario"
             values = validation.several(f"vary: {path}", candidates, allowed, step)
             if not values or not all(map(is_value, values)):

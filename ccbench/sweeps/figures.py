@@ -138,14 +138,16 @@ def setting_name(sweep: Sweep, path: str) -> tuple[str, str]:
     >>> sweep = Sweep.of("examples/bbr-vs-cubic.toml", vary={"rtt_ms": [10, 20]})
     >>> setting_name(sweep, "rtt_ms"), setting_name(sweep, "bottlenecks.0.queue_bdp")
     (('base RTT', 'ms'), ('queue', 'BDP'))
-    >>> setting_name(sweep, "flows.1.cca")
-    ('CCA of group 1', '')
+    >>> setting_name(sweep, "flows.1.cca"), setting_name(sweep, "flows.*.cca")
+    (('CCA of group 1', ''), ('CCA of all groups', ''))
     """
     *parents, last = path.split(".")
     words, _, suffix = last.rpartition("_")
     name, unit = (words, _UNITS[suffix]) if words and suffix in _UNITS else (last, "")
     name = _NAMES.get(name, name.replace("_", " "))
     scenario = sweep.cases[0].scenario
+    if parents[1:2] == ["*"]:
+        return f"{name} of all {'groups' if parents[0] == 'flows' else 'bottlenecks'}", unit
     if parents[:1] == ["flows"] and len(scenario.flows) > 1:
         name += f" of group {parents[1]}"
     if parents[:1] == ["bottlenecks"] and len(scenario.links) > 1:

@@ -54,6 +54,20 @@ class TestRun:
         assert program("run", scenario, "--fresh") == output
         assert len(boots) == 2
 
+    def test_repeated_from_its_folder(
+        self, program: Callable[..., str], scenario: Path, tmp_path: Path
+    ) -> None:
+        """A saved run is repeated from its folder, or from the scenario file in it."""
+        program("run", scenario, "--jitter", 1, "--seed", 7, "-o", tmp_path / "first")
+        first = Run.load(tmp_path / "first")
+        for source in (tmp_path / "first", tmp_path / "first" / "scenario.toml"):
+            program("run", source, "--fresh", "-o", tmp_path / "again")
+            again = Run.load(tmp_path / "again")
+            assert again.digest() == first.digest()
+            assert again.provenance["seed"] == 7
+        program("run", tmp_path / "first", "-o", tmp_path / "first")
+        assert Run.load(tmp_path / "first").digest() == first.digest()
+
     def test_json(self, program: Callable[..., str], scenario: Path) -> None:
         """JSON output has flows and bottlenecks, with units in all names."""
         document = json.loads(program("run", scenario, "--json"))

@@ -19,6 +19,7 @@ from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 
 from ccbench.cli.main import program
+from ccbench.harm.circumstances import WORKLOADS
 from tests.documentation import (
     CHECKOUT,
     DOCS,
@@ -182,6 +183,14 @@ def test_links(name: str) -> None:
     local = [target for target in targets if not re.match(r"[a-z]+:", target)]
     assert local
     assert [] == [item for item in local if not (CHECKOUT / item).exists()]
+
+
+def test_least_duration() -> None:
+    """The page on `deployable` states the least duration of its workloads."""
+    starts = [*(workload.flow.start_s for workload in WORKLOADS)]
+    starts += [workload.flow.arrivals[-1][0] for workload in WORKLOADS if workload.flow.arrivals]
+    page = (DOCS / "how-to" / "deployable.md").read_text(encoding="utf-8")
+    assert f"It must be above {max(starts):g} s" in page
 
 
 def test_make_targets() -> None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from ccbench.base.errors import InputError
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.cli._status import ExitStatus
 from ccbench.emulate import _speed
+from ccbench.run import scenario_sources
 from ccbench.run.run import Run
 from tests.unit.cli.conftest import SCENARIO, assert_refused, ccbench
 from tests.unit.conftest import NoisyEngine, run_with_rates
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ccbench import Scenario
     from tests.unit.conftest import ArithmeticEngine
 
@@ -32,8 +35,19 @@ class TestRun:
         assert_refused(ccbench("run", tmp_path / "nowhere.toml"), "nowhere.toml", "No such file")
 
     def test_folder_as_scenario(self, tmp_path: Path) -> None:
-        """A folder is refused as a scenario."""
-        assert_refused(ccbench("run", tmp_path), str(tmp_path))
+        """A folder without a run is refused as a scenario."""
+        assert_refused(ccbench("run", tmp_path), tmp_path.name, "run.json", "-o FOLDER")
+
+    def test_standard_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """`-` reads the scenario from standard input, which errors name."""
+        bad = SCENARIO.replace("rtt_ms = 40", "rtt_ms = -1").encode()
+        for text, words in ((bad, "rtt_ms is -1"), (b"=", "TOML"), (b"\xff", "UTF-8")):
+            given = io.TextIOWrapper(io.BytesIO(text))
+            monkeypatch.setattr(sys, "stdin", given)
+            with pytest.raises(InputError, match=rf"^standard input: .*{words}"):
+                scenario_sources.read(Path("-")).scenario()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SCENARIO.encode())))
+        assert scenario_sources.read(Path("-")).scenario().rtt_ms == 40
 
     def test_binary_file(self, tmp_path: Path) -> None:
         """A binary file is refused as a scenario."""
@@ -81,7 +95,10 @@ class TestRun:
 
     def test_output_has_other_contents(self, scenario: Path, arithmetic: ArithmeticEngine) -> None:
         """A folder that holds no run is refused before anything runs."""
-        assert_refused(ccbench("run", scenario, "-o", scenario.parent), "scenario.toml")
+        own = scenario.parent / "own"
+        own.mkdir()
+        scenario.rename(own / "scenario.toml")  # as that of a run, but there is none
+        assert_refused(ccbench("run", own / "scenario.toml", "-o", own), "scenario.toml")
         assert [] == arithmetic.ran
 
     @pytest.mark.usefixtures("arithmetic")

@@ -131,12 +131,8 @@ class TestImpairments:
                 "reordering.delay_ms and packets exclude each other: keep one of them",
             ),
             (
-                {"burst_loss": {"to_bad": 0, "to_good": 0.5}},
-                "burst_loss.to_bad is 0; it must be a number above 0",
-            ),
-            (
-                {"burst_loss": {"to_bad": 0.1, "to_good": 0.5, "loss_bad": 0}},
-                "burst_loss.loss_bad is 0.0; it must be above 0 if loss_good is 0",
+                {"burst_loss": {"to_bad": 0.5, "to_good": 0}},
+                "burst_loss.to_good is 0; it must be a number above 0",
             ),
             ({"burst_loss": {"loss": 0.5}}, "burst_loss.loss is not a setting; did you mean"),
             (
@@ -223,6 +219,18 @@ class TestImpairments:
             # Of the Pareto distribution, the tail beyond 1 in 33,000 is missing.
             assert statistics.pstdev(delays) == pytest.approx(deviation, rel=0.05)
             assert delays[-1] == jitter.longest_ms == max(delays)
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"reordering": {"share": 0, "delay_ms": 5}},
+            {"burst_loss": {"to_bad": 0, "to_good": 0.5}},
+            {"burst_loss": {"to_bad": 0.1, "to_good": 0.5, "loss_bad": 0}},
+        ],
+    )
+    def test_off(self, settings: dict[str, Any]) -> None:
+        """The value that turns an impairment off gives the bottleneck without it."""
+        assert Bottleneck.from_dict({**LINK, **settings}) == Bottleneck.from_dict(LINK)
 
     def test_mean_of_bursts(self) -> None:
         """The share of lost packets is that of the stationary distribution."""

@@ -228,6 +228,44 @@ class TestSettings:
             sweep_of({"bottlenecks.1.qdisc_options.target_ms": [5]})
 
 
+class TestAll:
+    def test_all_flows(self) -> None:
+        """A star stands for all items of a list."""
+        cases = sweep_of({"flows.*.cca": ["even", "greedy"], "rtt_ms": [10, 20]}).cases
+        assert [{flow.cca for flow in case.scenario.flows} for case in cases] == [
+            {"even"},
+            {"even"},
+            {"greedy"},
+            {"greedy"},
+        ]
+        assert cases[0].values == {"flows.*.cca": "even", "rtt_ms": 10}
+
+    def test_baseline(self) -> None:
+        """A sweep of an impairment has a baseline without it."""
+        late = {"bandwidth_mbps": 12, "queue_bdp": 1, "reordering": {"share": 0.1, "delay_ms": 5}}
+        off, on = sweeps.Sweep.of(
+            {**DOCUMENT, "bottlenecks": [late]},
+            vary={"bottlenecks.*.reordering.share": [0, 0.01]},
+        ).cases
+        assert off.scenario.bottlenecks == sweep_of({"rtt_ms": [40]}).cases[0].scenario.bottlenecks
+        assert on.scenario.bottlenecks[0].reordering is not None
+
+    @pytest.mark.parametrize(
+        ("vary", "words"),
+        [
+            ({"changes.*.at_s": [1]}, "stands for no items of a list; the scenario has flows.*"),
+            ({"rtt_ms.*": [1]}, "stands for no items of a list"),
+            ({"flows.*.colour": [1]}, "'flows.0.colour' is not a setting"),
+            ({"flows.*.cca": ["a"], "flows.1.cca": ["b"]}, "left out beside flows.*.cca"),
+        ],
+    )
+    def test_refused(self, vary: Any, words: str) -> None:
+        """A star needs a list with items that have the setting, which no other path sets."""
+        with pytest.raises(InputError) as caught:
+            sweep_of(vary)
+        assert words in str(caught.value)
+
+
 class TestSweep:
     def test_combinations(self) -> None:
         """All combinations are present, the last setting's values first."""
