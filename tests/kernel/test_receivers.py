@@ -150,7 +150,7 @@ class TestWindowThatChanges:
         )
         flow = Flow(receiver=receiver, direction=direction)
         fast = Bottleneck(bandwidth_mbps=200, queue_packets=10_000)
-        links = {"bottlenecks": (fast,), "reverse_bottlenecks": (fast,)}
+        links: dict[str, Any] = {"bottlenecks": (fast,), "reverse_bottlenecks": (fast,)}
         result = run(path(flow, changes=changes, duration_s=9, **links))
         goodput_mbps = result.goodput(0.5)[0]
         for at_s, window in zip((3, 5, 7), windows, strict=True):
