@@ -103,7 +103,7 @@ class TestSizes:
 class TestPacketSizes:
     @pytest.mark.parametrize("qdisc", ["bfifo", "red", "tbf", "cake"])
     def test_limit(self, qdisc: str) -> None:
-        """Limits in bytes or memory grow with the size of full packets; too large ones are refused."""
+        """Limits in bytes grow with the size of full packets, and too large ones are refused."""
         encode = QDISCS[qdisc].encode
         options = REQUIRED[qdisc]
         sizes = [encode(Link(100, 10, mtu), options) for mtu in (1500, 9000)]
