@@ -162,7 +162,7 @@ class TestWindowThatChanges:
         """Once the data that had been allowed have left, a round trip has at most the window."""
         changes = (
             Change(at_s=3, flow=0, window_bytes=30_000),
-            Change(when=When(flow=0, packet=6000), flow=0, window_bytes=100_000),
+            Change(when=When(flow=0, packet=12_000), flow=0, window_bytes=100_000),
         )
         flow = Flow(receiver=Receiver(window_bytes=200_000))
         result = run(path(flow, bandwidth_mbps=1000, changes=changes))
