@@ -93,4 +93,4 @@ def read_loss_trace(value: object, base_dir: Path) -> LossTrace:
     if isinstance(value, str):
         return LossTrace.from_file(base_dir / value)
     with validation.within("loss_trace."):
-        return LossTrace(points=value)  # type: ignore[arg-type] - checked
+        return LossTrace(points=value)  # type: ignore[arg-type]

@@ -202,7 +202,7 @@ static void limit_window(struct receiver *receiver, struct sk_buff *skb)
 		return;
 	scale = th->syn ? 0 : receiver->window_scale;
 	if (receiver->window_bytes) {
-		u32 limit = max(receiver->window_bytes >> scale, 1);
+		u32 limit = max(receiver->window_bytes >> scale, 1U);
 
 		if (receiver->has_edge && after(receiver->edge, ack_of(skb)))
 			limit = max(limit, (receiver->edge - ack_of(skb)) >> scale);

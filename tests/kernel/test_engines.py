@@ -134,7 +134,7 @@ CASES: dict[str, list[Scenario]] = {
         Flow(kind="cbr", rate_mbps=1),
         Flow(kind="poisson", rate_mbps=1),
     ),
-    "UDP in frames": also(Flow(kind="frames", frames_per_s=30, frame_bytes=9000)),
+    "UDP in frames": also(Flow(kind="frames", frames_per_s=30, frame_bytes=(9000,))),
     "UDP with an ECN field": also(Flow(kind="cbr", rate_mbps=1, ecn="ect1")),
     "videos": also(Flow(kind="video", bitrates_mbps=(1, 2), segment_s=2, buffer_s=10)),
     "100 bulk flows": also(Flow(count=99)),

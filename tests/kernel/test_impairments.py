@@ -211,7 +211,8 @@ class TestJitter:
             )
         )
         assert len(came) >= 19_999  # the last ones are under way
-        return (came - left[: came.size]) / 1e6 - 100 * 8 / 20e3
+        delays_ms: npt.NDArray[np.float64] = (came - left[: came.size]) / 1e6 - 100 * 8 / 20e3
+        return delays_ms
 
     @staticmethod
     def check(delays_ms: npt.NDArray[np.float64], shares: npt.NDArray[np.float64]) -> None:

@@ -106,7 +106,7 @@ class TestLinks:
     def test_limits_in_bytes(self, qdisc: str, mtu: int) -> None:
         """A qdisc with a limit in bytes or memory holds about so many full packets."""
         options = {"tbf": {"rate_mbps": 40}, "red": {"max_packets": 99, "min_packets": 98}}
-        link = {"queue_bdp": None, "queue_packets": 100, "qdisc": qdisc}
+        link: dict[str, Any] = {"queue_bdp": None, "queue_packets": 100, "qdisc": qdisc}
         link |= {"qdisc_options": options.get(qdisc, {})}
         flow = Flow(kind="cbr", rate_mbps=80, packet_bytes=mtu)
         result = run(path(flow, mtu=mtu, link=link, duration_s=3))

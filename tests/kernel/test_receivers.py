@@ -150,7 +150,7 @@ class TestWindowThatChanges:
         )
         flow = Flow(receiver=receiver, direction=direction)
         fast = Bottleneck(bandwidth_mbps=200, queue_packets=10_000)
-        links = {"bottlenecks": (fast,), "reverse_bottlenecks": (fast,)}
+        links: dict[str, Any] = {"bottlenecks": (fast,), "reverse_bottlenecks": (fast,)}
         result = run(path(flow, changes=changes, duration_s=9, **links))
         goodput_mbps = result.goodput(0.5)[0]
         for at_s, window in zip((3, 5, 7), windows, strict=True):
@@ -162,7 +162,7 @@ class TestWindowThatChanges:
         """Once the data that had been allowed have left, a round trip has at most the window."""
         changes = (
             Change(at_s=3, flow=0, window_bytes=30_000),
-            Change(when=When(flow=0, packet=6000), flow=0, window_bytes=100_000),
+            Change(when=When(flow=0, packet=12_000), flow=0, window_bytes=100_000),
         )
         flow = Flow(receiver=Receiver(window_bytes=200_000))
         result = run(path(flow, bandwidth_mbps=1000, changes=changes))

@@ -79,7 +79,7 @@ class TestUdp:
 
     def test_frames_wait(self) -> None:
         """The packets of a frame wait for each other on the link: a burst drains at its rate."""
-        flow = Flow(kind="frames", frames_per_s=25, frame_bytes=14_720)  # ten full packets
+        flow = Flow(kind="frames", frames_per_s=25, frame_bytes=(14_720,))  # ten full packets
         result = run(dumbbell(flow, bandwidth_mbps=10, duration_s=10))
         waits_ms = packets.delivered(result)["queueing_ms"].to_numpy()[:2500].reshape(-1, 10)
         assert np.allclose(waits_ms, np.arange(10) * 1.2, rtol=0, atol=1e-3)

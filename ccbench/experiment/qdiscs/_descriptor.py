@@ -13,6 +13,7 @@ from ccbench.base.errors import InputError
 from ccbench.base.l4s import QUEUES
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.qdiscs._attributes import attribute, u32
+from ccbench.experiment.qdiscs._option import LARGEST_U32
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,6 +64,19 @@ class Link(NamedTuple):
         Linux holds more payload in further pages.
         """
         return PACKET_MEMORY_BYTES + max(0, self.mtu_bytes - MTU_BYTES)
+
+    def bytes_of(self, name: str, packets: int, most_bytes: int = LARGEST_U32) -> int:
+        """Return the size of some full packets in bytes, for a setting of this name.
+
+        Raises
+        ------
+        InputError
+            If it exceeds what the kernel can store.
+        """
+        if packets * self.mtu_bytes > most_bytes:
+            allowed = f"at most {most_bytes // self.mtu_bytes} with mtu_bytes = {self.mtu_bytes}"
+            raise validation.bad(name, packets, allowed, "lower it")
+        return packets * self.mtu_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +250,7 @@ class AttributeQdisc(Qdisc):
         return True
 
     def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
-        needed = link.queue_packets * link.packet_memory_bytes
+        needed = min(link.queue_packets * link.packet_memory_bytes, LARGEST_U32)
         if self.memory_option and needed > float(self.options[self.memory_option].default or 0):
             options = {self.memory_option: needed, **options}
         return self.encode_change(link, options)
@@ -245,7 +259,8 @@ class AttributeQdisc(Qdisc):
         limit = b""
         if link is not None and self.limit != NO_LIMIT:
             unit = link.packet_memory_bytes if self.limit == "memory" else 1
-            limit = attribute(self.limit_attribute, u32(link.queue_packets * unit))
+            most = min(link.queue_packets * unit, LARGEST_U32)
+            limit = attribute(self.limit_attribute, u32(most))
         encoded = [self.options[name].encoded(name, value) for name, value in options.items()]
         return b"".join([limit, *encoded])
 

@@ -15,7 +15,7 @@ __all__ = ["QDISCS"]
 
 
 def _pack(link: Link, _: Mapping[str, int]) -> bytes:
-    return u32(link.queue_packets * link.mtu_bytes)
+    return u32(link.bytes_of("queue_packets", link.queue_packets))
 
 
 QDISCS = (

@@ -8,7 +8,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from ccbench.base.errors import InputError
-from ccbench.experiment.flow import LARGEST_MTU_BYTES
+from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.qdiscs._attributes import attribute, u32
 from ccbench.experiment.qdiscs._descriptor import Drops, Link, StructureQdisc
 from ccbench.experiment.qdiscs._option import Option, flag
@@ -23,7 +23,8 @@ _ADAPTIVE = 4
 #: Weight of a new sample in the average as a power of 1/2: 0.002, as Floyd recommends.
 _WEIGHT_LOG = 9
 #: The kernel has 31 bits for a threshold in bytes with at least one bit of its fraction.
-_MOST_PACKETS = (2**30 - 1) // LARGEST_MTU_BYTES
+_MOST_BYTES = 2**30 - 1
+_MOST_PACKETS = _MOST_BYTES // MTU_BYTES
 
 
 def _pack_red(link: Link, options: Mapping[str, int]) -> bytes:
@@ -45,6 +46,9 @@ def _pack(link: Link, options: Mapping[str, int], unit: int) -> bytes:
             ": lower it"
         )
         raise InputError(message)
+    if unit > 1:
+        link.bytes_of("qdisc_options.max_packets", longest, _MOST_BYTES)
+        link.bytes_of("queue_packets", link.queue_packets)
     longest, shortest = unit * longest, unit * shortest
     # The average and its fraction must fit into 32 bits.
     weight_log = max(1, min(_WEIGHT_LOG, 31 - longest.bit_length()))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from ccbench.experiment.flow import LARGEST_MTU_BYTES
+from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.qdiscs._attributes import attribute, u32
 from ccbench.experiment.qdiscs._descriptor import Link, StructureQdisc
 from ccbench.experiment.qdiscs._option import LARGEST_U32, Option
@@ -21,8 +21,8 @@ def _pack(link: Link, options: Mapping[str, int]) -> bytes:
     # Cell log, link layer (1: no table of transmission times), overhead, alignment, MPU, rate.
     rate = struct.pack("=BBHhHI", 0, 1, 0, 0, 0, options["rate_mbps"])
     no_peak = bytes(len(rate))
-    parameters = struct.pack("=III", link.queue_packets * link.mtu_bytes, 0, 0)
-    burst = u32(options["burst_packets"] * link.mtu_bytes)
+    parameters = struct.pack("=III", link.bytes_of("queue_packets", link.queue_packets), 0, 0)
+    burst = u32(link.bytes_of("qdisc_options.burst_packets", options["burst_packets"]))
     return attribute(1, rate + no_peak + parameters) + attribute(6, burst)
 
 
@@ -43,7 +43,7 @@ QDISCS = (
             "burst_packets": Option(
                 unit="packets",
                 low=1,
-                high=LARGEST_U32 // LARGEST_MTU_BYTES,
+                high=LARGEST_U32 // MTU_BYTES,
                 summary="size of the bucket",
                 default=10,
             ),

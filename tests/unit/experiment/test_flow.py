@@ -59,6 +59,17 @@ class TestFlow:
             ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number at least 0.001"),
             ({"kind": "cbr", "rate_mbps": 1, "packet_bytes": 9217}, "packet_bytes is 9217"),
             ({"packet_bytes": 500}, "packet_bytes is 500; it must be left out"),
+            ({"kind": "frames", "frames_per_s": 30}, "frame_bytes is missing: add it, as kind"),
+            (
+                {"kind": "frames", "frames_per_s": 30, "frame_bytes": (9, 0)},
+                "frame_bytes[1] is 0; it must be a whole number at least 1",
+            ),
+            ({"kind": "cbr", "rate_mbps": 1, "initcwnd": 3}, "initcwnd is 3; it must be left out"),
+            ({"initcwnd": 0}, "initcwnd is 0; it must be a whole number at least 1 and at most 10"),
+            (
+                {"initcwnd": 3, "subflows": ({},)},
+                "initcwnd is 3; it must be left out with subflows",
+            ),
             ({"ecn": "ect1"}, "ecn is 'ect1'; it must be left out for kind 'bulk'"),
             (
                 {"kind": "cbr", "rate_mbps": 1, "ecn": "ect(1)"},

@@ -100,6 +100,23 @@ class TestSizes:
             QDISCS["dualpi2"].check({"coupling": value})
 
 
+class TestPacketSizes:
+    @pytest.mark.parametrize("qdisc", ["bfifo", "red", "tbf", "cake"])
+    def test_limit(self, qdisc: str) -> None:
+        """Limits in bytes grow with the size of full packets, and too large ones are refused."""
+        encode = QDISCS[qdisc].encode
+        options = REQUIRED[qdisc]
+        sizes = [encode(Link(100, 10, mtu), options) for mtu in (1500, 9000)]
+        assert sizes[0] == encode(Link(100, 10), options) != sizes[1]
+        if qdisc == "cake":  # its limit is only that of memory
+            assert encode(Link(1_000_000, 10, 9000), options)
+            return
+        with pytest.raises(
+            InputError, match=r"it must be at most \d+ with mtu_bytes = 9000: lower"
+        ):
+            encode(Link(1_000_000, 10, 9000), options)
+
+
 class TestWords:
     @pytest.mark.parametrize(("word", "mask"), [("ect1", 1), ("ect0", 2), ("any", 3)])
     def test_numbers(self, word: str, mask: int) -> None:

@@ -288,7 +288,7 @@ class TestEnds:
             (Flow(kind="cbr", rate_mbps=1), "changes[0].flow is 0; it must be that of a TCP flow"),
             (
                 Flow(receiver=Receiver(read_mbps=3)),
-                "changes[0].window_bytes is 9000; it must be left out for a receiver with read",
+                "changes[0].window_bytes is 9000; it must be left out for a receiver with",
             ),
             (
                 Flow(subflows=(Subflow(),)),

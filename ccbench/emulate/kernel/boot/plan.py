@@ -159,8 +159,8 @@ def _steps(
         interface = _HOST_INTERFACE + index
         assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
         link = Link(bottleneck.queue_packets, bottleneck.mean_mbps, scenario.mtu_bytes)
-        options = dict(bottleneck.qdisc_options)
-        request = rtnetlink.set_qdisc(interface, qdisc, link, options)
+        given = dict(bottleneck.qdisc_options)
+        request = rtnetlink.set_qdisc(interface, qdisc, link, given)
         yield _netlink(f"bottleneck{index}-up", rtnetlink.set_up(interface))
         for _ in range(qdisc.requests):
             yield _netlink(f"bottleneck{index}-{qdisc.name}", request)

@@ -274,9 +274,9 @@ OF_BURSTS = {
     name: (with_impairment("burst_loss"), with_impairment("burst_loss", **{name: 0.1}))
     for name in ("to_bad", "to_good", "loss_bad", "loss_good")
 } | {
-    name: tuple(
-        with_link(bandwidth_mbps=12, queue_packets=50, burst_loss=loss)
-        for loss in (FADES, replace(FADES, **{name: 60}))
+    name: (
+        with_link(bandwidth_mbps=12, queue_packets=50, burst_loss=FADES),
+        with_link(bandwidth_mbps=12, queue_packets=50, burst_loss=replace(FADES, **{name: 60})),
     )
     for name in ("good_ms", "bad_ms")
 }
