@@ -29,8 +29,9 @@ check: lint ## before each commit: lint, the fast unit tests, TCP on the virtual
 	@$(BIN)/ccbench kernel build
 	$(BIN)/pytest $(PYTEST_ARGS) -m "not slow and not alone" tests/unit ccbench tests/kernel/test_tcp.py
 
-test: lint docs ## everything: ruff, mypy (strict), import rules, the site, all tests
+test: ## everything: ruff, mypy (strict), import rules, the site, all tests
 	@scripts/bootstrap.sh dev tests
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint docs # each takes one core
 	@$(BIN)/ccbench kernel build
 	@scripts/kernels.sh build 6.1 7.3
 	$(BIN)/pytest $(PYTEST_ARGS)

@@ -446,8 +446,8 @@ def sweep(  # noqa: PLR0913 - independent choices, all by keyword
     >>> import ccbench
     >>> table = ccbench.sweep(
     ...     "examples/bbr-vs-cubic.toml",
-    ...     vary={"bottlenecks.0.queue_bdp": [0.5, 2], "rtt_ms": [10, 40]},
-    ...     repeat=3,
+    ...     vary={"rtt_ms": [10, 40]},
+    ...     repeat=5,
     ...     metrics=["share"],
     ... )  # doctest: +SKIP
     >>> table.groupby(["rtt_ms", "label"])["share"].mean()  # doctest: +SKIP

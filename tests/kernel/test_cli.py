@@ -211,7 +211,7 @@ class TestHarm:
 class TestRaygen:
     def test_json(self, program: Callable[..., str], tmp_path: Path) -> None:
         """JSON output has the worst networks with their harm and their scenarios."""
-        options = ("--budget", 4, "--population", 4, "-o", tmp_path / "out")
+        options = ("--budget", 4, "--population", 4, "--confirm", 1, "-o", tmp_path / "out")
         network = ("--alpha", "bbr", "--beta", "cubic", "--duration", 2)
         document = json.loads(program("raygen", *network, *options, "--json"))
         assert document["experiments"] == 4

@@ -67,7 +67,9 @@ def names(examples_cache: Path) -> dict[str, Any]:
 
 def _names() -> dict[str, Any]:
     scenario = Scenario.load(CHECKOUT / "examples" / "bbr-vs-cubic.toml")
-    config = raygen.SearchConfig(alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2)
+    config = raygen.SearchConfig(
+        alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2, confirm=1
+    )
     experiment = long_flows(
         alpha="bbr", beta="cubic", bandwidth_mbps=50, rtt_ms=40, queue_bdp=1, duration_s=60
     )

@@ -200,6 +200,7 @@ def test_programs(here: Path, way: str) -> None:
 def test_search(here: Path) -> None:
     """A killed search resumes; its folder can be reported on at any time."""
     words = "raygen --alpha bbr --beta cubic --budget 4 --population 4 --duration 5 --jobs 2"
+    words += " --confirm 1"
     result = here / "found"
 
     def check() -> None:

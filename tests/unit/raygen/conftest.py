@@ -25,6 +25,7 @@ def small(**changes: Any) -> SearchConfig:
         "budget": 8,
         "population": 4,
         "duration_s": 4.0,
+        "confirm": 2,  # the default takes as many runs again as the search
     }
     return SearchConfig(**settings | changes)
 

@@ -96,7 +96,7 @@ class TestFolder:
             *(
                 {"strategy": "random"},
                 {"repeat": 2},
-                {"confirm": 2},
+                {"confirm": 3},
                 {"strategy_options": {"initial": "stratified"}},
             ),
         ],

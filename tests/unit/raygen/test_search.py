@@ -138,7 +138,7 @@ class TestSearch:
     def test_settings_or_config(self, engine: Engine) -> None:
         """Settings may be given in the call, but not beside a config."""
         settings: dict[str, Any]
-        settings = {"alpha": "greedy", "beta": "even", "budget": 8, "population": 4}
+        settings = {"alpha": "greedy", "beta": "even", "budget": 8, "population": 4, "confirm": 2}
         assert_same(
             search(**settings, duration_s=4.0, engine=engine), search(small(), engine=engine)
         )
