@@ -63,7 +63,7 @@ class TestQdiscs:
         assert early.limit == NO_LIMIT
         assert b"" == early.encode(Link(99, 10), {})
         with pytest.raises(InputError, match="the queue of early has no limit: remove it"):
-            early.check_change(9, {})
+            early.check_change(Link(9, 10), {})
 
     def test_encoding(self) -> None:
         """Options are encoded as attributes in kernel units."""
