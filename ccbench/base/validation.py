@@ -54,6 +54,8 @@ _WORD = re.compile(r"[a-z]+|[0-9]+")
 _MOST_ALIKE = 4
 #: Least similarity of a suggested name: 'cubix' is close to 'cubic', 'quic' is not.
 _LEAST_ALIKE = 0.7
+#: Similarity from which a name is a misspelling: 'queue' of 'queues'.
+_MISSPELT = 0.9
 
 #: Maximum size of a text file in bytes; a trace of hours at 100 Mbit/s is smaller.
 _MAX_TEXT_BYTES = 256 * 10**6
@@ -170,13 +172,23 @@ def choice_hint(name: str, choices: Iterable[str]) -> str:
 
 
 def _alike(name: str, names: Iterable[str]) -> list[str]:
-    """Return the names that have all words of `name`, if they are few, or else the closest."""
+    """Return the name that is misspelt as `name`, those with all its words, or the closest."""
     known = list(names)
+    if misspelt := _closest(name, known, _MISSPELT) or _with_the_same_letters(name, known):
+        return misspelt
     words = set(_WORD.findall(name.lower()))
     with_words = [other for other in known if words and words <= {*_WORD.findall(other.lower())}]
     if 1 <= len(with_words) <= _MOST_ALIKE:
         return with_words
-    return difflib.get_close_matches(name, known, n=1, cutoff=_LEAST_ALIKE)
+    return _closest(name, known, _LEAST_ALIKE)
+
+
+def _closest(name: str, names: Sequence[str], cutoff: float) -> list[str]:
+    return difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
+
+
+def _with_the_same_letters(name: str, names: Iterable[str]) -> list[str]:
+    return [other for other in names if sorted(other) == sorted(name)][:1]
 
 
 def _either(names: Sequence[str]) -> str:

@@ -92,7 +92,7 @@ def print_table(
     columns : sequence of str
         Headings, with the unit on a second line.
     rows : iterable of sequence of str
-        Formatted cells.
+        Formatted cells; the last ones of a row may be left out.
     title : str, optional
         A line above the table.
     words : int
@@ -107,7 +107,8 @@ def print_table(
     heading = Text(title) if title else None
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=heading, title_justify="left")
     widths = _widths(
-        [[column, *(row[i] for row in cells)] for i, column in enumerate(columns)], words
+        [[column, *(row[i] for row in cells if i < len(row))] for i, column in enumerate(columns)],
+        words,
     )
     for i, (column, width) in enumerate(zip(columns, widths, strict=True)):
         justify: Literal["left", "right"] = "left" if i < words else "right"

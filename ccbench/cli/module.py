@@ -22,7 +22,7 @@ __all__ = ["module"]
 
 @click.group()
 def module() -> None:
-    """Check kernel modules of your own: congestion controls and qdiscs."""
+    """Check congestion controls and qdiscs of your own."""
 
 
 @module.command(short_help="Compile, load and run a module in adverse scenarios.")

@@ -62,7 +62,7 @@ void conservation_enters(struct bottleneck *link, struct sk_buff *skb, u64 now)
 		link->overdue = number - TRACKED + 1;
 }
 
-void conservation_leaves(struct bottleneck *link, const struct sk_buff *skb, u64 now)
+void conservation_sent(const struct bottleneck *link, const struct sk_buff *skb)
 {
 	const struct arrival *arrival = arrival_of(skb);
 
@@ -70,6 +70,12 @@ void conservation_leaves(struct bottleneck *link, const struct sk_buff *skb, u64
 		conservation_fail(link, skb, "it has changed skb->mark, or the end of skb->cb");
 	if (unlikely(arrival->bytes != (u16)skb->len))
 		conservation_fail(link, skb, "it has changed the length, or the end of skb->cb");
+}
+
+void conservation_leaves(struct bottleneck *link, const struct sk_buff *skb, u64 now)
+{
+	const struct arrival *arrival = arrival_of(skb);
+
 	if (unlikely(arrival->time_ns > now || arrival->number >= link->arrivals))
 		conservation_fail(link, skb, "it has changed the end of skb->cb");
 	if (unlikely(!__test_and_clear_bit(arrival->number % TRACKED, link->present)) &&

@@ -183,10 +183,10 @@ void bottleneck_sample(const struct bottleneck *link, u64 time_ns);
  * qdiscs.
  */
 struct arrival {
-	u64 time_ns;
+	u16 bytes;		/* of the packet, and the lower bits of its mark, which remain: */
+	u16 mark;		/* Linux 7.3 writes the reason of a drop over both */
 	u32 number;		/* of the packet, from 0 */
-	u16 bytes;		/* of the packet, and the lower bits of its mark, which remain */
-	u16 mark;
+	u64 time_ns;
 };
 
 static inline struct arrival *arrival_of(const struct sk_buff *skb)
@@ -203,6 +203,8 @@ int conservation_create(struct bottleneck *link, u32 flows);
 /* A packet enters the queue, and leaves it for the link or by a drop. */
 void conservation_enters(struct bottleneck *link, struct sk_buff *skb, u64 now);
 void conservation_leaves(struct bottleneck *link, const struct sk_buff *skb, u64 now);
+/* Checks that a packet that leaves for the link is as it entered. */
+void conservation_sent(const struct bottleneck *link, const struct sk_buff *skb);
 /* Ends the run, as a qdisc has done something with a packet. */
 void conservation_fail(const struct bottleneck *link, const struct sk_buff *skb,
 		       const char *problem);

@@ -199,11 +199,12 @@ class TestOneLink:
         left = events(result, "dequeue")
         made = events(result, "mark")
         marks = sum(xstats[name] for name in ("accelerates", "brakes", "braked_before", "others"))
-        # The guest continues for a moment after the end.
-        assert marks == pytest.approx(len(left), abs=5)
-        assert xstats["brakes"] == pytest.approx(len(made), abs=5)
+        # After the end, the guest continues for a moment and empties the queue.
+        later = len(events(result, "enqueue")) - len(left) + 5
+        assert len(left) <= marks <= len(left) + later
+        assert len(made) <= xstats["brakes"] <= len(made) + later
         assert xstats["braked_before"] == 0
-        assert xstats["abc_bytes"] == pytest.approx(left["bytes"].sum(), abs=7500)
+        assert 0 <= xstats["abc_bytes"] - left["bytes"].sum() <= 1500 * later
 
     def test_estimated_rate(self) -> None:
         """Without a given rate, the router's estimate equals it."""

@@ -145,6 +145,7 @@ class TestRun:
         program("run", scenario, "-o", folder, "--plot", plot)
         assert {path.name for path in folder.iterdir()} == {
             "run.json",
+            "scenario.toml",
             "links.parquet",
             "queue.parquet",
             "flows.parquet",

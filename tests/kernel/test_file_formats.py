@@ -37,9 +37,10 @@ bottlenecks = [{ bandwidth_mbps = 5, queue_bdp = 1 }]
 
 
 def documented() -> dict[str, list[str]]:
-    """Return the page's table of each file."""
+    """Return the page's table of each file that has one."""
     sections = re.findall(r"^### `(.*?)`\n(.*?)(?=^##|\Z)", _PAGE, re.DOTALL | re.MULTILINE)
-    return {name: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) for name, text in sections}
+    tables = {name: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) for name, text in sections}
+    return {name: table for name, table in tables.items() if table}
 
 
 def columns(path: Path) -> list[str]:

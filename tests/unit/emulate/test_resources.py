@@ -406,6 +406,7 @@ class TestSpeed:
 
     def test_unwritable(self) -> None:
         """An unwritable cache is no error."""
-        cache_dir().write_text("a file")
+        cache_dir().mkdir(exist_ok=True)
+        (cache_dir() / "speed").write_text("a file")
         _speed.learn("some", 1, 1)
         assert _speed.expected_s("some", 1) is None

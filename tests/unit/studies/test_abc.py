@@ -82,7 +82,7 @@ class TestLinks:
     @pytest.mark.usefixtures("own_traces")
     def test_missing_traces(self) -> None:
         """Without recorded links, a study that needs them says how to install them."""
-        with pytest.raises(MissingRequirement, match="apt-get install mahimahi-traces"):
+        with pytest.raises(MissingRequirement, match=r"scripts/mahimahi\.sh"):
             abc_1.STUDY.scenarios(quick=False)
         assert 6 == len(abc_3.STUDY.scenarios(quick=False))
 

@@ -90,7 +90,8 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
     lines = console.splitlines()
     is_refused = any(map(_BAD_PARAMETER.search, lines))
     crashed = Crash.read(lines, build.own.modules)
-    if _FINISHED in lines and not is_refused and crashed is None:
+    # A flood is an error also if the guest has completed its plan before it was stopped.
+    if _FINISHED in lines and not is_refused and crashed is None and consoles.FLOOD not in lines:
         return None
     is_out_of_memory = any(sign in line for line in lines for sign in _OUT_OF_MEMORY)
     return (

@@ -22,7 +22,9 @@ FILE = "digests.json"
 
 def seal(folder: Path) -> None:
     """Write the digests of the files in a folder to its file :data:`FILE`."""
-    found = {name: file_digest((folder / name).read_bytes()) for name in _files(folder)}
+    found = {
+        name: file_digest((folder / name).read_bytes()) for name in _files(folder) if name != FILE
+    }
     (folder / FILE).write_text(json.dumps(found), encoding="utf-8")
 
 
