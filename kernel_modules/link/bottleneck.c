@@ -125,8 +125,8 @@ static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
 
 	if (unlikely(skb->destructor != dropped_by_queue))
 		conservation_fail(link, skb, "it has sent a packet that never entered it");
-	conservation_leaves(link, skb, now);
 	conservation_sent(link, skb);
+	conservation_leaves(link, skb, now);
 	/* The guest continues for a short time after the end. */
 	if (now <= link->end_ns) {
 		count_wait(link, CCBENCH_WHOLE, now - arrival_of(skb)->time_ns);

@@ -256,7 +256,7 @@ QDISC_DEEDS = [
     ("mark", r"it has changed skb->mark.*: a packet of 1500 bytes of flow \d"),
     ("wild", r"it has changed skb->mark.*: a packet of 1500 bytes of no flow"),
     ("clear", r"the end of skb->cb: a packet of 1500 bytes of flow \d"),
-    ("stamp", r"it has changed the end of skb->cb: a packet of 1500 bytes of flow \d"),
+    ("stamp", r"the end of skb->cb: a packet of 1500 bytes of flow \d"),
     ("hold", r"since \d+ ns, it sends nothing over an idle link, while \d+ packets wait"),
 ]
 
