@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CcbenchError",
+    "ConsoleError",
     "DamagedRun",
     "EngineError",
     "InputError",
@@ -34,15 +35,15 @@ class InputError(CcbenchError, ValueError):
     """
 
 
-class EngineError(CcbenchError):
-    """Failure of a run.
+class ConsoleError(CcbenchError):
+    """Failure of a program, with what it printed.
 
     Parameters
     ----------
     message : str
         The failure in one line.
     console : iterable of str, optional
-        The last lines that the engine printed before the failure, oldest first.
+        The lines of the program that explain the failure, oldest first.
     """
 
     def __init__(self, message: str, console: Iterable[str] = ()) -> None:
@@ -51,12 +52,16 @@ class EngineError(CcbenchError):
 
     @property
     def console(self) -> tuple[str, ...]:
-        """The engine's last lines, oldest first."""
+        """The lines of the program that explain the failure, oldest first."""
         lines: tuple[str, ...] = self.args[1]
         return lines
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class EngineError(ConsoleError):
+    """Failure of a run; `console` has the last lines that the engine printed."""
 
 
 class RefusedInput(InputError, EngineError):

@@ -20,7 +20,7 @@ import click
 
 import ccbench
 from ccbench.base.cache import ELSEWHERE, cache_dir
-from ccbench.base.errors import CcbenchError, EngineError, InputError
+from ccbench.base.errors import CcbenchError, ConsoleError, InputError
 from ccbench.base.os_errors import explain
 from ccbench.cli._console import coloured
 from ccbench.cli._status import ExitStatus
@@ -43,7 +43,6 @@ from ccbench.cli.study import study
 from ccbench.cli.sweep import sweep
 from ccbench.cli.traces import traces
 from ccbench.cli.traffic import traffic
-from ccbench.emulate.kernel.command import BuildError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -111,7 +110,7 @@ def _report(error: BaseException) -> ExitStatus:
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
         _print_error("interrupted; finished runs are stored")
         return ExitStatus.INTERRUPTED
-    console = error.console if isinstance(error, (EngineError, BuildError)) else ()
+    console = error.console if isinstance(error, ConsoleError) else ()
     message = str(error.args[0]) if console else str(error)
     _print_error(_explained(error) if isinstance(error, OSError) else message)
     for line in console:

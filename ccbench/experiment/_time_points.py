@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from ccbench.base import validation
+from ccbench.base import number_tables, validation
 from ccbench.base.validation import Range
+from ccbench.experiment.trace import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
-__all__ = ["Points", "checked_points"]
+__all__ = ["Points", "checked_points", "read_points"]
+
+_T = TypeVar("_T")
 
 Points = tuple[tuple[float, float], ...]
 
@@ -55,6 +59,30 @@ def checked_points(points: object, name: str, allowed: Range, example: Points) -
         raise validation.bad("points", tuple(result[:4]), most, step)
     _check_order(time_s for time_s, _ in result)
     return tuple(result)
+
+
+def read_points(path: Path, what: str, value: str, create: Callable[..., _T]) -> _T:
+    """Return a trace from a CSV file with the columns ``time_s`` and `value`.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        Kind of the file, for messages.
+    value : str
+        The second column.
+    create : callable
+        The trace's class, called with `points` and `name`.
+
+    Raises
+    ------
+    InputError
+        If the file is unreadable or invalid. The message names the file, and the line.
+    """
+    points = tuple(number_tables.read(path, what, {"time_s": float, value: float}))
+    with validation.within(f"{what} {path}: "):
+        return create(points=points, name=name_of(path))
 
 
 def _check_order(times_s: Iterable[float]) -> None:

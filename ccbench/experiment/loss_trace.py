@@ -6,15 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ccbench.base import number_tables, validation
+from ccbench.base import validation
 from ccbench.base.checked_fields import set_field
 from ccbench.base.validation import Range
-from ccbench.experiment._time_points import Points, checked_points
-from ccbench.experiment.trace import name_of
+from ccbench.experiment._time_points import Points, checked_points, read_points
 
 __all__ = ["LossTrace", "read_loss_trace"]
-
-_COLUMNS = {"time_s": float, "loss": float}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +73,7 @@ class LossTrace:
         >>> round(LossTrace.from_file("examples/losses.csv").mean, 3)
         0.012
         """
-        path = Path(path)
-        points = tuple(number_tables.read(path, "loss trace", _COLUMNS))
-        with validation.within(f"loss trace {path}: "):
-            return cls(points=points, name=name_of(path))
+        return read_points(Path(path), "loss trace", "loss", cls)
 
 
 def read_loss_trace(value: object, base_dir: Path) -> LossTrace:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.base import durable, number_tables, validation
+from ccbench.base import durable, validation
 from ccbench.base.checked_fields import set_field
 from ccbench.base.validation import Range
-from ccbench.experiment._time_points import Points, checked_points
-from ccbench.experiment.trace import name_of
+from ccbench.experiment._time_points import Points, checked_points, read_points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RttTrace"]
 
-_COLUMNS = {"time_s": float, "rtt_ms": float}
 _RTT = Range(0.001, 10_000)
 
 
@@ -96,12 +94,9 @@ class RttTrace:
         >>> RttTrace.from_file("examples/delays.csv").longest_ms
         85.0
         """
-        path = Path(path)
-        points = tuple(number_tables.read(path, "RTT trace", _COLUMNS))
-        with validation.within(f"RTT trace {path}: "):
-            return cls(points=points, name=name_of(path))
+        return read_points(Path(path), "RTT trace", "rtt_ms", cls)
 
     def to_file(self, path: str | Path) -> None:
         """Write the trace as a CSV file that :meth:`from_file` reads back exactly, atomically."""
         lines = (f"{time_s!r},{rtt_ms!r}" for time_s, rtt_ms in self.points)
-        durable.write_text(Path(path), "\n".join([",".join(_COLUMNS), *lines, ""]))
+        durable.write_text(Path(path), "\n".join(["time_s,rtt_ms", *lines, ""]))

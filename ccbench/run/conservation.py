@@ -70,11 +70,13 @@ def _check_log(run: RunRecord, bottleneck: int) -> None:
     for backlog in ("backlog_packets", "backlog_bytes"):
         negative = rows[backlog].to_numpy() >= _NEGATIVE
         if negative.any():
-            reason = f"as {backlog} is negative after the {{}}"
-            raise _ViolationError(reason.format(_packet(rows, int(negative.argmax()))))
+            packet = _packet(rows, negative.argmax())
+            raise _ViolationError(f"as {backlog} is negative after the {packet}")
     packets, size = _balance(rows, run.scenario.flow_count)
-    for flow in np.flatnonzero((packets < 0) | (size < 0) | ((packets == 0) & (size != 0))):
-        number = NO_FLOW if flow == run.scenario.flow_count else int(flow)
+    faulty = (packets < 0) | (size < 0) | ((packets == 0) & (size != 0))
+    if faulty.any():
+        flow = int(faulty.argmax())
+        number = NO_FLOW if flow == run.scenario.flow_count else flow
         raise _ViolationError(f"as {_excess(rows, number)}")
     if len(run.links) and len(rows):
         left = int(run.links["left_packets"].iloc[bottleneck])

@@ -11,10 +11,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ccbench.base.errors import CcbenchError
+from ccbench.base.errors import ConsoleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 __all__ = ["BuildError", "Builder"]
@@ -40,25 +40,8 @@ _STAMP = {
 }
 
 
-class BuildError(CcbenchError):
-    """Failure of a build step.
-
-    Parameters
-    ----------
-    message : str
-        The failure in one line.
-    console : iterable of str
-        All errors of the step, or else its last output.
-    """
-
-    def __init__(self, message: str, console: Iterable[str] = ()) -> None:
-        super().__init__(message, tuple(console))
-
-    @property
-    def console(self) -> tuple[str, ...]:
-        """All errors of the step, or else its last output."""
-        lines: tuple[str, ...] = self.args[1]
-        return lines
+class BuildError(ConsoleError):
+    """Failure of a build step; `console` has all its errors, or else its last output."""
 
     def __str__(self) -> str:
         return "\n  ".join([self.args[0], *self.console])

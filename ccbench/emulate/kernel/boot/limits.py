@@ -40,17 +40,17 @@ def check_limits(memory_mb: int) -> None:
     MissingRequirement
         If a limit is too low.
     """
+    megabytes, files = (_MB, " MB"), (1, "")
+    address_mb = memory_mb + _PROGRAM_MB
     needs = (
-        ("address space", "v", "unlimited", resource.RLIMIT_AS, (memory_mb + _PROGRAM_MB) * _MB),
-        ("the size of files", "f", "unlimited", resource.RLIMIT_FSIZE, memory_mb * _MB),
-        ("open files", "n", "1024", resource.RLIMIT_NOFILE, _FILES),
+        ("address space", "v", "unlimited", resource.RLIMIT_AS, address_mb, megabytes),
+        ("the size of files", "f", "unlimited", resource.RLIMIT_FSIZE, memory_mb, megabytes),
+        ("open files", "n", "1024", resource.RLIMIT_NOFILE, _FILES, files),
     )
-    for name, flag, step, limit, needed in needs:
+    for name, flag, step, limit, needed, (size, unit) in needs:
         allowed, _ = resource.getrlimit(limit)
-        if allowed != resource.RLIM_INFINITY and allowed < needed:
-            amounts = (
-                f"{n}" if needed == _FILES else f"{n / _MB:.0f} MB" for n in (allowed, needed)
-            )
+        if allowed != resource.RLIM_INFINITY and allowed < needed * size:
+            amounts = (f"{n:.0f}{unit}" for n in (allowed / size, needed))
             raise MissingRequirement(
                 "the limit of {} (ulimit -{}) is {}, and this virtual kernel needs {}: raise it, "
                 "for example by `ulimit -{} {}`".format(name, flag, *amounts, flag, step)
