@@ -301,8 +301,6 @@ def _problems(run: Run, console: str, kernel: KernelBuild) -> Iterator[str]:
             continue
         is_open = samples["srtt_us"].notna()
         window = samples["cwnd_packets"][is_open]
-        if (window == 0).any():
-            yield f"flow {flow} has a window of 0"
         room = max(_room(run.scenario), 50)
         if (window > _FLOOD_PATHS * room).any():
             yield (
@@ -324,8 +322,7 @@ def _problems(run: Run, console: str, kernel: KernelBuild) -> Iterator[str]:
 def _room(scenario: Scenario) -> float:
     """Return the packets that the path and its queue can hold."""
     (link,) = scenario.bottlenecks
-    in_flight = link.mean_mbps * 1e3 * scenario.rtt_ms / (8 * 1500)
-    return in_flight + (link.queue_packets or 0)
+    return scenario.bdp_packets() + (link.queue_packets or 0)
 
 
 def _messages(console: str) -> int:
