@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ccbench.harm.convergence import converged_at, measured_from, trends
+from ccbench.convergence import converged_at, measured_from, trends
 from ccbench.run import intervals
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Drift:
     def of(cls, run: Run) -> Drift | None:
         """Return the trends that remain after the convergence of a run's long flows.
 
-        The tested part starts at convergence (:func:`~ccbench.harm.convergence.measured_from`) or,
+        The tested part starts at convergence (:func:`~ccbench.convergence.measured_from`) or,
         if that is later, when the last flow with data at all times starts. It ends when the first
         of them stops.
 

@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
+from ccbench.convergence import converged_at, measured_from, trends
 from ccbench.experiment.noise import NO_NOISE, Noise, typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.harm._pairs import check_samples, check_shared, in_order, sides
-from ccbench.harm.convergence import converged_at, measured_from, trends
 from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class HarmResult:
         Time of convergence of the competing run; None without convergence.
     has_trend : bool
         Whether the throughput of a flow in competition has a trend over the measured part
-        (:mod:`ccbench.harm.convergence.trend`).
+        (:mod:`ccbench.convergence.trend`).
     """
 
     relative: float

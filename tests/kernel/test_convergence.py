@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ccbench import Flow
-from ccbench.harm import Convergence, converged_at
-from ccbench.harm.convergence.evaluation import evaluate
-from ccbench.harm.convergence.labels import LABELLED_S, SHOWN_S, labelled_run
+from ccbench.convergence import Convergence, converged_at
+from ccbench.convergence.evaluation import evaluate
+from ccbench.convergence.labels import LABELLED_S, SHOWN_S, labelled_run
 from ccbench.studies import run_study
 from tests.kernel.conftest import dumbbell, run
 

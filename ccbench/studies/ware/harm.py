@@ -15,15 +15,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ccbench.harm import (
-    beta_groups,
-    converged_at,
-    expected_harm,
-    harm,
-    jain_index,
-    measured_from,
-    relative_harm,
-)
+from ccbench.convergence import converged_at, measured_from
+from ccbench.harm import beta_groups, expected_harm, harm, jain_index, relative_harm
 from ccbench.harm.experiment import INTERVAL_S
 
 if TYPE_CHECKING:

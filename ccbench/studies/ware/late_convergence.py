@@ -20,7 +20,8 @@ import pandas as pd
 
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
-from ccbench.harm import converged_at, long_flows, relative_harm
+from ccbench.convergence import converged_at
+from ccbench.harm import long_flows, relative_harm
 from ccbench.studies.published import at_least, at_most, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 from ccbench.studies.ware.harm import scenarios_of

@@ -3,7 +3,7 @@
 
 A choice left open by the thesis: it determined convergence by inspection of traces (section 5.2).
 Two times are measured here. `converged_s` is that of its own later detector (Algorithm 1,
-:func:`ccbench.harm.converged_at`), which looks for stable swings, not for a stable share: in short
+:func:`ccbench.convergence.converged_at`), which looks for stable swings, not for a stable share: in short
 queues, where BBR has its share from the beginning, it returns times of minutes, which vary with the
 seed. `settled_s` is the middle of the first 30 s in which BBR's mean is within 10 % of that of the
 last quarter of the run; it is missing if there is no such period before that quarter.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
-from ccbench.harm import converged_at
+from ccbench.convergence import converged_at
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study

@@ -19,8 +19,8 @@ import pandas as pd
 
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
+from ccbench.convergence.rivals import near_fair_share
 from ccbench.harm import long_flows
-from ccbench.harm.convergence.rivals import near_fair_share
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, fraction, quantity, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study

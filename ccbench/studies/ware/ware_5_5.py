@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
-from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
-from ccbench.harm import Convergence
-from ccbench.harm.convergence.rivals import (
+from ccbench.convergence import Convergence
+from ccbench.convergence.rivals import (
     distance_from_later_mean,
     near_fair_share,
     near_fixed_point,
 )
+from ccbench.experiment.noise import typical
+from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, exactly, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study

@@ -6,7 +6,7 @@ Here they run in four networks with typical noise and six seeds each. The thesis
 single flow are shown with one flow of these runs and not compared; its statements on the algorithm
 are compared for all flows.
 
-The thesis labelled by hand; here a rule does (:mod:`ccbench.harm.convergence.labels`). It needs a
+The thesis labelled by hand; here a rule does (:mod:`ccbench.convergence.labels`). It needs a
 run of 600 s, of which the algorithm uses the first 180.
 """
 
@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 
 from ccbench.base.estimate import Estimate
+from ccbench.convergence import Convergence, measured_from
+from ccbench.convergence.labels import LABELLED_S, labelled_run
+from ccbench.convergence.plot import convergence_figure
 from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
-from ccbench.harm import Convergence, measured_from
-from ccbench.harm.convergence.labels import LABELLED_S, labelled_run
-from ccbench.harm.convergence.plot import convergence_figure
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study

@@ -2,7 +2,7 @@
 """The convergence detector and its alternatives compared on labelled runs (Ware 2024, Figure 5.9).
 
 The thesis labelled 100 experiments by hand, and does not name them. Here a rule labels 144
-(:mod:`ccbench.harm.convergence.labels`): half of the labelled set, every pair of CCAs in every
+(:mod:`ccbench.convergence.labels`): half of the labelled set, every pair of CCAs in every
 other network, with typical noise and four seeds. In some of them a competitor arrives after 130 of
 180 s, so that the set includes runs without convergence; the thesis does not mention such
 experiments.
@@ -18,9 +18,9 @@ import pandas as pd
 
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
+from ccbench.convergence.evaluation import METHODS, evaluate, summarise
+from ccbench.convergence.labels import LATEST_S, NETWORKS, labelled_run, labelled_scenarios
 from ccbench.experiment.noise import typical
-from ccbench.harm.convergence.evaluation import METHODS, evaluate, summarise
-from ccbench.harm.convergence.labels import LATEST_S, NETWORKS, labelled_run, labelled_scenarios
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study

@@ -11,8 +11,8 @@ from ccbench.base.figures import Figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ccbench.harm.convergence.algorithm import Step
-    from ccbench.harm.convergence.times import FlowConvergence
+    from ccbench.convergence.algorithm import Step
+    from ccbench.convergence.times import FlowConvergence
 
 __all__ = ["convergence_figure"]
 
@@ -23,7 +23,7 @@ def convergence_figure(flow: FlowConvergence) -> Figure:
     Parameters
     ----------
     flow : FlowConvergence
-        A flow of a :class:`~ccbench.harm.convergence.Convergence`.
+        A flow of a :class:`~ccbench.convergence.Convergence`.
 
     Returns
     -------

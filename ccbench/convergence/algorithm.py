@@ -10,7 +10,7 @@ squares), and continues with the later part while the two parts differ.
 Ambiguities of the paper
 ------------------------
 The study ``ware-5.9`` compares these choices with their alternatives on 144 runs with typical
-noise, which are labelled by an independent rule (:mod:`ccbench.harm.convergence.labels`).
+noise, which are labelled by an independent rule (:mod:`ccbench.convergence.labels`).
 
 One or both thresholds (`thresholds`)
     Algorithm 1 loops while *either* difference is too large. Its explanation in the text stops when
@@ -48,7 +48,7 @@ Limitations
 The result is a time from which to measure, not a proof of convergence. The detector accepts flows
 even if a competitor arrives 50 s before the end, because all windows that contain its arrival have
 similar deviations. It does not detect a rate that drifts evenly;
-:mod:`ccbench.harm.convergence.trend` does, beside it. Nor does it measure the speed of
+:mod:`ccbench.convergence.trend` does, beside it. Nor does it measure the speed of
 convergence: for a flow that never changes, it returns a random time, and thus a late time for the
 latest of many flows.
 """

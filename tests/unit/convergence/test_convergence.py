@@ -12,7 +12,7 @@ import pytest
 import ruptures
 
 from ccbench.base.errors import InputError
-from ccbench.harm import (
+from ccbench.convergence import (
     Convergence,
     Detector,
     best_breakpoint,
@@ -23,7 +23,7 @@ from ccbench.harm import (
     rolling_deviation,
     trends,
 )
-from ccbench.harm.convergence.plot import convergence_figure
+from ccbench.convergence.plot import convergence_figure
 
 FloatArray = npt.NDArray[np.floating[Any]]
 

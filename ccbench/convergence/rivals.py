@@ -2,7 +2,7 @@
 """Other convergence detectors, for comparison with Algorithm 1 (Ware section 5.3.3).
 
 Each is a function of the throughput, ``Run.throughput(1.0)``, and returns a time in seconds for
-each flow, NaN without convergence. :func:`~ccbench.harm.convergence.latest` combines these times.
+each flow, NaN without convergence. :func:`~ccbench.convergence.latest` combines these times.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ccbench.base import validation
 from ccbench.base.validation import Range
-from ccbench.harm.convergence import _throughput
+from ccbench.convergence import _throughput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ def skipping(throughput: pd.DataFrame, seconds: float = 60.0) -> pd.Series[float
     Raises
     ------
     InputError
-        If `seconds` is negative, or as in :meth:`~ccbench.harm.convergence.Convergence.of`.
+        If `seconds` is negative, or as in :meth:`~ccbench.convergence.Convergence.of`.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def near_fair_share(
     Raises
     ------
     InputError
-        If a setting is out of range, or as in :meth:`~ccbench.harm.convergence.Convergence.of`.
+        If a setting is out of range, or as in :meth:`~ccbench.convergence.Convergence.of`.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def near_fixed_point(
     Raises
     ------
     InputError
-        If a setting is out of range, or as in :meth:`~ccbench.harm.convergence.Convergence.of`.
+        If a setting is out of range, or as in :meth:`~ccbench.convergence.Convergence.of`.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def distance_from_later_mean(throughput: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InputError
-        As :meth:`~ccbench.harm.convergence.Convergence.of`.
+        As :meth:`~ccbench.convergence.Convergence.of`.
 
     Examples
     --------

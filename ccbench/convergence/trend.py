@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench.harm.convergence import _throughput
+from ccbench.convergence import _throughput
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ def trends(throughput: pd.DataFrame, from_s: float = 0.0) -> pd.Series[float]:
     Raises
     ------
     InputError
-        As :meth:`~ccbench.harm.convergence.Convergence.of`.
+        As :meth:`~ccbench.convergence.Convergence.of`.
 
     Examples
     --------

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ccbench.harm.convergence import _throughput
-from ccbench.harm.convergence.algorithm import (
+from ccbench.convergence import _throughput
+from ccbench.convergence.algorithm import (
     DEFAULT_DETECTOR,
     Detector,
     convergence_steps,
@@ -18,7 +18,7 @@ from ccbench.harm.convergence.algorithm import (
 )
 
 if TYPE_CHECKING:
-    from ccbench.harm.convergence.algorithm import Step
+    from ccbench.convergence.algorithm import Step
 
 __all__ = ["Convergence", "FlowConvergence", "converged_at", "latest", "measured_from"]
 

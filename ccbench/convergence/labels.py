@@ -49,8 +49,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ccbench.base import validation
+from ccbench.convergence import _throughput
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
-from ccbench.harm.convergence import _throughput
 
 if TYPE_CHECKING:
     import pandas as pd

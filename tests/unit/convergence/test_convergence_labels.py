@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from ccbench.base.errors import InputError
-from ccbench.harm.convergence.evaluation import METHODS, evaluate, summarise
-from ccbench.harm.convergence.labels import (
+from ccbench.convergence.evaluation import METHODS, evaluate, summarise
+from ccbench.convergence.labels import (
     COUNTS,
     NETWORKS,
     PAIRS,
@@ -24,7 +24,7 @@ from ccbench.harm.convergence.labels import (
     labelled_run,
     labelled_scenarios,
 )
-from ccbench.harm.convergence.rivals import skipping
+from ccbench.convergence.rivals import skipping
 from tests.unit.conftest import run_with_rates
 
 FloatArray = npt.NDArray[np.floating[Any]]

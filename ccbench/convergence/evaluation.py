@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pandas as pd
 
-from ccbench.harm.convergence.algorithm import DEFAULT_DETECTOR, Detector
-from ccbench.harm.convergence.rivals import near_fair_share, near_fixed_point, skipping
-from ccbench.harm.convergence.times import Convergence, latest, measured_from
+from ccbench.convergence.algorithm import DEFAULT_DETECTOR, Detector
+from ccbench.convergence.rivals import near_fair_share, near_fixed_point, skipping
+from ccbench.convergence.times import Convergence, latest, measured_from
 
 if TYPE_CHECKING:
-    from ccbench.harm.convergence.labels import LabelledRun
+    from ccbench.convergence.labels import LabelledRun
 
 __all__ = ["METHODS", "Method", "algorithm_1", "evaluate", "summarise"]
 
@@ -84,7 +84,7 @@ def evaluate(run: LabelledRun, methods: Mapping[str, Method] = METHODS) -> pd.Da
     Examples
     --------
     >>> from ccbench import emulate
-    >>> from ccbench.harm.convergence.labels import labelled_run, labelled_scenarios
+    >>> from ccbench.convergence.labels import labelled_run, labelled_scenarios
     >>> runs = [emulate.run(scenario) for scenario in labelled_scenarios()[:1]]  # doctest: +SKIP
     >>> evaluation = pd.concat([evaluate(labelled_run(run)) for run in runs])  # doctest: +SKIP
     >>> summarise(evaluation)["within_10"]  # doctest: +SKIP

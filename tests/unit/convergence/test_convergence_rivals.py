@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ccbench.base.errors import InputError
-from ccbench.harm.convergence.rivals import (
+from ccbench.convergence.rivals import (
     distance_from_later_mean,
     near_fair_share,
     near_fixed_point,

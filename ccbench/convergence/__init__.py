@@ -8,21 +8,21 @@ times of convergence by an independent rule, :mod:`.rivals` contains other detec
 :mod:`.evaluation` compares them. :mod:`.plot` plots the iterations.
 """
 
-from ccbench.harm.convergence.algorithm import (
+from ccbench.convergence.algorithm import (
     Detector,
     Step,
     best_breakpoint,
     convergence_steps,
     rolling_deviation,
 )
-from ccbench.harm.convergence.times import (
+from ccbench.convergence.times import (
     Convergence,
     FlowConvergence,
     converged_at,
     latest,
     measured_from,
 )
-from ccbench.harm.convergence.trend import trends
+from ccbench.convergence.trend import trends
 
 __all__ = [
     "Convergence",
