@@ -189,7 +189,7 @@ def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
                 "ccas": build.ccas,
                 "qdiscs": list(build.queues),
                 "features": build.descriptions.features,
-                "modules": build.modules,
+                "modules": build.digests(),
                 "trapping": trapping.ways(build.release),
                 "version": build.version,
                 **build.variant.provenance(),

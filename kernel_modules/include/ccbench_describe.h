@@ -63,13 +63,6 @@
 /* Requires this value of an option at bottlenecks with this qdisc. */
 #define CCA_QDISC(qdisc, option, value)	" qdisc=" #qdisc "." #option "." #value
 /*
- * Only runs with flows of this congestion control load its module. Other modules are loaded in
- * every run, and an additional module changes the exact times of all runs. Give it to all
- * congestion controls of the module.
- */
-#define CCA_LOADED_IF_USED		" module=" KBUILD_MODNAME
-
-/*
  * Fields of the structure that .get_info fills, in order and without padding; at most 7 fields
  * and 20 bytes. A field is a name with its type (u8 to u64, s8 to s64; default u32) and the factor
  * from the kernel's unit to that of the name (default 1), or for a state the names of its values:

@@ -169,7 +169,7 @@ module_exit(abc_accecn_unregister);
 #endif /* TCP_CONG_NEEDS_ACCECN */
 
 CCBENCH_CCA(abc_accecn,
-	    CCA_NEEDS_FEATURE(accecn) CCA_QDISC(abc, encoding, full) CCA_LOADED_IF_USED ABC_INFO,
+	    CCA_NEEDS_FEATURE(accecn) CCA_QDISC(abc, encoding, full) ABC_INFO,
 	    "Accel-Brake Control, with the echo of accurate ECN");
 MODULE_DESCRIPTION("Accel-Brake Control with the echo of accurate ECN");
 MODULE_LICENSE("GPL");

@@ -8,7 +8,7 @@
 
 #define PHASES	"startup/drain/down/cruise/refill/up/probe_rtt"
 
-CCBENCH_CCA(bbr3, CCA_LOADED_IF_USED
+CCBENCH_CCA(bbr3,
 	    CCA_INFO("phase:u8:" PHASES "|flags:u8|extra_acked:u16|max_bw_mbps:u32:0.000008|"
 		     "bw_shortterm_mbps:u32:0.000008|inflight_longterm|inflight_shortterm"),
 	    "BBR version 3 (draft-ietf-ccwg-bbr)");

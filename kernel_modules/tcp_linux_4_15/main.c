@@ -77,4 +77,4 @@ module_exit(linux_4_15_unregister);
 MODULE_DESCRIPTION("BBR of Linux 4.15 and earlier without segmentation offload");
 MODULE_LICENSE("GPL");
 
-CCBENCH_CCA(bbr_4_15, CCA_LOADED_IF_USED, "BBR of Linux 4.15 and earlier");
+CCBENCH_CCA(bbr_4_15, , "BBR of Linux 4.15 and earlier");

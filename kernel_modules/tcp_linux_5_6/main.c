@@ -147,7 +147,7 @@ module_exit(linux_5_6_unregister);
 MODULE_DESCRIPTION("BIC, Scalable TCP, Veno and YeAH of Linux 5.6 and earlier");
 MODULE_LICENSE("GPL");
 
-CCBENCH_CCA(bic_5_6, CCA_LOADED_IF_USED, "BIC of Linux 5.6 and earlier");
-CCBENCH_CCA(scalable_5_6, CCA_LOADED_IF_USED, "Scalable TCP of Linux 5.6 and earlier");
-CCBENCH_CCA(veno_5_6, CCA_LOADED_IF_USED, "Veno of Linux 5.6 and earlier");
-CCBENCH_CCA(yeah_5_6, CCA_LOADED_IF_USED, "YeAH of Linux 5.6 and earlier");
+CCBENCH_CCA(bic_5_6, , "BIC of Linux 5.6 and earlier");
+CCBENCH_CCA(scalable_5_6, , "Scalable TCP of Linux 5.6 and earlier");
+CCBENCH_CCA(veno_5_6, , "Veno of Linux 5.6 and earlier");
+CCBENCH_CCA(yeah_5_6, , "YeAH of Linux 5.6 and earlier");

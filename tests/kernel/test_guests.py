@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 import shutil
@@ -134,12 +135,27 @@ class TestEvilModules:
         return end
 
     def test_harmless(self, evil: KernelBuild) -> None:
-        """Without a deed the module is Reno."""
+        """Without a deed the module is Reno, to the byte if both runs load it."""
+        loading = {"tcp_evil.deed": "none"}
         runs = [
-            KernelEngine(evil).run(dumbbell(Flow(cca=cca), duration_s=3))
+            KernelEngine(evil).run(dumbbell(Flow(cca=cca), duration_s=3, module_parameters=loading))
             for cca in ("evil", "reno")
         ]
         assert runs[0].completions.equals(runs[1].completions)
+
+    def test_not_loaded(self, evil: KernelBuild, tmp_path: Path) -> None:
+        """A module that a run does not load changes neither its identity nor its files."""
+        scenario = dumbbell(Flow(cca="reno"), Flow(cca="bbr3"), duration_s=3)
+        engines = {"with": KernelEngine(evil), "without": KernelEngine()}
+        files = []
+        for name, engine in engines.items():
+            engine.run(scenario).save(tmp_path / name)
+            files.append({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()})
+        assert files[0] == files[1]
+        identities = {engine.identity(scenario) for engine in engines.values()}
+        assert len(identities) == 1
+        modules = json.loads(files[0]["run.json"])["provenance"]["modules"]
+        assert ["ccbench_flows", "ccbench_link", "tcp_bbr3"] == sorted(modules)
 
     @pytest.mark.parametrize(("deed", "message", "code"), CRASHES)
     def test_crash(self, end: Ending, deed: str, message: str, code: str) -> None:
@@ -240,7 +256,8 @@ class TestEvilModules:
         """A deadlock among a module's own workers does not affect the run."""
         scenario = dumbbell(Flow(cca="evil"), module_parameters={"tcp_evil.deed": "block"})
         blocked = KernelEngine(evil).run(scenario)
-        assert blocked.queue.equals(KernelEngine(evil).run(dumbbell(Flow(cca="reno"))).queue)
+        harmless = dumbbell(Flow(cca="reno"), module_parameters={"tcp_evil.deed": "none"})
+        assert blocked.queue.equals(KernelEngine(evil).run(harmless).queue)
         assert gone(own_temporary)
         assert not workspaces()
 

@@ -12,6 +12,7 @@ from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import _report
 from ccbench.emulate.kernel.command import Builder, BuildError
 from ccbench.emulate.kernel.source import build, guest_sources
+from ccbench.emulate.kernel.source.modules import Module
 from ccbench.emulate.kernel.source.tree import KernelTree
 
 if TYPE_CHECKING:
@@ -60,11 +61,7 @@ def test_all_errors(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_names(tmp_path: Path) -> None:
     """A module, a congestion control and a qdisc with the name of another are refused."""
-    (tmp_path / "home").mkdir()
     (tmp_path / "modules.builtin").write_text("kernel/net/ipv4/tcp_cubic.ko\n", encoding="utf-8")
-    folder = tmp_path / "tcp_mine"
-    folder.mkdir()
-    (folder / "Kbuild").write_text("obj-m := tcp_mine.o\n", encoding="utf-8")
     tree = KernelTree(
         path=tmp_path,
         key="",
@@ -75,21 +72,18 @@ def test_names(tmp_path: Path) -> None:
         ccas=("cubic",),
         qdiscs=("red",),
     )
-    sources = guest_sources.Sources(tmp_path / "home", (folder,))
-    text = (
-        'struct tcp_congestion_ops ops = { .name = "%s", };'
-        "int f(void) { return tcp_register_congestion_control(&ops); }"
-        'struct Qdisc_ops queue = { .id = "%s", };'
-        "int g(void) { return register_qdisc(&queue); }"
-    )
-    for name, cca, qdisc, clash in (
-        ("tcp_cubic", "mine", "mine", "the module tcp_cubic is also one"),
-        ("tcp_mine", "cubic", "mine", "the congestion control cubic is also one"),
-        ("tcp_mine", "mine", "red", "the qdisc red is also one"),
+    included = Module(name="tcp_copa", digest="", ccas=("copa",))
+
+    def check(name: str = "tcp_mine", cca: str = "mine", qdisc: str = "mine") -> None:
+        own = Module(name=name, digest="", ccas=(cca,), qdiscs=(qdisc,), is_own=True)
+        build._check_names(tree, [own, included])
+
+    for names, clash in (
+        ({"name": "tcp_cubic"}, "the module tcp_cubic is also one"),
+        ({"cca": "cubic"}, "the congestion control cubic is also one"),
+        ({"cca": "copa"}, "the congestion control copa is also one"),
+        ({"qdisc": "red"}, "the qdisc red is also one"),
     ):
-        (folder / "mine.c").write_text(text % (cca, qdisc), encoding="utf-8")
         with pytest.raises(InputError, match=f"CCBENCH_MODULES: {clash}"):
-            build._own_modules(tree, sources, {"tcp_mine": [name]}, [])
-    (folder / "mine.c").write_text(text % ("mine", "mine"), encoding="utf-8")
-    own = build._own_modules(tree, sources, {"tcp_mine": ["tcp_mine"]}, [])
-    assert build.OwnModules(modules=("tcp_mine",), ccas=("mine",), qdiscs=("mine",)) == own
+            check(**names)
+    check()

@@ -162,36 +162,43 @@ class KernelEngine:
     def version(self) -> str:
         """Return an identifier of everything that affects results.
 
-        It covers the code that encodes scenarios and decodes records, and the guest's software.
+        It covers the code that encodes scenarios and decodes records, and the guest's software with
+        all modules, also those that no run uses.
         """
-        return "-".join([self._code_version(), *self.software()])
+        return "-".join([self._code_version(), self.kernel.version, *self.programs()])
 
-    def software(self) -> tuple[str, ...]:
-        """Return the versions of the guest's software: of the kernel with its modules."""
-        return (self.kernel.version,)
+    def programs(self) -> tuple[str, ...]:
+        """Return the versions of the host's programs in the guest."""
+        return ()
 
     def identity(self, scenario: Scenario) -> str:
         """Return the digest of everything that determines a run of `scenario`.
 
-        It covers the guest's software and input, and the code that reads its records. Two scenarios
-        with the same input have the same identity.
+        It covers the guest's input, the software that executes it, without the modules that the run
+        does not load, and the code that reads its records. Two scenarios with the same input have
+        the same identity.
         """
-        given = self.guest_input(scenario).digest()
+        given = self.guest_input(scenario)
+        software = (self.kernel.identity, *self.programs())
+        modules = repr(sorted(self.kernel.digests(given.modules).items()))
         info = repr(sorted(self._cca_info(scenario).items()))
         names = repr(self._statistics(scenario))
-        return run_identity(self.name, *self.software(), code_digest(*_READERS), given, info, names)
+        readers = code_digest(*_READERS)
+        return run_identity(self.name, *software, modules, readers, given.digest(), info, names)
 
     def provenance(self) -> dict[str, object]:
         """Describe this engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
         return {
             "ccbench": version("ccbench"),
             "engine": self.name,
-            "engine_version": self.version(),
+            "engine_version": "-".join(
+                [self._code_version(), self.kernel.identity, *self.programs()]
+            ),
             "kernel_release": self.kernel.release,
-            "kernel_build": self.kernel.version,
+            "kernel_build": self.kernel.identity,
             **self.kernel.variant.provenance(),
             "hz": self.kernel.hz,
-            "modules": list(self.kernel.modules),
+            "modules": self.kernel.digests(),
             "machine": platform.machine(),
         }
 
@@ -251,6 +258,7 @@ class KernelEngine:
                 program = f"ccbench {version('ccbench')}, {self.kernel.title}"
                 captures.save(directory, scenario, capture, program)
         provenance = run_provenance(self, scenario)
+        provenance["modules"] = self.kernel.digests(given.modules)
         if self._records_draws:
             provenance["random_draws"] = draws
         if drops := queues.drops(scenario, self.kernel):

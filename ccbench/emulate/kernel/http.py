@@ -101,9 +101,9 @@ class HttpKernelEngine(KernelEngine):
         """
         return web.programs_digest()
 
-    def software(self) -> tuple[str, ...]:
-        """Return the versions of the kernel and the programs in the guest."""
-        return (*super().software(), self.programs_digest)
+    def programs(self) -> tuple[str, ...]:
+        """Return the version of the web server and its client."""
+        return (self.programs_digest,)
 
     def guest_input(self, scenario: Scenario, *, captures: bool = False) -> GuestInput:
         """Return the guest's input for a scenario, to capture packets or not."""

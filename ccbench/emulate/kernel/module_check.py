@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.kernel.boot.boot import boot
+from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source import build as builds
@@ -371,7 +372,10 @@ def _leaks(engine: KernelEngine, name: str, subject: str, scenario: Scenario) ->
 def _free_kb(engine: KernelEngine, scenario: Scenario) -> int:
     """Return the free memory of a guest in KB after a run and the end of its connections."""
     with workspace() as directory:
-        console = boot(engine.kernel, directory, given=engine.guest_input(scenario))
+        kernel = engine.kernel
+        console = boot(
+            kernel, directory, given=guest_input(scenario, kernel, also=kernel.own.modules)
+        )
     match = _FREE_MEMORY.search(console)
     assert match is not None
     return int(match[1])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -174,7 +175,8 @@ class TestPages:
             ]
             for engine in engines:
                 of_release = builds.setdefault(engine["kernel_release"], {})
-                of_release[name] = engine["kernel_build"]
+                modules = json.dumps(engine["modules"], sort_keys=True)
+                of_release[name] = f"{engine['kernel_build']} {modules}"
         assert all(len(set(of_release.values())) <= 1 for of_release in builds.values()), builds
 
     @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

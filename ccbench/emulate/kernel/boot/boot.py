@@ -10,6 +10,7 @@ import struct
 import subprocess
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.base.errors import CcbenchError
@@ -83,6 +84,8 @@ def boot(
     limits.check_limits(given.memory_mb)
     limits.check_folder()
     console = directory / "console"
+    # Modules that are not loaded are no suspects.
+    ran = replace(build, modules={name: build.modules[name] for name in given.modules})
     given.write(directory)
     (directory / "root").symlink_to(build.root)
     command = [str(build.linux), *trapping.parameters(build.release), *given.command_line]
@@ -109,7 +112,7 @@ def boot(
             raise CcbenchError(f"{message}; run: {build.again}") from error
         try:
             with pinned(process.pid):
-                watch = ConsoleWatch(console, build.own.modules)
+                watch = ConsoleWatch(console, ran.own.modules)
                 is_hung = not _watch(process, directory / "progress.bin", watch, on_progress)
             if is_hung:
                 _request_trace(process)
@@ -118,7 +121,7 @@ def boot(
     text = read_console(console)
     failure = ending.failure(
         text,
-        build,
+        ran,
         status=process.returncode,
         memory_mb=given.memory_mb,
         hung_s=HANG_S if is_hung else 0,

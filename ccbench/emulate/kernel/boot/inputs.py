@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ccbench.emulate.kernel.boot import features, parameters, protocol, queues, triggers
+from ccbench.emulate.kernel.boot.loading import loaded
 from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan, removal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     import numpy.typing as npt
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
 
 __all__ = ["GuestInput", "guest_input"]
-
-#: Modules loaded in every run; the others are CCAs and qdiscs.
-_EMULATION_MODULES = ("ccbench_link", "ccbench_flows")
 
 #: Initial time of the guest's clock and modification time of its files, in seconds: 2020-01-01.
 _EPOCH_S = 1_577_836_800
@@ -69,12 +67,15 @@ class GuestInput:
         Seed of the guest kernel's random numbers.
     parameters : tuple of str
         Words of the kernel's command line that are specific to the run.
+    modules : tuple of str
+        Names of the modules that the plan loads, in this order.
     """
 
     files: Mapping[str, bytes]
     memory_mb: int
     seed: int
     parameters: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
 
     @property
     def command_line(self) -> tuple[str, ...]:
@@ -172,6 +173,7 @@ def guest_input(
     programs: Programs | None = None,
     *,
     captures: bool = False,
+    also: Collection[str] = (),
 ) -> GuestInput:
     """Return the input of a guest for a scenario.
 
@@ -185,27 +187,27 @@ def guest_input(
         Programs that send and receive the bulk flows; by default ccbench's modules do.
     captures : bool
         Whether the guest captures packets, which changes nothing else.
+    also : collection of str
+        Modules to load even if the scenario does not use them.
 
     Raises
     ------
     InputError
         If the kernel does not have the qdisc of a bottleneck.
     """
-    used = {kernel.cca(flow.cca).module for flow in scenario.paths}
-    unused = {cca.module for cca in kernel.descriptions.ccas.values()} - used
-    absent = unused.union(_EMULATION_MODULES)
-    modules = [module for module in kernel.modules if module not in absent]
+    names = loaded(scenario, kernel, also)
+    # A module of the user may fail where it releases what it has.
+    releases = any(kernel.modules[name].is_own for name in names)
+    modules = {name: parameters.module_options(scenario, name) for name in names} | {
+        "ccbench_link": _link_options(scenario, captures=captures),
+        "ccbench_flows": _flows_options(scenario, kernel, releases=releases),
+    }
     qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.links]
     programs_mb = programs.memory_mb if programs else 0
-    options = {
-        "ccbench_link": "capture=1" if captures else "",
-        "ccbench_flows": _flows_options(scenario, kernel),
-    }
-    # A module of the user may fail where it releases what it has.
-    end = removal(scenario) if kernel.own.modules else ""
+    steps = plan(scenario, modules, qdiscs, programs) + (removal(scenario) if releases else "")
     return GuestInput(
         files={
-            "plan": (plan(scenario, modules, qdiscs, programs, options) + end).encode(),
+            "plan": steps.encode(),
             "link.bin": protocol.describe_link(
                 scenario, triggers.of_changes(scenario, kernel), queues.changed(scenario, kernel)
             ),
@@ -215,10 +217,18 @@ def guest_input(
         memory_mb=guest_memory_mb(scenario) + programs_mb,
         seed=scenario.seed,
         parameters=parameters.command_line(scenario, kernel),
+        modules=names,
     )
 
 
-def _flows_options(scenario: Scenario, kernel: KernelBuild) -> str:
+def _link_options(scenario: Scenario, *, captures: bool) -> str:
+    """Return the parameters of the module of the path."""
+    clearing = sum(1 << i for i, link in enumerate(scenario.links) if link.clears_ecn)
+    options = {f"out={HERE}": True, f"clears_ecn={clearing}": clearing, "capture=1": captures}
+    return " ".join(option for option, is_used in options.items() if is_used)
+
+
+def _flows_options(scenario: Scenario, kernel: KernelBuild, *, releases: bool) -> str:
     """Return the parameters of the module that sends and receives."""
     records_ecn = "accecn" in scenario.hosts_ecn or features.needing_accecn(scenario, kernel)
     # An ordinary host negotiates the ECN of its own, not that of the flows' congestion controls.
@@ -226,6 +236,6 @@ def _flows_options(scenario: Scenario, kernel: KernelBuild) -> str:
     options = {
         "ecn=1": bool(records_ecn),
         "receiver_cca=reno": is_ordinary,
-        "close_all=1": bool(kernel.own.modules),
+        "close_all=1": releases,
     }
     return " ".join(option for option, is_used in options.items() if is_used)

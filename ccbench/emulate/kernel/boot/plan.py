@@ -5,17 +5,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
 from ccbench.emulate.kernel.boot import hosts, rtnetlink
-from ccbench.emulate.kernel.boot.parameters import module_options
 from ccbench.experiment.qdiscs import Link
 from ccbench.experiment.scenario import MTU_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.qdiscs import Qdisc
@@ -98,10 +96,9 @@ class Programs:
 
 def plan(
     scenario: Scenario,
-    modules: Iterable[str],
+    modules: Mapping[str, str],
     qdiscs: Sequence[Qdisc],
     programs: Programs | None = None,
-    own_options: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return the plan of a scenario.
 
@@ -109,16 +106,14 @@ def plan(
     ----------
     scenario : Scenario
         The scenario.
-    modules : iterable of str
-        Names of the modules to load in addition to the emulation's own.
+    modules : mapping of str to str
+        The modules to load in this order, with their parameters.
     qdiscs : sequence of Qdisc
         The qdisc of each bottleneck.
     programs : Programs, optional
         Additional programs; by default none.
-    own_options : mapping of str to str
-        Parameters of the emulation's own modules, by their names.
     """
-    steps = _steps(scenario, modules, qdiscs, programs, own_options)
+    steps = _steps(scenario, modules, qdiscs, programs)
     return "".join(f"{step}\n" for step in steps)
 
 
@@ -133,21 +128,14 @@ def removal(scenario: Scenario) -> str:
 
 def _steps(
     scenario: Scenario,
-    modules: Iterable[str],
+    modules: Mapping[str, str],
     qdiscs: Sequence[Qdisc],
     programs: Programs | None,
-    own_options: Mapping[str, str],
 ) -> Iterator[str]:
     # Call traces of crashes (crash.py) are printed at the level KERN_INFO.
     yield _sysctl("kernel.printk", "8")
-    clearing = sum(1 << i for i, link in enumerate(scenario.links) if link.clears_ecn)
-    clears_ecn = f" clears_ecn={clearing}" if clearing else ""
-    path_options = f"out={HERE}{clears_ecn} {own_options.get('ccbench_link', '')}"
-    yield f"module /modules/ccbench_link.ko {path_options}".rstrip()
-    yield f"module /modules/ccbench_flows.ko {own_options.get('ccbench_flows', '')}".rstrip()
-    for module in modules:
-        options = module_options(scenario, module)
-        yield f"module /modules/{module}.ko {options}".rstrip()
+    for module, parameters in modules.items():
+        yield f"module /modules/{module}.ko {parameters}".rstrip()
     yield _sysctl("net.ipv4.tcp_mem", _TCP_MEM)
     # Memory is reclaimed only when it runs out, which ends the run with an error.
     yield _sysctl("vm.watermark_boost_factor", "0")

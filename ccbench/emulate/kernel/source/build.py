@@ -29,7 +29,8 @@ import os
 import re
 import shutil
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,6 @@ from ccbench.emulate.kernel.source import (
     descriptions,
     guest_sources,
     integrity,
-    names,
     patches,
     toolchain,
     variants,
@@ -52,6 +52,7 @@ from ccbench.emulate.kernel.source import (
 from ccbench.emulate.kernel.source import linux as kernel_sources
 from ccbench.emulate.kernel.source.descriptions import LINUX_CCAS, Cca, Descriptions
 from ccbench.emulate.kernel.source.guest import Exempt, compile_guest, module_files
+from ccbench.emulate.kernel.source.modules import Compiled, Module
 from ccbench.emulate.kernel.source.packages import downloaded, fetch, package_of
 from ccbench.emulate.kernel.source.tree import (
     CFLAGS,
@@ -66,7 +67,7 @@ from ccbench.emulate.kernel.source.variants import RELEASED, Variant
 from ccbench.experiment.qdiscs import EXCLUDED, QDISCS, Qdisc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ccbench.emulate.kernel.source.guest_sources import Sources
 
@@ -133,9 +134,9 @@ class OwnModules:
         The congestion controls and qdiscs that they register.
     """
 
-    modules: tuple[str, ...] = ()
-    ccas: tuple[str, ...] = ()
-    qdiscs: tuple[str, ...] = ()
+    modules: tuple[str, ...]
+    ccas: tuple[str, ...]
+    qdiscs: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,19 +155,19 @@ class KernelBuild:
         Names of the congestion control algorithms of kernel and modules, sorted.
     qdiscs : tuple of str
         Names of the qdiscs with a queue, of kernel and modules, sorted.
-    modules : tuple of str
-        Names of the loadable modules, sorted.
+    modules : mapping of str to Module
+        The loadable modules by their names, sorted. A run loads those that it uses.
     version : str
-        16 hexadecimal digits that identify everything that affects results: the kernel's source,
-        configuration, HZ and edits, the modules and the init.
+        16 hexadecimal digits that identify the build: all of its sources, also their comments.
+    identity : str
+        16 hexadecimal digits that identify what every run executes besides modules: the kernel's
+        source, configuration, HZ and edits, and the init, without comments.
     descriptions : Descriptions, optional
         The qdiscs and congestion controls described by modules.
     variant : Variant, optional
         The name, patches and further options of a kernel that is not as released.
     left_out : tuple of str, optional
         Folders of ccbench's modules that do not compile with the patches.
-    own : OwnModules, optional
-        The user's modules, with what they register.
     """
 
     path: Path
@@ -174,12 +175,27 @@ class KernelBuild:
     hz: int
     ccas: tuple[str, ...]
     qdiscs: tuple[str, ...]
-    modules: tuple[str, ...]
+    modules: Mapping[str, Module] = field(hash=False)
     version: str
+    identity: str
     descriptions: Descriptions = field(default=Descriptions(), compare=False)
     variant: Variant = RELEASED
     left_out: tuple[str, ...] = ()
-    own: OwnModules = field(default=OwnModules(), compare=False)
+
+    @property
+    def own(self) -> OwnModules:
+        """The user's modules, with what they register."""
+        own = [module for module in self.modules.values() if module.is_own]
+        return OwnModules(
+            modules=tuple(module.name for module in own),
+            ccas=tuple(sorted(name for module in own for name in module.ccas)),
+            qdiscs=tuple(sorted(name for module in own for name in module.qdiscs)),
+        )
+
+    def digests(self, modules: Iterable[str] | None = None) -> dict[str, str]:
+        """Return the digests of some modules, by default of all, by their names."""
+        names = self.modules if modules is None else modules
+        return {name: self.modules[name].digest for name in sorted(names)}
 
     @property
     def name(self) -> str:
@@ -676,14 +692,14 @@ def _with_guest(
         report("compiling the modules", _TREE_SHARE)
         with new_folder(path, replace=True) as folder:
             builder = _builder(cache, f"modules-{path.name}", jobs)
-            digests = sources.folder_digests()
+            packaged = sources.folders - sources.own_folders
             # Patches may change what ccbench's modules need.
-            optional = digests.keys() - _REQUIRED if tree.variant.patches else ()
-            exempt = Exempt(unchanged=_unchanged(tree, cache, digests), optional=optional)
+            optional = packaged - _REQUIRED if tree.variant.patches else ()
+            exempt = Exempt(unchanged=_unchanged(tree, cache, sources), optional=optional)
             compiled = compile_guest(tree.path, sources, folder, builder, exempt)
-            left_out = sorted(digests.keys() - compiled.keys())
-            texts = list(sources.module_texts(without={*left_out, *sources.own_folders}))
-            own_modules = _own_modules(tree, sources, compiled, texts)
+            left_out = sorted(packaged - compiled.keys())
+            modules = [module for each in compiled.values() for module in each.modules]
+            _check_names(tree, modules)
             files = sorted((folder / "root" / "modules").glob("*.ko"))
             entries = [line for file in files for line in descriptions.lines(file)]
             descriptions.check_distinct(entries)
@@ -693,18 +709,16 @@ def _with_guest(
                 "release": tree.release,
                 "hz": tree.hz,
                 "ccas": sorted(
-                    {*tree.ccas, *names.ccas(texts), *own_modules.ccas} - own.missing.keys()
+                    {*tree.ccas, *(cca for module in modules for cca in module.ccas)}
+                    - own.missing.keys()
                 ),
-                "qdiscs": sorted({*tree.qdiscs, *names.qdiscs(texts), *own_modules.qdiscs}),
-                "modules": sorted(name for modules in compiled.values() for name in modules),
-                "compiled": [
-                    {"folder": name, "digest": digest, "modules": compiled[name]}
-                    for name, digest in digests.items()
-                    if name in compiled
-                ],
-                "own": asdict(own_modules),
+                "qdiscs": sorted(
+                    {*tree.qdiscs, *(qdisc for module in modules for qdisc in module.qdiscs)}
+                ),
+                "folders": {name: each.described() for name, each in sorted(compiled.items())},
                 "descriptions": entries,
                 "version": path.name,
+                "identity": _identity(tree, sources),
                 "source": tree.source_name,
             }
             if tree.variant != RELEASED:
@@ -715,59 +729,69 @@ def _with_guest(
     return load_build(path)
 
 
-def _own_modules(
-    tree: KernelTree, sources: Sources, compiled: Mapping[str, list[str]], texts: Sequence[str]
-) -> OwnModules:
-    """Return the user's modules, after checking that their names are not taken.
-
-    `texts` are the C files of ccbench's modules.
-    """
-    folders = sources.own_folders
-    if not folders:
-        return OwnModules()
-    own_texts = list(sources.own_texts())
-    own = OwnModules(
-        modules=tuple(sorted(m for name in folders for m in compiled.get(name, ()))),
-        ccas=names.ccas(own_texts),
-        qdiscs=names.qdiscs(own_texts),
-    )
+def _check_names(tree: KernelTree, modules: Sequence[Module]) -> None:
+    """Check that the names of the user's modules, and what they register, are not taken."""
     builtin = (tree.path / "modules.builtin").read_text(encoding="utf-8").split()
     taken = {
-        "module": {Path(name).stem for name in builtin} & {*own.modules},
-        "congestion control": {*tree.ccas, *names.ccas(texts)} & {*own.ccas},
-        "qdisc": {*tree.qdiscs, *names.qdiscs(texts)} & {*own.qdiscs},
+        "module": {Path(name).stem for name in builtin},
+        "congestion control": {*tree.ccas},
+        "qdisc": {*tree.qdiscs},
     }
-    for kind, clashing in taken.items():
-        if clashing:
-            raise InputError(
-                f"{guest_sources.OWN_MODULES}: the {kind} {min(clashing)} is also one of Linux or "
-                "ccbench, and the kernel accepts only one of a name: choose another name for yours"
-            )
-    return own
+    for module in sorted(modules, key=lambda module: module.is_own):
+        named = {
+            "module": {module.name},
+            "congestion control": {*module.ccas},
+            "qdisc": {*module.qdiscs},
+        }
+        for kind, names in named.items():
+            if module.is_own and (clashing := taken[kind] & names):
+                raise InputError(
+                    f"{guest_sources.OWN_MODULES}: the {kind} {min(clashing)} is also one of "
+                    "Linux or ccbench, or of another module of yours, and the kernel accepts only "
+                    "one of a name: choose another name for yours"
+                )
+            taken[kind] |= names
 
 
-def _unchanged(
-    tree: KernelTree, cache: Path, digests: Mapping[str, str]
-) -> dict[str, tuple[Path, list[str]]]:
-    """Return the source folders whose modules are intact in an earlier build on the same tree."""
-    unchanged = {}
-    for description in sorted((cache / "builds").glob(f"[!.]*/{DESCRIPTION}")):
+def _unchanged(tree: KernelTree, cache: Path, sources: Sources) -> dict[str, tuple[Path, Compiled]]:
+    """Return the folders of ccbench whose modules are intact in an earlier build on the same tree.
+
+    The user's are always compiled, for the compiler's warnings.
+    """
+    unchanged: dict[str, tuple[Path, Compiled]] = {}
+    missing = sources.folders - sources.own_folders
+    digests = sources.digests()
+    made = (cache / "builds").glob(f"[!.]*/{DESCRIPTION}")
+    for description in sorted(made, key=lambda file: file.stat().st_mtime, reverse=True):
         build = description.parent
         # Builds may be damaged, or made by another version of ccbench.
         with suppress(OSError, ValueError, KeyError):
             if not (build / "linux").samefile(tree.path / "linux"):
                 continue
-            for entry in safe_json.loads(description.read_bytes())["compiled"]:
-                files = [file for name in entry["modules"] for file in module_files(name)]
-                is_equal = digests.get(entry["folder"]) == entry["digest"]
-                if is_equal and not integrity.damage(build, files):
-                    unchanged[entry["folder"]] = (build, entry["modules"])
+            stored = safe_json.loads(description.read_bytes())["folders"]
+            for name in missing & stored.keys():
+                compiled = Compiled.load(stored[name])
+                files = [file for each in compiled.modules for file in module_files(each.name)]
+                if compiled.is_current(name, digests) and not integrity.damage(build, files):
+                    unchanged[name] = build, compiled
+            missing -= unchanged.keys()
+        if not missing:
+            break
     return unchanged
 
 
 def _build_path(tree: KernelTree, cache: Path, sources: Sources) -> Path:
-    text = f"{tree.key} {sources.digest()}"
-    return cache / "builds" / hashlib.sha256(text.encode()).hexdigest()[:16]
+    return cache / "builds" / _digest(tree.key, *sources.digests().items())
+
+
+def _identity(tree: KernelTree, sources: Sources) -> str:
+    """Return the :attr:`KernelBuild.identity` of a tree with the init."""
+    recipe = Recipe.of(tree.source_digest, sources.home, tree.hz, tree.variant)
+    return _digest(recipe.identity, sources.init_digest())
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def hold(kernel: KernelBuild) -> None:
@@ -817,20 +841,20 @@ def load_build(path: Path) -> KernelBuild:
     """
     try:
         stored = safe_json.loads((path / DESCRIPTION).read_bytes())
+        compiled = map(Compiled.load, stored["folders"].values())
+        modules = [module for each in compiled for module in each.modules]
         return KernelBuild(
             path=path,
             release=stored["release"],
             hz=stored["hz"],
             ccas=tuple(stored["ccas"]),
             qdiscs=tuple(stored["qdiscs"]),
-            modules=tuple(stored["modules"]),
+            modules={module.name: module for module in sorted(modules, key=attrgetter("name"))},
             version=stored["version"],
+            identity=stored["identity"],
             descriptions=descriptions.described(stored["descriptions"]),
             variant=Variant.load(stored["variant"]) if "variant" in stored else RELEASED,
             left_out=tuple(stored.get("left_out", ())),
-            own=OwnModules(
-                **{name: tuple(values) for name, values in stored.get("own", {}).items()}
-            ),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise damaged(path, error) from error

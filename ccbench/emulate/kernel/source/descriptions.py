@@ -55,8 +55,6 @@ class Cca:
         Qdisc, option and the option's required value on bottlenecks with this qdisc.
     info : tuple of Field, optional
         The state that it reports through inet_diag.
-    module : str
-        Its module, if only runs with such flows load it. Other modules are loaded in every run.
     feature : str
         The feature of the kernel that it requires, if any.
     excludes : str
@@ -68,7 +66,6 @@ class Cca:
     needs_receiver: bool = False
     qdisc_option: tuple[str, str, str] | None = None
     info: tuple[Field, ...] = ()
-    module: str = ""
     feature: str = ""
     excludes: str = ""
 
@@ -290,7 +287,6 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
         "receiver": ("needs_receiver", _true),
         "qdisc": ("qdisc_option", _qdisc_option),
         "info": ("info", _info),
-        "module": ("module", str),
         "feature": ("feature", str),
         "excludes": ("excludes", str),
     },

@@ -5,7 +5,7 @@ These are in ``arch/um`` and its processor-specific part, ``arch/x86/um``; the s
 numbers counts who draws them. Congestion control algorithms and qdiscs are unmodified, and TCP only
 tells congestion controls more (tcp_edits.py).
 The texts of an edit, including its reason, are part of the kernel tree's key: changing one rebuilds
-the kernel.
+the kernel. Reasons and comments are no part of a run's identity.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ccbench.base.errors import InputError
+from ccbench.emulate.kernel.source.c_code import normal_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,6 +52,12 @@ class Edit:
     reason: str
     otherwise: tuple[tuple[str, str], ...] = ()
     moved_to: str = ""
+
+    def identity(self) -> tuple[object, ...]:
+        """Return the part that determines the edited code."""
+        changes = ((self.find, self.replace), *self.otherwise)
+        codes = [(find, normal_form(replace)) for find, replace in changes]
+        return self.file, self.moved_to, codes
 
     def applied(self, text: str, *, hz: int) -> str:
         r"""Return the file's text with the edit applied.

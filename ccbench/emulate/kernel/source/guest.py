@@ -8,11 +8,12 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.source.guest_sources import HEADERS, OWN_MODULES
+from ccbench.emulate.kernel.source.modules import Compiled
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -35,9 +36,6 @@ _MOUNT_POINTS = ("dev", "host", "proc", "run", "sys", "tmp")
 #: The file with the symbols that the modules export: modpost's name for it.
 _SYMBOLS = "Module.symvers"
 
-#: Names of compiled modules by the source folder from which they come.
-CompiledModules: TypeAlias = "dict[str, list[str]]"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Exempt:
@@ -45,14 +43,14 @@ class Exempt:
 
     Parameters
     ----------
-    unchanged : mapping of str to (Path, list of str)
+    unchanged : mapping of str to (Path, Compiled)
         Those that are compiled already: the output folder of an earlier call for the same tree, and
-        the names of the modules. They are linked to.
+        the modules. They are linked to.
     optional : collection of str
         Those that are left out if they do not compile.
     """
 
-    unchanged: Mapping[str, tuple[Path, list[str]]]
+    unchanged: Mapping[str, tuple[Path, Compiled]]
     optional: Collection[str]
 
 
@@ -62,7 +60,7 @@ def compile_guest(
     folder: Path,
     builder: Builder,
     exempt: Exempt,
-) -> CompiledModules:
+) -> dict[str, Compiled]:
     """Compile the modules and the init, and create the guest's root folder.
 
     Parameters
@@ -83,7 +81,7 @@ def compile_guest(
     Returns
     -------
     dict
-        The names of the modules of each compiled source folder, sorted.
+        The modules of each compiled source folder.
 
     Raises
     ------
@@ -106,18 +104,22 @@ def compile_guest(
                 kbuild.write(f"\nccflags-y += {_OWN_FLAGS}\n")
         folders = sorted(file.parent.name for file in work.glob("*/Kbuild"))
         linked = {name: exempt.unchanged[name] for name in folders if name in exempt.unchanged}
-        for name, (earlier, modules) in linked.items():
-            _link(name, earlier, modules, folder)
+        for name, (build, earlier) in linked.items():
+            _link(name, build, earlier, folder)
         changed = [name for name in folders if name not in linked]
         make = _Make(tree, work, folder / _SYMBOLS, builder)
-        compiled = _compile(make, changed, folder, exempt.optional) if changed else {}
+        compiled = {name: earlier for name, (_, earlier) in linked.items()}
+        digests = sources.digests()
+        for name in _compile(make, changed, folder, exempt.optional) if changed else ():
+            is_own = name in sources.own_folders
+            compiled[name] = Compiled.of(name, work, digests, is_own=is_own)
         init = sorted(str(file) for file in work.glob("init/*.c"))
         builder.run(
             ["gcc", "-O2", "-static", "-o", str(root / "init"), f"-I{work / HEADERS}", *init],
             purpose="compiling the guest's init",
             folder=work,
         )
-    return compiled | {name: modules for name, (_, modules) in linked.items()}
+    return compiled
 
 
 def module_files(name: str) -> tuple[str, str]:
@@ -131,20 +133,18 @@ def module_files(name: str) -> tuple[str, str]:
     return f"debug/{name}.ko", f"root/modules/{name}.ko"
 
 
-def _link(name: str, earlier: Path, modules: list[str], folder: Path) -> None:
+def _link(name: str, earlier: Path, compiled: Compiled, folder: Path) -> None:
     """Add the modules of a source folder, and their symbols, from the earlier output folder."""
-    for module in modules:
-        for file in module_files(module):
+    for module in compiled.modules:
+        for file in module_files(module.name):
             os.link(earlier / file, folder / file)
     with (folder / _SYMBOLS).open("a", encoding="utf-8") as symbols:
         lines = (earlier / _SYMBOLS).read_text(encoding="utf-8").splitlines(keepends=True)
         symbols.writelines(line for line in lines if line.split("\t")[2].startswith(f"{name}/"))
 
 
-def _compile(
-    make: _Make, names: list[str], folder: Path, optional: Collection[str]
-) -> CompiledModules:
-    """Compile the modules of source folders and add them to the output folder."""
+def _compile(make: _Make, names: list[str], folder: Path, optional: Collection[str]) -> list[str]:
+    """Compile source folders and add their modules to the output folder; return those compiled."""
     work = make.work
     make.symbols.touch()
     try:
@@ -154,7 +154,6 @@ def _compile(
         make.modules(names)
     with make.symbols.open("a", encoding="utf-8") as file:
         file.write((work / _SYMBOLS).read_text(encoding="utf-8").replace(f"{work}/", ""))
-    compiled = {name: sorted(path.stem for path in work.glob(f"{name}/*.ko")) for name in names}
     for path in sorted(work.glob("*/*.ko")):
         # Linux loads only one of two. Copying the second would change the files of earlier builds,
         # to which the first may be linked.
@@ -169,7 +168,7 @@ def _compile(
             folder=work,
         )
         shutil.copyfile(path, folder / "debug" / path.name)
-    return compiled
+    return names
 
 
 @dataclass(frozen=True)

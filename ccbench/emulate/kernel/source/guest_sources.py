@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import ccbench
 from ccbench.base import validation
 from ccbench.base.errors import CcbenchError
+from ccbench.emulate.kernel.source import c_code
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["HEADERS", "OWN_MODULES", "Sources", "find_sources", "sources_dir"]
 
@@ -61,43 +62,33 @@ class Sources:
             target: files[target] for target in sorted(files) if target.parts[0] not in _KERNEL_ONLY
         }
 
-    def digest(self) -> str:
-        """Return the SHA-256 of all files and their paths in hexadecimal."""
-        return _digest(self.files())
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of each file in hexadecimal, by its path in the build folder."""
+        return {
+            str(target): hashlib.sha256(file.read_bytes()).hexdigest()
+            for target, file in self.files().items()
+        }
+
+    def init_digest(self) -> str:
+        """Return the digest of the init, without comments."""
+        files = {str(t): file for t, file in self.files().items() if t.parts[0] == "init"}
+        return c_code.digest({path: file.read_text("utf-8") for path, file in files.items()})
+
+    def own_texts(self) -> Iterator[str]:
+        """Yield the contents of the C files of the user's modules."""
+        for target, file in self.files().items():
+            if target.suffix == ".c" and target.parts[0] in self.own_folders:
+                yield file.read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def folders(self) -> frozenset[str]:
+        """The names of all folders of modules."""
+        return frozenset(target.parts[0] for target in self.files() if target.match("*/Kbuild"))
 
     @property
     def own_folders(self) -> frozenset[str]:
         """The names of the user's folders."""
         return frozenset(folder.name for folder in self.own)
-
-    def own_texts(self) -> Iterator[str]:
-        """Yield the contents of the C files of the user's modules."""
-        yield from self.module_texts(
-            without={target.parts[0] for target in self.files()} - self.own_folders
-        )
-
-    def folder_digests(self) -> dict[str, str]:
-        """Return the digests of everything from which ccbench's own modules are compiled.
-
-        By folder: its files and the common headers. The user's folders are absent, because they may
-        include each other's headers.
-        """
-        files = self.files()
-        packaged = {target.parts[0] for target in files} - {folder.name for folder in self.own}
-        return {
-            name: _digest({t: file for t, file in files.items() if t.parts[0] in {name, HEADERS}})
-            for name in sorted(packaged)
-            if Path(name, "Kbuild") in files
-        }
-
-    def module_texts(self, without: Collection[str] = ()) -> Iterator[str]:
-        """Yield the contents of the C files of modules, except those of some folders."""
-        files = self.files()
-        for target, file in files.items():
-            if target.parts[0] in without:
-                continue
-            if target.suffix == ".c" and target.parent / "Kbuild" in files:
-                yield file.read_text(encoding="utf-8", errors="replace")
 
 
 def find_sources() -> Sources:
@@ -183,11 +174,3 @@ def _files(folder: Path, names: Sequence[str]) -> dict[Path, Path]:
         for file in folder.rglob("*")
         if (file.suffix in _SUFFIXES or file.name in names) and not file.name.endswith(".mod.c")
     }
-
-
-def _digest(files: Mapping[Path, Path]) -> str:
-    digest = hashlib.sha256()
-    for target, file in files.items():
-        digest.update(f"{target}\0".encode())
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()

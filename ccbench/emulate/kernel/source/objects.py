@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["FILE", "reuse", "save"]
+__all__ = ["FILE", "commands", "inputs", "reuse", "save"]
 
 #: The file in a tree with its objects.
 FILE = "objects.zip"
@@ -48,12 +48,12 @@ def save(tree: Path) -> None:
     found: dict[str, str | None] = {}
     with zipfile.ZipFile(tree / FILE, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for name in _objects(tree):
-            commands = _commands(tree / name).read_text(encoding="utf-8")
-            inputs = list(_inputs(commands))
-            if inputs:
-                found.update((item, digest(item)) for item in inputs)
+            text = commands(tree / name).read_text(encoding="utf-8")
+            items = list(inputs(text))
+            if items:
+                found.update((item, digest(item)) for item in items)
                 archive.write(tree / name, name)
-                archive.writestr(f"{name}.cmd", commands)
+                archive.writestr(f"{name}.cmd", text)
         archive.writestr(_DIGESTS, json.dumps(found))
 
 
@@ -85,11 +85,11 @@ def _reuse_from(tree: Path, file: Path, digest: Callable[[str], str | None]) -> 
     ):
         stored = safe_json.loads(archive.read(_DIGESTS))
         for name in (name for name in archive.namelist() if name.endswith(".o")):
-            commands = archive.read(f"{name}.cmd").decode()
-            is_equal = all(stored[item] == digest(item) is not None for item in _inputs(commands))
+            text = archive.read(f"{name}.cmd").decode()
+            is_equal = all(stored[item] == digest(item) is not None for item in inputs(text))
             if is_equal and not (tree / name).exists():
                 content = archive.read(name)
-                _commands(tree / name).write_text(commands, encoding="utf-8")
+                commands(tree / name).write_text(text, encoding="utf-8")
                 (tree / name).write_bytes(content)  # newer than all files of the tree
                 copied += 1
     return copied
@@ -99,19 +99,19 @@ def _objects(tree: Path) -> Iterator[str]:
     """Yield the objects that the compiler has made for the kernel; those of the top are linked."""
     for path in sorted(tree.glob("*/**/*.o")):
         name = path.relative_to(tree)
-        if name.parts[0] not in _HOST_FOLDERS and _commands(path).is_file():
+        if name.parts[0] not in _HOST_FOLDERS and commands(path).is_file():
             yield str(name)
 
 
-def _commands(path: Path) -> Path:
+def commands(path: Path) -> Path:
     """Return kbuild's file beside an object."""
     return path.with_name(f".{path.name}.cmd")
 
 
-def _inputs(commands: str) -> Iterator[str]:
-    """Yield the files and options from which an object was made; none if it was linked."""
-    for text in _INPUTS.findall(commands):
-        for word in re.findall(r"[^\s\\()]+", text):
+def inputs(text: str) -> Iterator[str]:
+    """Yield the files and options in kbuild's file beside an object; none if it was linked."""
+    for items in _INPUTS.findall(text):
+        for word in re.findall(r"[^\s\\()]+", items):
             if word not in {"$", "wildcard"}:
                 yield word
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import safe_json
 from ccbench.base.errors import CcbenchError, InputError
-from ccbench.emulate.kernel.source import kconfig, linux, names, objects
+from ccbench.emulate.kernel.source import c_code, kconfig, linux, names, objects
 from ccbench.emulate.kernel.source.edits import ADDITIONS, EDITS, Edit, apply_edits
 from ccbench.emulate.kernel.source.patches import apply_patches
 from ccbench.emulate.kernel.source.tcp_edits import TCP_EDITS
@@ -98,8 +98,30 @@ class Recipe:
         del inputs["variant"]
         if self.variant != RELEASED:
             inputs["variant"] = self.variant.identity()
-        text = json.dumps(inputs, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _digest(inputs)
+
+    @property
+    def identity(self) -> str:
+        """Digest of the part that determines what the kernel does: comments do not.
+
+        Trees with the same identity give the same runs.
+        """
+        return _digest(
+            {
+                "source": self.source_digest,
+                "options": c_code.without_comments(self.fragment),
+                "hz": self.hz,
+                "edits": [edit.identity() for edit in (*self.edits, *self.tcp_edits)],
+                "additions": c_code.digest(self.additions),
+                "cflags": self.cflags,
+                "variant": None if self.variant == RELEASED else self.variant.identity(),
+            }
+        )
+
+
+def _digest(inputs: object) -> str:
+    text = json.dumps(inputs, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)

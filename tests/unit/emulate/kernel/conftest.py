@@ -36,7 +36,10 @@ modules:
 	@echo modules >>COUNT
 	@cd $(M) && for folder in $$(sed -n 's/^obj-m := //p' Kbuild); do \
 		name=$$(sed -n 's/^obj-m := \(.*\)\.o/\1/p' $$folder/Kbuild); \
-		gcc -c -o $$folder/$$name.ko $$folder/$$name.c && \
+		gcc -c -Iinclude -o $$folder/$$name.ko $$folder/$$name.c && \
+		echo $$folder$$name.o >$$folder/$$name.mod && \
+		gcc -MM -Iinclude -MT source_x $$folder/$$name.c | \
+			sed 's/: / := /' >$$folder/.$$name.o.cmd && \
 		printf "0\t$${name}_symbol\t$(M)/$$folder$$name\tEXPORT_SYMBOL\t\n" >>Module.symvers; done
 """
 

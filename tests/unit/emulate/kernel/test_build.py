@@ -61,7 +61,7 @@ class TestBuild:
         assert (built.release, built.hz) == ("6.12.3", 250)
         assert built.ccas == ("ours", "swift")
         assert built.qdiscs == ("slow",)
-        assert built.modules == ("ours",)
+        assert [*built.modules] == ["ours"]
         assert "CONFIG_HZ=250\n" in built.linux.read_text()
         assert built.module("ours").is_file()
         assert subprocess.run([built.init], check=False).returncode == 0
@@ -116,12 +116,66 @@ class TestBuild:
         modules = ["flows/other", "link/ours", "own/mine"]
         assert sorted(line.split("\t")[2] for line in symbols) == modules
 
-    @pytest.mark.parametrize("file", ["include/ccbench.h", "link/ours.h"])
-    def test_changed_header(self, kernel: Path, sources: Path, file: str) -> None:
-        """Modules are compiled again after a change of their headers or of the common ones."""
+    @pytest.mark.parametrize("file", ["include/ccbench.h", "link/ours.h", "link/Kbuild"])
+    def test_changed_input(self, kernel: Path, sources: Path, file: str) -> None:
+        """Modules are compiled again, and have another digest, after a change of their inputs."""
+        write(sources, {"link/ours.c": f'#include "ccbench.h"\n#include "ours.h"\n{MODULE}'})
+        write(sources, {"link/ours.h": ""})
         built = building.build(kernel)
-        write(sources, {file: "/* changed */\n"})
-        assert not building.installed().module("ours").samefile(built.module("ours"))
+        write(sources, {file: f"{(sources / file).read_text()}#define CHANGED\n"})
+        changed = building.installed()
+        assert not changed.module("ours").samefile(built.module("ours"))
+        is_comment = file.endswith("Kbuild")  # in which # starts one
+        assert is_comment == (changed.digests() == built.digests())
+        assert changed.identity == built.identity
+
+    def test_other_header(self, kernel: Path, sources: Path) -> None:
+        """A common header that a module does not include does not concern it."""
+        built = building.build(kernel)
+        write(sources, {"include/other.h": "changed\n"})
+        assert building.installed().module("ours").samefile(built.module("ours"))
+        assert building.installed().digests() == built.digests()
+
+    def test_comments(self, kernel: Path, sources: Path) -> None:
+        """Comments and formatting, also of the edits of Linux, change no identity."""
+        write(sources, {"include/ccbench.h": "int shared(void);\n"})
+        write(sources, {"link/ours.c": f'#include "ccbench.h"\n{MODULE}'})
+        built = building.build(kernel)
+        for name in ("include/ccbench.h", "link/ours.c", "init/init.c", "um/ours.h"):
+            text = (sources / name).read_text().replace(";", " /* a comment */ ;")
+            write(sources, {name: f"/* A comment.\n */\n{text}"})
+        write(sources, {"um.config": f"# A comment.\n{(sources / 'um.config').read_text()}"})
+        changed = building.build(kernel)
+        assert (changed.identity, changed.digests()) == (built.identity, built.digests())
+        assert changed.version != built.version
+        for name, line in (
+            ("init/init.c", "int more;\n"),
+            ("um/ours.h", "int more;\n"),
+            ("um.config", "CONFIG_IPV4=n\n"),
+        ):
+            write(sources, {name: (sources / name).read_text() + line})
+            before, changed = changed, building.build(kernel)
+            assert changed.identity != before.identity
+            assert changed.digests() == built.digests()
+
+    def test_order(
+        self, kernel: Path, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The order of the user's modules does not matter, nor their presence to the others."""
+        assert sources.is_dir()
+        built = building.build(kernel)
+        for name in ("one", "two"):
+            files = {"Kbuild": f"obj-m := {name}.o\n", f"{name}.c": MODULE.replace("swift", name)}
+            write(tmp_path / f"tcp_{name}", files)
+        versions = set()
+        for order in (("one", "two"), ("two", "one")):
+            folders = ":".join(str(tmp_path / f"tcp_{name}") for name in order)
+            monkeypatch.setenv("CCBENCH_MODULES", folders)
+            both = building.installed()
+            versions.add(both.version)
+            assert (both.identity, both.digests(["ours"])) == (built.identity, built.digests())
+            assert [module.is_own for module in both.modules.values()] == [True, False, True]
+        assert len(versions) == 1
 
     def test_changed_configuration(
         self, kernel: Path, sources: Path, count: Callable[[], list[str]]

@@ -54,7 +54,14 @@ int second(void)
 def build_in(folder: Path) -> KernelBuild:
     """Return an empty kernel build in this folder."""
     return KernelBuild(
-        path=folder, release="6.12", hz=1000, ccas=(), qdiscs=(), modules=(), version="0" * 16
+        path=folder,
+        release="6.12",
+        hz=1000,
+        ccas=(),
+        qdiscs=(),
+        modules={},
+        version="0" * 16,
+        identity="0" * 16,
     )
 
 

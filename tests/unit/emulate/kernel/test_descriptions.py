@@ -30,8 +30,9 @@ def build(*qdiscs: str) -> KernelBuild:
         hz=1000,
         ccas=(),
         qdiscs=qdiscs,
-        modules=(),
+        modules={},
         version="0" * 16,
+        identity="0" * 16,
         descriptions=described(EARLY),
     )
 

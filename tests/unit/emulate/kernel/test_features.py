@@ -28,8 +28,9 @@ def engine(*entries: str) -> KernelEngine:
         hz=1000,
         ccas=tuple(sorted({"cubic", *known.ccas} - known.missing.keys())),
         qdiscs=("pfifo",),
-        modules=(),
+        modules={},
         version="0" * 16,
+        identity="0" * 16,
         descriptions=known,
     )
     return KernelEngine(kernel)

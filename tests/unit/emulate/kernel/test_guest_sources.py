@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class TestGuestDigest:
     def test_sources(self, sources: Path) -> None:
-        """The digest changes with contents and names of module and init sources, and new ones."""
+        """The digests change with contents and names of module and init sources, and new ones."""
         changes = [
             {"link/ours.c": "changed\n"},
             {"link/Kbuild": "changed\n"},
@@ -24,17 +24,17 @@ class TestGuestDigest:
             {"init/init.c": "changed\n"},
             {"tcp_new/tcp_new.c": "new\n"},
         ]
-        digests = [guest_sources.Sources(sources).digest()]
+        digests = [guest_sources.Sources(sources).digests()]
         for change in changes:
             write(sources, change)
-            digests.append(guest_sources.Sources(sources).digest())
+            digests.append(guest_sources.Sources(sources).digests())
         (sources / "link/ours.c").rename(sources / "link/theirs.c")
-        digests.append(guest_sources.Sources(sources).digest())
-        assert len(set(digests)) == len(digests)
+        digests.append(guest_sources.Sources(sources).digests())
+        assert not any(one in digests[:i] for i, one in enumerate(digests))
 
     def test_others(self, sources: Path) -> None:
-        """The digest depends neither on build leftovers nor on the sources of the kernel itself."""
-        before = guest_sources.Sources(sources).digest()
+        """The digests depend neither on build leftovers nor on the sources of the kernel itself."""
+        before = guest_sources.Sources(sources).digests()
         left = (
             "link/ours.o",
             "link/ours.ko",
@@ -43,7 +43,7 @@ class TestGuestDigest:
             "um/entropy.h",
         )
         write(sources, {**dict.fromkeys(left, "x"), "um.config": "x", "link/README.md": "x"})
-        assert before == guest_sources.Sources(sources).digest()
+        assert before == guest_sources.Sources(sources).digests()
 
 
 class TestOwnModules:
@@ -53,7 +53,7 @@ class TestOwnModules:
     def test_added(
         self, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rules: str
     ) -> None:
-        """Own modules are built beside ccbench's modules, and count for the digest."""
+        """Own modules are built beside ccbench's modules, and count for the digests."""
         folder = tmp_path / "tcp_mine"
         write(folder, {rules: "obj-m := tcp_mine.o\n", "tcp_mine.c": "text\n"})
         monkeypatch.setenv("CCBENCH_MODULES", f"{folder}:")
@@ -62,8 +62,8 @@ class TestOwnModules:
         measured = guest_sources.Sources(sources)
         added = {str(path) for path in set(actual.files()) - set(measured.files())}
         assert added == {"tcp_mine/Kbuild", "tcp_mine/tcp_mine.c"}
-        assert "text\n" in list(actual.module_texts())
-        assert actual.digest() != measured.digest()
+        assert "text\n" in list(actual.own_texts())
+        assert actual.digests() != measured.digests()
 
     @pytest.mark.usefixtures("sources")
     def test_other_encoding(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ class TestOwnModules:
         folder = write(tmp_path / "tcp_mine", {"Kbuild": "obj-m := tcp_mine.o\n"})
         (folder / "tcp_mine.c").write_bytes(b"/* na\xefve */\n" + CCA.encode())
         monkeypatch.setenv("CCBENCH_MODULES", str(folder))
-        assert "swift" in names.ccas(guest_sources.find_sources().module_texts())
+        assert "swift" in names.ccas(guest_sources.find_sources().own_texts())
 
     @pytest.mark.usefixtures("sources")
     def test_nowhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.http import HttpKernelEngine
 from ccbench.emulate.kernel.source import build
 from ccbench.emulate.kernel.source.build import KernelBuild
-from ccbench.emulate.kernel.source.descriptions import described
+from ccbench.emulate.kernel.source.modules import Module
 from ccbench.experiment.change import Change
 from ccbench.experiment.flow import MAX_BITRATES
 from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
@@ -34,14 +34,28 @@ from tests.unit.experiment.conftest import EVERYTHING, VIDEO, scenario
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: Loadable modules, with what they register.
+MODULES: dict[str, dict[str, Any]] = {
+    "ccbench_flows": {},
+    "ccbench_link": {},
+    "sch_two": {"qdiscs": ("codel",)},
+    "tcp_base": {},
+    "tcp_one": {"ccas": ("bbr", "one"), "needs": ("tcp_two", "ccbench_link")},
+    "tcp_rapid": {"ccas": ("rapid",)},
+    "tcp_two": {"needs": ("tcp_base",)},
+}
 KERNEL = KernelBuild(
     path=Path("kernel"),
     release="6.12.1",
     hz=1000,
     ccas=("bbr", "cubic", "rapid", "reno"),
     qdiscs=("codel", "pfifo"),
-    modules=("ccbench_flows", "ccbench_link", "tcp_rapid"),
+    modules={
+        name: Module(name=name, digest=f"{number:016x}", **registered)
+        for number, (name, registered) in enumerate(MODULES.items())
+    },
     version="0123456789abcdef",
+    identity="fedcba9876543210",
 )
 LINK = Bottleneck(bandwidth_mbps=12, queue_packets=50)
 TRACE = Trace(name="one", opportunities_ms=(1, 2, 4))
@@ -455,11 +469,24 @@ class TestScenarios:
 
 
 class TestEngine:
-    def test_kernel(self) -> None:
-        """Another kernel build or another set of modules changes the identity."""
-        others = [replace(KERNEL, version="0" * 16), replace(KERNEL, modules=KERNEL.modules[:2])]
-        actual = {KernelEngine(kernel).identity(scenario()) for kernel in (KERNEL, *others)}
-        assert 3 == len(actual)
+    @pytest.mark.parametrize("change", ["identity", "ccbench_link", "tcp_base", "sch_two"])
+    def test_software(self, change: str) -> None:
+        """Another kernel or module that a run loads changes the identity."""
+        other = replace(KERNEL, identity="0" * 16)
+        if change != "identity":
+            module = replace(KERNEL.modules[change], digest="f" * 16)
+            other = replace(KERNEL, modules={**KERNEL.modules, change: module})
+        link = replace(LINK, qdisc="codel")
+        loading = scenario(flows=(Flow(cca="bbr"),), bottlenecks=(link,))
+        assert identity(loading) != KernelEngine(other).identity(loading)
+
+    def test_other_modules(self) -> None:
+        """A build with other modules that a run does not load, in any order, is the same to it."""
+        modules = {name: KERNEL.modules[name] for name in ("ccbench_link", "ccbench_flows")}
+        mine = Module(name="tcp_mine", digest="f" * 16, ccas=("mine",), is_own=True)
+        for others in ({}, {"tcp_mine": mine}, {"tcp_rapid": replace(mine, name="tcp_rapid")}):
+            other = replace(KERNEL, modules=others | modules, version="0" * 16)
+            assert identity(scenario()) == KernelEngine(other).identity(scenario())
 
     def test_place(self) -> None:
         """The kernel's folder does not matter."""
@@ -513,23 +540,36 @@ class TestEngine:
             assert (item.flow_table()["start_s"] * 1e9).round().tolist() == starts_ns
         assert (MAX_BITRATES,) == protocol.FLOW_SPEC["ladder_kbps"].shape
 
-    def test_modules(self) -> None:
-        """A module that its CCAs' descriptions name is loaded only for flows with one of them."""
-        kernel = replace(
-            KERNEL,
-            modules=(*KERNEL.modules, "tcp_two"),
-            descriptions=described(
-                ["ccbench_cca=one module=tcp_two: one", "ccbench_cca=two module=tcp_two: two"]
-            ),
-        )
-        plain, *with_it = (
-            KernelEngine(kernel).guest_input(with_flow(cca=cca)).files["plan"].decode()
-            for cca in ("cubic", "one", "two")
-        )
-        assert "module /modules/tcp_rapid.ko" in plain
-        assert "tcp_two" not in plain
-        for plan in with_it:
-            assert plan == plain.replace("tcp_rapid.ko", "tcp_rapid.ko\nmodule /modules/tcp_two.ko")
+    @pytest.mark.parametrize(
+        ("used", "modules"),
+        [
+            (scenario(), []),
+            (with_flow(kind="cbr", rate_mbps=1), []),
+            (with_flow(cca="rapid"), ["tcp_rapid"]),
+            (with_flow(subflows=(Subflow(cca="rapid"),)), ["tcp_rapid"]),
+            (with_flow(cca="bbr"), ["tcp_base", "tcp_two", "tcp_one"]),
+            (with_link(bandwidth_mbps=12, queue_packets=50, qdisc="codel"), ["sch_two"]),
+            (scenario(module_parameters={"tcp_rapid.tolerance": 64}), ["tcp_rapid"]),
+            (scenario(sysctls={"net.ipv4.tcp_rapid_limit": 64}), ["tcp_rapid"]),
+            (scenario(sysctls={"net.ipv4.tcp_congestion_control": "rapid"}), ["tcp_rapid"]),
+        ],
+    )
+    def test_modules(self, used: Scenario, modules: list[str]) -> None:
+        """Only modules whose CCAs, qdiscs or settings a run uses are loaded, after their needs."""
+        given = KernelEngine(KERNEL).guest_input(used)
+        steps = map(str.split, given.files["plan"].decode().splitlines())
+        loaded = ["ccbench_link", "ccbench_flows", *modules]
+        assert loaded == list(given.modules)
+        files = [words[1] for words in steps if words[0] == "module"]
+        assert [f"/modules/{name}.ko" for name in loaded] == files
+
+    @pytest.mark.parametrize("cca", ["mine", "cubic"])
+    def test_own_module(self, cca: str) -> None:
+        """What a user's module holds is released at the end of runs that load it, and no others."""
+        mine = Module(name="tcp_mine", digest="f" * 16, ccas=("mine",), is_own=True)
+        kernel = replace(KERNEL, modules={**KERNEL.modules, "tcp_mine": mine})
+        given = KernelEngine(kernel).guest_input(with_flow(cca=cca)).files["plan"].decode()
+        assert (cca == "mine") == ("close_all=1" in given) == ("bottleneck0-end" in given)
 
     def test_old_runs(self, tmp_path: Path) -> None:
         """Runs stored under other keys are not found and have no effect."""
