@@ -105,11 +105,10 @@ class Compiled:
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> Self:
         """Return the modules of the JSON values of :meth:`described`."""
-        modules = (
-            Module(**{key: tuple(v) if isinstance(v, list) else v for key, v in each.items()})
-            for each in stored["modules"]
-        )
-        return cls(inputs=stored["inputs"], modules=tuple(modules))
+        modules = [dict[str, Any](each) for each in stored["modules"]]
+        for module in modules:
+            module |= {name: tuple(module[name]) for name in ("ccas", "qdiscs", "needs")}
+        return cls(inputs=stored["inputs"], modules=tuple(Module(**module) for module in modules))
 
     def described(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
