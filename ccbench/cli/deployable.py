@@ -65,7 +65,8 @@ _SHOWN = 3
     "metrics",
     metavar="M",
     multiple=True,
-    help="Metric of harm; may be repeated.  [default: those of each workload]",
+    help="Metric of harm, of flows in `ccbench metrics`; may be repeated.  [default: those of each "
+    "workload]",
 )
 @click.option(
     "--leeway",

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from ccbench.cli._options import EngineChoice
     from ccbench.emulate import Engine
-    from ccbench.harm import Experiment, Metric
+    from ccbench.harm import Experiment
+    from ccbench.metrics import Metric
 
 __all__ = ["harm"]
 
@@ -76,7 +77,8 @@ __all__ = ["harm"]
     "metrics",
     metavar="M",
     multiple=True,
-    help="Additional metric of harm; may be repeated. `all` stands for every metric.",
+    help="Additional metric of harm, of flows in `ccbench metrics`; may be repeated. `all` stands "
+    "for every one.",
 )
 @duration_option
 @seed_option
@@ -223,6 +225,7 @@ def _experiment(
 ) -> tuple[Experiment, tuple[Metric, ...]]:
     """Return the experiment of the options, with typical noise, and the additional metrics."""
     from ccbench import harm as library
+    from ccbench.metrics import least_log
 
     service = library.workload_named(workload)
     service.check_duration(network["duration"])
@@ -245,4 +248,4 @@ def _experiment(
         flow = service.with_cca(beta)
         flows = replace(flow, count=network["beta_flows"] * flow.count)
         experiment = replace(experiment, beta=(flows,))
-    return replace(experiment, queue_log=any(metric.needs_queue_log for metric in by)), by
+    return replace(experiment, queue_log=least_log(by)), by

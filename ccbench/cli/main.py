@@ -33,6 +33,7 @@ from ccbench.cli.doctor import doctor
 from ccbench.cli.elasticity import elasticity
 from ccbench.cli.harm import harm
 from ccbench.cli.kernel import kernel
+from ccbench.cli.metrics import metrics
 from ccbench.cli.model import model
 from ccbench.cli.module import module
 from ccbench.cli.raygen import raygen
@@ -179,7 +180,8 @@ def program(*, debug: bool) -> None:
 
 _commands = (
     *(doctor, kernel, run, sweep, shell, classify, classify_train, harm, deployable),
-    *(classify_cluster, elasticity, raygen, report, study, model, bfc, traces, traffic, module),
+    *(classify_cluster, elasticity, raygen, report, study, model, bfc, metrics, traces, traffic),
+    module,
 )
 for _command in _commands:
     program.add_command(_command)

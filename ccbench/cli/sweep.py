@@ -122,8 +122,8 @@ def _metrics() -> Iterable[str]:
     multiple=True,
     metavar="M",
     shell_complete=completes(_metrics),
-    help="Metric: share, throughput, goodput, fct, downloaded (of each group of flows), harm, jain "
-    "(of all flows), utilisation, delay (of the queue). May be repeated.  [default: throughput]",
+    help="Metric of `ccbench metrics`, such as share, fct_p95, harm or sojourn_time. May be "
+    "repeated.  [default: throughput]",
 )
 @click.option(
     "--beta",

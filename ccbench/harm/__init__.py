@@ -26,14 +26,14 @@ from ccbench.harm.circumstances import (
     load_workloads,
     workload_named,
 )
-from ccbench.harm.comparison import MetricHarm, compare, compare_flows
+from ccbench.harm.comparison import METRICS, MetricHarm, compare, compare_flows, metrics_named
 from ccbench.harm.deployability import Assessment, Deployability, assess
 from ccbench.harm.drift import Drift
 from ccbench.harm.experiment import Experiment, HarmResult, flow_names, long_flows, measure
-from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
+from ccbench.harm.formulas import expected_harm, harm, relative_harm
 from ccbench.harm.noise_levels import LEVELS, Sensitivity, sensitivity
 from ccbench.harm.order import OrderEffect
-from ccbench.harm.performance import METRICS, Metric, achieved, metrics_named, recovery_s
+from ccbench.harm.recovery import recovery_s
 from ccbench.harm.repetition import (
     MAX_REPETITIONS,
     REPETITIONS,
@@ -56,7 +56,6 @@ __all__ = [
     "Drift",
     "Experiment",
     "HarmResult",
-    "Metric",
     "MetricHarm",
     "Network",
     "OrderEffect",
@@ -65,7 +64,6 @@ __all__ = [
     "Sensitivity",
     "Sides",
     "Workload",
-    "achieved",
     "assess",
     "beta_groups",
     "bounds",
@@ -76,7 +74,6 @@ __all__ = [
     "flow_names",
     "harm",
     "in_order",
-    "jain_index",
     "judge",
     "load_networks",
     "load_workloads",

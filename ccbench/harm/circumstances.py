@@ -15,7 +15,7 @@ from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import Noise, read_noise, typical
 from ccbench.experiment.scenario import Scenario
-from ccbench.harm.performance import metrics_named
+from ccbench.harm.comparison import metrics_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,12 +160,14 @@ WORKLOADS = (
         metrics=("fct",),
     ),
     Workload(
-        name="video", flow=Flow(kind="rate", rate_mbps=3), metrics=("throughput", "delay_p95")
+        name="video",
+        flow=Flow(kind="rate", rate_mbps=3),
+        metrics=("throughput", "one_way_delay_p95"),
     ),
     Workload(
         name="call",
         flow=Flow(kind="cbr", rate_mbps=0.1, packet_bytes=250),
-        metrics=("delay_p95",),
+        metrics=("one_way_delay_p95",),
     ),
 )
 

@@ -5,22 +5,60 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ccbench import metrics as metrics_of_runs
 from ccbench.base import validation
-from ccbench.harm._pairs import Sides, check_samples, sides
-from ccbench.harm.metrics import expected_harm, harm
-from ccbench.harm.performance import METRICS, achieved
+from ccbench.harm._pairs import check_samples, sides
+from ccbench.harm.formulas import expected_harm, harm
+from ccbench.metrics import Part, achieved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from ccbench.harm.performance import Metric, Window
+    from ccbench.metrics import Metric, Window
     from ccbench.run.run import Run
 
-__all__ = ["MetricHarm", "compare", "compare_flows", "harm_or_nan"]
+__all__ = [
+    "METRICS",
+    "MetricHarm",
+    "compare",
+    "compare_flows",
+    "harm_or_nan",
+    "metrics_named",
+]
+
+
+#: Metrics by which harm is defined: those of flows of which less or more is better.
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        name: metric
+        for name, metric in metrics_of_runs.METRICS.items()
+        if metric.scope == "flow" and metric.less_is_better is not None
+    }
+)
+
+#: Metrics to compare by default.
+_USUAL = (
+    "throughput",
+    "goodput",
+    *(
+        f"{delay}{end}"
+        for delay in ("one_way_delay", "queueing_delay")
+        for end in ("", "_p95", "_p99")
+    ),
+    "jitter",
+    "loss_rate",
+    "fct",
+    "downloaded",
+)
+
+#: Return the metrics of some names; ``all`` stands for all of `METRICS`.
+metrics_named = partial(metrics_of_runs.named, among=METRICS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +106,7 @@ def compare(
     solo, competing : Run
         Runs of the two scenarios of an :class:`~ccbench.harm.Experiment`.
     metrics : iterable of Metric, optional
-        Default: all `METRICS` for which the runs have records.
+        Default: the usual ones that the runs have recorded.
     window : (float, float), optional
         Part of both runs in seconds. Default: the whole runs.
 
@@ -83,11 +121,18 @@ def compare(
     >>> {part.metric: part.absolute for part in compare(solo, competing)}  # doctest: +SKIP
     """
     flows = sides(solo.scenario, competing.scenario)
-    chosen, alone, together = _achieved(solo, competing, flows, metrics, window)
+    chosen = _chosen(solo, competing, metrics)
+    alone, together = Part(solo, window), Part(competing, window)
     endless = all(flow.kind == "bulk" for flow in competing.scenario.flows)
     expected = expected_harm(n_alpha=flows.n_alpha, n_beta=flows.n_beta) if endless else math.nan
     return tuple(
-        _of_metric(m, _of_all(solo, m, alone), _of_all(solo, m, together), expected) for m in chosen
+        _of_metric(
+            metric,
+            metric.over(alone, range(flows.n_beta)),
+            metric.over(together, range(flows.beta.start, flows.beta.stop)),
+            expected,
+        )
+        for metric in chosen
     )
 
 
@@ -112,7 +157,9 @@ def compare_flows(
     >>> compare_flows(solo, competing)["harm"]  # doctest: +SKIP
     """
     flows = sides(solo.scenario, competing.scenario)
-    chosen, alone, together = _achieved(solo, competing, flows, metrics, window)
+    chosen = _chosen(solo, competing, metrics)
+    alone = achieved(solo, chosen, window)
+    together = achieved(competing, chosen, window).iloc[flows.beta].set_axis(alone.index)
     harms = pd.DataFrame(
         {
             m.name: [
@@ -126,39 +173,20 @@ def compare_flows(
     return pd.concat({"solo": alone, "competing": together, "harm": harms}, axis=1)
 
 
-def _achieved(
-    solo: Run,
-    competing: Run,
-    flows: Sides,
-    metrics: Iterable[Metric] | None,
-    window: Window | None,
-) -> tuple[tuple[Metric, ...], pd.DataFrame, pd.DataFrame]:
-    """Return the metrics, and the beta flows' performance alone and in competition."""
+def _chosen(solo: Run, competing: Run, metrics: Iterable[Metric] | None) -> tuple[Metric, ...]:
+    """Return the metrics to compare, by default those of `_USUAL` that both runs have recorded."""
     check_samples(solo, "solo run")
     check_samples(competing, "competing run")
-    chosen = _recorded(solo, competing) if metrics is None else tuple(metrics)
-    alone = achieved(solo, chosen, window)
-    together = achieved(competing, chosen, window).iloc[flows.beta].set_axis(alone.index)
-    return chosen, alone, together
-
-
-def _recorded(solo: Run, competing: Run) -> tuple[Metric, ...]:
-    """Return the metrics for which both runs have records."""
+    if metrics is not None:
+        return tuple(metrics)
     logged = all(run.scenario.queue_log is True for run in (solo, competing))
-    return tuple(m for m in METRICS.values() if logged or not m.needs_queue_log)
-
-
-def _of_all(solo: Run, metric: Metric, values: pd.DataFrame) -> float:
-    """Return a metric of all beta flows; with flows of a given size among them, it is the mean."""
-    flows = solo.scenario.flows
-    limited = (flow for flow in flows if flow.kind == "bytes")
-    return metric.of_group(next(limited, flows[0]), values[metric.name])
+    return tuple(metric for metric in metrics_named(_USUAL) if logged or not metric.queue_log)
 
 
 def _of_metric(metric: Metric, solo: float, competing: float, expected: float) -> MetricHarm:
     with validation.within(f"{metric.name} of the beta flows: "):
         absolute = harm_or_nan(metric, solo, competing)
-    expected = expected if metric.shared else math.nan
+    expected = expected if metric.is_shared else math.nan
     return MetricHarm(
         metric=metric.name,
         unit=metric.unit,
@@ -174,7 +202,7 @@ def harm_or_nan(metric: Metric, solo: float, competing: float) -> float:
     """Return the harm by a metric, or NaN if a value is NaN."""
     if math.isnan(solo) or math.isnan(competing):
         return math.nan
-    return harm(solo, competing, less_is_better=metric.less_is_better)
+    return harm(solo, competing, less_is_better=bool(metric.less_is_better))
 
 
 def _flow_harm(metric: Metric, solo: float, competing: float) -> float:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pandas as pd
@@ -26,9 +26,9 @@ from ccbench.base.random_streams import repetition_seeds
 from ccbench.experiment.scenario import Scenario
 from ccbench.harm._pairs import beta_groups, check_samples, in_order
 from ccbench.harm.circumstances import NETWORKS, WORKLOADS
-from ccbench.harm.comparison import harm_or_nan
-from ccbench.harm.performance import METRICS, achieved, metrics_named
+from ccbench.harm.comparison import METRICS, harm_or_nan, metrics_named
 from ccbench.harm.thresholds import THRESHOLDS, Verdict, bounds, judge, overall
+from ccbench.metrics import Part, least_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ccbench.emulate import Engine, Store
     from ccbench.experiment.flow import Flow
     from ccbench.harm.circumstances import Network, Workload
-    from ccbench.harm.performance import Metric
+    from ccbench.metrics import Metric
     from ccbench.run.run import Run
 
 __all__ = ["Assessment", "Deployability", "assess"]
@@ -155,7 +155,7 @@ class Assessment:
                 noise=key.network.path_noise,
                 duration_s=self.duration_s,
                 seed=seed,
-                queue_log=any(METRICS[name].needs_queue_log for name in judged),
+                queue_log=least_log(METRICS[name] for name in judged),
                 name=f"{key.network.name}: {name}",
             )
 
@@ -280,16 +280,14 @@ def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
         check_samples(run, run.scenario.name)
     except InputError as error:  # caused by the run, not by the user's input
         raise EngineError(str(error)) from error
-    exact = achieved(run, metrics)
-    bounded = [replace(m, of=m.at_least) for m in metrics if m.at_least is not None]
-    least = exact.assign(**achieved(run, bounded))
+    part = Part(run)
     groups = run.scenario.flow_table()["group"]
     (of_victim,) = beta_groups(run.scenario)
     of_groups = [
         {
             m.name: (
-                m.of_group(flow, exact.loc[groups == number, m.name]),
-                m.of_group(flow, least.loc[groups == number, m.name]),
+                m.over(part, groups.index[groups == number]),
+                m.at_least_over(part, groups.index[groups == number]),
             )
             for m in metrics
             if m.exists_for(flow)

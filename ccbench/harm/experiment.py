@@ -13,7 +13,8 @@ from ccbench.convergence import converged_at, measured_from, trends
 from ccbench.experiment.noise import NO_NOISE, Noise, typical
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 from ccbench.harm._pairs import check_samples, check_shared, in_order, sides
-from ccbench.harm.metrics import expected_harm, harm, jain_index, relative_harm
+from ccbench.harm.formulas import expected_harm, harm, relative_harm
+from ccbench.metrics import jain_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +45,7 @@ class Experiment:
         Seed of all random numbers of both runs.
     noise : Noise
         As in :class:`~ccbench.experiment.scenario.Scenario`.
-    queue_log : bool
+    queue_log : bool or "summary"
         Whether the runs record all events of packets. Harm does not need them.
     ecn : bool or "accecn"
         As in :class:`~ccbench.experiment.scenario.Scenario`.
@@ -76,7 +77,7 @@ class Experiment:
     duration_s: float = 180.0
     seed: int = 1
     noise: Noise = NO_NOISE
-    queue_log: bool = False
+    queue_log: bool | str = False
     ecn: bool | str = False
     measured_s: tuple[float, float] | None = None
 

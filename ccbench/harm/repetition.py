@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ccbench.emulate import Engine, Store
     from ccbench.experiment.noise import Noise
     from ccbench.harm.experiment import Experiment
-    from ccbench.harm.performance import Metric
+    from ccbench.metrics import Metric
     from ccbench.run.run import Run
 
 __all__ = [

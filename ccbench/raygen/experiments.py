@@ -17,7 +17,7 @@ from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical
 from ccbench.harm import Experiment
 from ccbench.harm.experiment import check_named
-from ccbench.harm.performance import DOWNLOAD_S
+from ccbench.metrics import DOWNLOAD_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

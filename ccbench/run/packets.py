@@ -237,8 +237,8 @@ def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.
     -------
     DataFrame
         Index ``flow``; columns ``sent``, data packets that arrived at their first bottleneck, and
-        ``lost``, those dropped by a queue or lost before it at any bottleneck. A duplicate counts
-        as a packet of its own.
+        ``lost``, those dropped by a queue or lost before it at any bottleneck; ``marked``, those
+        marked by a queue, at each bottleneck anew. A duplicate counts as a packet of its own.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.
     """
     end_s = run.scenario.duration_s if to_s is None else to_s
     index = pd.RangeIndex(run.scenario.flow_count, name="flow")
-    counts = pd.DataFrame(0, index=index, columns=["sent", "lost"])
+    counts = pd.DataFrame(0, index=index, columns=["sent", "lost", "marked"])
     joins = run.scenario.flow_table()["first_bottleneck"].to_numpy()
     count = len(run.scenario.bottlenecks)
     for number in range(len(run.scenario.links)):
@@ -264,6 +264,7 @@ def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.
         came = flow[event.isin((_ENQUEUE, _LOSS))].to_numpy()
         counts["sent"] += np.bincount(came[joins[came] == number], minlength=len(index))
         counts["lost"] += np.bincount(flow[event.isin((_DROP, _LOSS))], minlength=len(index))
+        counts["marked"] += np.bincount(flow[event == _MARK], minlength=len(index))
     return counts
 
 

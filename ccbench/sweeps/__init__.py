@@ -19,7 +19,7 @@ Examples
 from ccbench.sweeps._settings import paths
 from ccbench.sweeps._sweep import Case, Sweep, SweepPlan, sweep
 from ccbench.sweeps.estimates import CaseEstimate, estimates
-from ccbench.sweeps.metrics import METRICS, SweepMetric, metrics_named
+from ccbench.sweeps.metrics import METRICS, metrics_named
 from ccbench.sweeps.table import TABLE_FORMATS, check_table_path, save_table
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "Case",
     "CaseEstimate",
     "Sweep",
-    "SweepMetric",
     "SweepPlan",
     "check_table_path",
     "estimates",

@@ -20,18 +20,19 @@ from ccbench.base.errors import EngineError, InputError, RefusedInput
 from ccbench.base.progress_bars import progress
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.experiment.scenario import Scenario
+from ccbench.metrics import Part, column_of, least_log, of_objects
 from ccbench.run import scenario_sources
 from ccbench.sweeps._settings import changed, check_path, expanded, is_value, plain
 from ccbench.sweeps.metrics import harm_scenarios, metrics_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
+    from ccbench.metrics import Metric
     from ccbench.run.run import Run
     from ccbench.sweeps._settings import Value
-    from ccbench.sweeps.metrics import SweepMetric
 
 __all__ = ["Case", "Sweep", "SweepPlan", "sweep"]
 
@@ -178,7 +179,7 @@ class Sweep:
         return cls(document=source.document, base_dir=source.folder, **settings)
 
     @property
-    def measured(self) -> tuple[SweepMetric, ...]:
+    def measured(self) -> tuple[Metric, ...]:
         """Metrics of the sweep."""
         return metrics_named(self.metrics)
 
@@ -260,7 +261,7 @@ class Sweep:
         """
         resolved = emulate.resolve(engine)
         needs = self._needs(resolved)
-        measured: dict[_Point, list[Sequence[float]]] = {}
+        measured: dict[_Point, list[pd.Series[float]]] = {}
         is_exact = [True] * len(self.cases)
         failed: list[tuple[_Point, EngineError]] = []
         run_many = partial(
@@ -290,6 +291,7 @@ class Sweep:
         table = pd.DataFrame([row for point in needs for row in self._rows(point, measured[point])])
         table.attrs = {
             "sweep": self.to_dict(),
+            "objects": self._objects(measured.values()),
             "exact": is_exact,
             "provenance": resolved.provenance(),
         }
@@ -343,8 +345,9 @@ class Sweep:
         """Return the scenarios of each repetition of each case, checked with the engine."""
         self.check(engine)
         needs = {}
+        log = least_log(self.measured)
         for i, case in enumerate(self.cases):
-            recorded = replace(case.scenario, queue_log=False)
+            recorded = replace(case.scenario, queue_log=log)
             for j, seed in enumerate(repetition_seeds(case.scenario.seed, self.repeat)):
                 needs[_Point(i, j)] = self._scenarios(replace(recorded, seed=seed))
         return needs
@@ -357,29 +360,39 @@ class Sweep:
         solo, competing = harm_scenarios(scenario, tuple(self.beta))
         return (competing if all(needs_solo) else scenario, solo, competing)
 
-    def _measured(self, runs: Sequence[Run]) -> list[Sequence[float]]:
+    def _measured(self, runs: Sequence[Run]) -> list[pd.Series[float]]:
         """Return the values of each metric from the runs of one repetition."""
+        part, *pair = map(Part, runs)
         return [
-            metric.of(*runs[1:]) if metric.needs_solo else metric.of(runs[0])
+            metric.of(*pair) if metric.needs_solo else of_objects(metric, part)
             for metric in self.measured
         ]
 
-    def _rows(self, point: _Point, values: Sequence[Sequence[float]]) -> Iterator[dict[str, Any]]:
+    def _objects(self, measured: Iterable[Sequence[pd.Series[float]]]) -> dict[str, list[str]]:
+        """Return the names of the objects of each metric that is not one of flows, in order."""
+        names: dict[str, dict[str, None]] = {}
+        for values in measured:
+            for metric, of_metric in zip(self.measured, values, strict=True):
+                if metric.scope != "flow":
+                    names.setdefault(metric.name, {}).update(dict.fromkeys(of_metric.index))
+        return {metric: [*objects] for metric, objects in names.items()}
+
+    def _rows(self, point: _Point, values: Sequence[pd.Series[float]]) -> Iterator[dict[str, Any]]:
         """Yield the rows of a repetition: one in all, or one per group of flows."""
         case = self.cases[point.case]
         seeds = repetition_seeds(case.scenario.seed, self.repeat)
         by_metric = dict(zip(self.measured, values, strict=True))
-        by_group = any(metric.scope == "group" for metric in self.measured)
+        by_group = any(metric.scope == "flow" for metric in self.measured)
         for i, flow in enumerate(case.scenario.flows[: None if by_group else 1]):
             row = {path: _cell(value) for path, value in case.values.items()}
             row |= {"repetition": point.repetition, "seed": seeds[point.repetition]}
             if by_group:
                 row |= {"group": i, "label": flow.label or flow.cca or flow.kind}
             for metric, results in by_metric.items():
-                if metric.scope == "group":
+                if metric.scope == "flow":
                     row[metric.column] = results[i]
                 else:
-                    row |= dict(zip(metric.columns(len(results)), results, strict=True))
+                    row |= {column_of(metric, str(of)): value for of, value in results.items()}
             yield row
 
     def _failure(

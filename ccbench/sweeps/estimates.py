@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base.estimate import Estimate
+from ccbench.metrics import column_of, group_names
 from ccbench.sweeps._settings import plain
 
 if TYPE_CHECKING:
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from ccbench.metrics import Metric
     from ccbench.sweeps._settings import Value
     from ccbench.sweeps._sweep import Sweep
-    from ccbench.sweeps.metrics import SweepMetric
 
 __all__ = ["CaseEstimate", "estimates"]
 
@@ -29,7 +30,7 @@ class CaseEstimate:
     ----------
     values : mapping
         Values of the settings, by path.
-    metric : SweepMetric
+    metric : Metric
     of : str
         Name of the bottleneck or group of flows; empty if there is only one. The name of a group is
         its label, or its number (``group 1``) if the label is not unique or varies.
@@ -41,7 +42,7 @@ class CaseEstimate:
     """
 
     values: Mapping[str, Value]
-    metric: SweepMetric
+    metric: Metric
     of: str
     estimate: Estimate
     is_exact: bool
@@ -94,31 +95,35 @@ def estimates(sweep: Sweep, table: pd.DataFrame) -> tuple[CaseEstimate, ...]:
 
 
 def _values(
-    sweep: Sweep, metric: SweepMetric, table: pd.DataFrame
+    sweep: Sweep, metric: Metric, table: pd.DataFrame
 ) -> list[tuple[str, pd.Series[float]]]:
     """Return the name of each group or bottleneck, and its values over the repetitions."""
-    if metric.scope == "group":
+    if metric.scope == "flow":
         return [
             (name, table.loc[table["group"] == i, metric.column])
             for i, name in enumerate(_group_names(sweep))
         ]
     once = table if "group" not in table else table[table["group"] == 0]
-    columns = metric.columns(len(sweep.cases[0].scenario.links))
-    names = [f"bottleneck {i}" for i in range(len(columns))] if len(columns) > 1 else [""]
-    return [(name, once[column]) for name, column in zip(names, columns, strict=True)]
+    return [(_name(of), once[column_of(metric, of)]) for of in table.attrs["objects"][metric.name]]
+
+
+def _name(of: str) -> str:
+    """Return the name of a bottleneck or of a queue within it.
+
+    Examples
+    --------
+    >>> _name(""), _name("1"), _name("l4s"), _name("1 l4s")
+    ('', 'bottleneck 1', 'l4s queue', 'bottleneck 1, l4s queue')
+    """
+    words = of.split()
+    numbers = [f"bottleneck {word}" for word in words if word.isdecimal()]
+    return ", ".join(numbers + [f"{word} queue" for word in words if not word.isdecimal()])
 
 
 def _group_names(sweep: Sweep) -> list[str]:
     """Return the label of each group, or its number if the label is not unique or varies."""
-    labels = [
-        [flow.label or flow.cca or flow.kind for flow in case.scenario.flows]
-        for case in sweep.cases
-    ]
-    if len(labels[0]) == 1:
-        return [""]
+    of_cases = [group_names(case.scenario.flows) for case in sweep.cases]
     return [
-        label
-        if labels[0].count(label) == 1 and all(names[i] == label for names in labels)
-        else f"group {i}"
-        for i, label in enumerate(labels[0])
+        names[0] if len(set(names)) == 1 else f"group {i}"
+        for i, names in enumerate(zip(*of_cases, strict=True))
     ]

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from ccbench.metrics import Metric
     from ccbench.sweeps._settings import Value
     from ccbench.sweeps._sweep import Sweep
     from ccbench.sweeps.estimates import CaseEstimate
-    from ccbench.sweeps.metrics import SweepMetric
 
 __all__ = ["check_figure", "setting_name", "sweep_figure"]
 
@@ -232,7 +232,7 @@ def _are_numbers(values: Sequence[Value]) -> TypeGuard[Sequence[float]]:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def _limit(axes: Axes, metric: SweepMetric) -> None:
+def _limit(axes: Axes, metric: Metric) -> None:
     low, high = metric.limits
     if low is None:
         axes.axhline(0, color="0.5", linewidth=0.8)

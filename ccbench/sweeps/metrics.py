@@ -1,89 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the runs of a sweep.
-
-A metric has a value for each group of flows, for each bottleneck, or for the run. All metrics
-except harm cover the whole run, including the start.
-"""
+"""Metrics of a sweep: those of its runs, and harm. All but harm cover the whole run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from ccbench import metrics
 from ccbench.base import validation
 from ccbench.base.errors import InputError
-from ccbench.harm import METRICS as OF_FLOWS
-from ccbench.harm import (
-    achieved,
-    check_shared,
-    in_order,
-    jain_index,
-    measure,
-    with_later_flows,
-)
+from ccbench.harm import check_shared, in_order, measure, with_later_flows
+from ccbench.metrics import Metric, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from ccbench.experiment.scenario import Change, Scenario
-    from ccbench.harm import Metric
-    from ccbench.run.run import Run
 
-__all__ = ["METRICS", "SweepMetric", "harm_scenarios", "metrics_named"]
-
-#: Objects for which a metric has values.
-Scope: TypeAlias = Literal["group", "bottleneck", "run"]
-
-_UNIT_SUFFIXES = {"": "", "Mbit/s": "_mbps", "MB": "_mb", "ms": "_ms", "s": "_s"}
+__all__ = ["HARM", "METRICS", "harm_scenarios", "metrics_named"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SweepMetric:
-    """A metric of a sweep.
-
-    Attributes
-    ----------
-    name : str
-    quantity : str
-        Name for axes and headings.
-    unit : str
-        Unit; empty for a share or an index.
-    column : str
-        Name of the table's column, with the unit.
-    scope : "group", "bottleneck" or "run"
-        Objects for which the metric has values.
-    needs_solo : bool
-        Whether the metric compares two runs, see :func:`harm_scenarios`.
-    limits : (float, float or None)
-        Limits of an axis; None: those of the data.
-    of : callable
-        Returns the values for a run, or for the solo and the competing run.
-    """
-
-    name: str
-    quantity: str
-    column: str
-    scope: Scope
-    of: Callable[..., Sequence[float]]
-    unit: str = ""
-    needs_solo: bool = False
-    limits: tuple[float | None, float | None] = (0.0, None)
-
-    def columns(self, values: int) -> list[str]:
-        """Return the names of the metric's columns, with the numbers of several bottlenecks.
-
-        Examples
-        --------
-        >>> METRICS["delay"].columns(2)
-        ['queueing_delay_ms_0', 'queueing_delay_ms_1']
-        """
-        if self.scope != "bottleneck" or values == 1:
-            return [self.column]
-        return [f"{self.column}_{i}" for i in range(values)]
+def _harm(solo: Part, competing: Part) -> pd.Series[float]:
+    return pd.Series({"": measure(solo.run, competing.run).relative})
 
 
-def metrics_named(names: Iterable[str]) -> tuple[SweepMetric, ...]:
+#: Relative harm of section 5.3.1 of Ware's thesis, from two runs (:func:`harm_scenarios`).
+HARM = Metric(
+    name="harm",
+    quantity="relative harm",
+    definition="relative harm to the groups of flows of --beta (Ware's thesis, section 5.3.1)",
+    scope="run",
+    needs_solo=True,
+    of=_harm,
+    limits=(None, None),
+)
+
+#: Metrics of sweeps by name: those of runs, and harm.
+#:
+#: :meta hide-value:
+METRICS: Mapping[str, Metric] = MappingProxyType({**metrics.METRICS, HARM.name: HARM})
+
+
+def metrics_named(names: Iterable[str]) -> tuple[Metric, ...]:
     """Return the metrics of some names, without duplicates.
 
     Raises
@@ -93,16 +54,14 @@ def metrics_named(names: Iterable[str]) -> tuple[SweepMetric, ...]:
 
     Examples
     --------
-    >>> [metric.column for metric in metrics_named(["share", "delay"])]
-    ['share', 'queueing_delay_ms']
+    >>> [metric.column for metric in metrics_named(["share", "sojourn_time"])]
+    ['share', 'sojourn_time_ms']
     """
-    allowed = "one or more names of metrics"
-    given = validation.several("metrics", names, allowed, 'write for example ["share"]')
-    for name in given:
-        validation.one_of("metric", name, METRICS)
+    allowed, step = "one or more names of metrics", 'write for example ["share"]'
+    given = validation.several("metrics", names, allowed, step)
     if not given:
-        raise validation.bad("metrics", [], allowed, 'write for example ["share"]')
-    return tuple(METRICS[name] for name in dict.fromkeys(given))
+        raise validation.bad("metrics", [], allowed, step)
+    return metrics.named(given, among=METRICS)
 
 
 def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario, Scenario]:
@@ -190,103 +149,3 @@ def _renumbered(scenario: Scenario, beta: Iterable[int]) -> tuple[Change, ...]:
             new = replace(new, flow=renumbered(f"changes[{i}].flow", new.flow))
         changes.append(new)
     return tuple(changes)
-
-
-def _of_groups(metric: Metric) -> SweepMetric:
-    """Return the metric of groups that corresponds to a metric of flows."""
-
-    def of(run: Run) -> list[float]:
-        values = achieved(run, [metric])[metric.name]
-        groups = run.scenario.flow_table()["group"]
-        return [
-            metric.of_group(flow, values[groups == i]) for i, flow in enumerate(run.scenario.flows)
-        ]
-
-    quantity = {"fct": "flow completion time"}.get(metric.name, metric.name)
-    return SweepMetric(
-        name=metric.name,
-        quantity=quantity,
-        unit=metric.unit,
-        column=f"{metric.name}{_UNIT_SUFFIXES[metric.unit]}",
-        scope="group",
-        of=of,
-    )
-
-
-def _share(run: Run) -> list[float]:
-    throughput = METRICS["throughput"].of(run)
-    total = sum(throughput)
-    return [value / total if total else float("nan") for value in throughput]
-
-
-def _jain(run: Run) -> list[float]:
-    throughput = achieved(run, [OF_FLOWS["throughput"]])["throughput"]
-    return [jain_index(throughput.to_numpy())]
-
-
-def _harm(solo: Run, competing: Run) -> list[float]:
-    return [measure(solo, competing).relative]
-
-
-def _utilisation(run: Run) -> list[float]:
-    return [run.utilisation(i) for i in range(len(run.scenario.links))]
-
-
-def _delay(run: Run) -> list[float]:
-    return [run.queueing_delay_ms(i) for i in range(len(run.scenario.links))]
-
-
-def _table(*metrics: SweepMetric) -> Mapping[str, SweepMetric]:
-    return MappingProxyType({metric.name: metric for metric in metrics})
-
-
-#: Metrics by name. ``throughput`` and ``goodput`` are sums over a group's flows (means, for flows
-#: of a given size); ``share`` is a group's share of the throughput of all groups. ``jain`` is
-#: Jain's index of the throughputs of all single flows. ``harm`` is the relative harm of section
-#: 5.3.1 of Ware's thesis. ``delay`` is the mean waiting time of packets in a bottleneck's queue.
-#:
-#: :meta hide-value:
-METRICS: Mapping[str, SweepMetric] = _table(
-    SweepMetric(
-        name="share",
-        quantity="share of the throughput",
-        column="share",
-        scope="group",
-        of=_share,
-        limits=(0.0, 1.0),
-    ),
-    *(_of_groups(metric) for metric in OF_FLOWS.values() if not metric.needs_queue_log),
-    SweepMetric(
-        name="harm",
-        quantity="relative harm",
-        column="relative_harm",
-        scope="run",
-        of=_harm,
-        needs_solo=True,
-        limits=(None, None),
-    ),
-    SweepMetric(
-        name="jain",
-        quantity="Jain's index",
-        column="jain",
-        scope="run",
-        of=_jain,
-        limits=(0.0, 1.0),
-    ),
-    SweepMetric(
-        name="utilisation",
-        quantity="utilisation",
-        column="utilisation",
-        scope="bottleneck",
-        of=_utilisation,
-        limits=(0.0, 1.0),
-    ),
-    SweepMetric(
-        name="delay",
-        quantity="queueing delay",
-        unit="ms",
-        column="queueing_delay_ms",
-        scope="bottleneck",
-        of=_delay,
-    ),
-)

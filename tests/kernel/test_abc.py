@@ -19,7 +19,7 @@ from ccbench.emulate.kernel.boot import plan as plan_module
 from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.experiment.qdiscs import Link
 from ccbench.experiment.wifi import Wifi
-from ccbench.harm import jain_index
+from ccbench.metrics import jain_index
 from tests.documentation import DOCS
 from tests.kernel.conftest import attributes, events, read_back, run
 

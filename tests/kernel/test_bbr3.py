@@ -19,7 +19,7 @@ from ccbench import Bottleneck, Change, Flow, Noise, Run, Scenario
 from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.source.guest_sources import sources_dir
 from ccbench.experiment.scenario import MSS_BYTES
-from ccbench.harm import jain_index
+from ccbench.metrics import jain_index
 from ccbench.studies.bbr3.case import PAYLOAD, PAYLOAD_BYTES
 from ccbench.studies.bbr3.state import PROBE_BW, state_of
 from tests.kernel.conftest import dumbbell, events, run, run_with

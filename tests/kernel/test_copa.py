@@ -11,7 +11,7 @@ import pytest
 
 from ccbench import Flow, Run
 from ccbench.base.errors import EngineError
-from ccbench.harm import jain_index
+from ccbench.metrics import jain_index
 from tests.kernel.conftest import dumbbell, run
 
 pytestmark = pytest.mark.kernel

@@ -13,12 +13,10 @@ from ccbench import Bottleneck, Flow
 from ccbench.base.errors import InputError
 from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.harm import (
-    METRICS,
     THRESHOLDS,
     Assessment,
     Experiment,
     Workload,
-    achieved,
     assess,
     compare,
     load_networks,
@@ -29,6 +27,7 @@ from ccbench.harm import (
     repeat,
     sensitivity,
 )
+from ccbench.metrics import METRICS, achieved
 from ccbench.run.packets import delivered, fates
 from tests.kernel.conftest import dumbbell, run
 
@@ -79,9 +78,9 @@ class TestPackets:
     def test_even_rate_has_no_jitter(self) -> None:
         """Evenly spaced packets through an empty queue all take the same time."""
         result = run(dumbbell(Flow(kind="cbr", rate_mbps=1)))
-        values = achieved(result, METRICS.values()).iloc[0]
+        values = achieved(result, [m for m in METRICS.values() if m.scope == "flow"]).iloc[0]
         assert values["jitter"] == pytest.approx(0, abs=1e-5)
-        assert values["queueing_p99"] == 0
+        assert values["queueing_delay_p99"] == 0
         assert values["loss_rate"] == 0
         assert values["throughput"] == pytest.approx(1, rel=0.01)
 
@@ -126,7 +125,7 @@ class TestWorkloads:
         """A call through a queue filled by CUBIC waits for nearly all of it, and not alone."""
         beta = Flow(kind="cbr", rate_mbps=0.1, packet_bytes=250)
         solo, competing = self.pair(beta, queue_packets=64)
-        (harm,) = compare(solo, competing, metrics_named(["queueing_p99"]))
+        (harm,) = compare(solo, competing, metrics_named(["queueing_delay_p99"]))
         assert harm.solo == 0
         assert harm.absolute == 1
         full_queue_ms = 64 * 1.2
@@ -135,8 +134,8 @@ class TestWorkloads:
     def test_fq_codel_protects_the_call(self) -> None:
         """Behind fair queueing the same call is hardly harmed."""
         beta = Flow(kind="cbr", rate_mbps=0.1, packet_bytes=250)
-        drop_tail = compare(*self.pair(beta), metrics_named(["delay_p95"]))[0]
-        fair = compare(*self.pair(beta, qdisc="fq_codel"), metrics_named(["delay_p95"]))[0]
+        drop_tail = compare(*self.pair(beta), metrics_named(["one_way_delay_p95"]))[0]
+        fair = compare(*self.pair(beta, qdisc="fq_codel"), metrics_named(["one_way_delay_p95"]))[0]
         assert fair.absolute < 0.2 < drop_tail.absolute
 
     def test_recovery(self) -> None:

@@ -17,7 +17,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.harm import jain_index
+from ccbench.metrics import jain_index
 from tests.kernel.conftest import dumbbell, run_with
 
 if TYPE_CHECKING:

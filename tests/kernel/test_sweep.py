@@ -35,12 +35,12 @@ def test_reno_fills_the_queue() -> None:
     table = ccbench.sweep(
         RENO,
         vary={QUEUE: [1, 2], "rtt_ms": [20, 40]},
-        metrics=["delay", "utilisation"],
+        metrics=["sojourn_time", "utilisation"],
         store=None,
     )
     mean_bdp = 7 / 9 * (1 + table[QUEUE]) - 1
     expected_ms = (mean_bdp * table["rtt_ms"]).to_numpy()
-    assert table["queueing_delay_ms"].to_numpy() == pytest.approx(expected_ms, rel=0.1)
+    assert table["sojourn_time_ms"].to_numpy() == pytest.approx(expected_ms, rel=0.1)
     assert table["utilisation"].between(0.98, 1).all()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.figures import Figure
 from ccbench.experiment.scenario import Flow, Scenario
-from ccbench.harm import jain_index
+from ccbench.metrics import jain_index
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import unbounded
 from ccbench.studies.rapid.links import (

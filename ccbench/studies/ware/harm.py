@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ccbench.convergence import converged_at, measured_from
-from ccbench.harm import beta_groups, expected_harm, harm, jain_index, relative_harm
+from ccbench.harm import beta_groups, expected_harm, harm, relative_harm
 from ccbench.harm.experiment import INTERVAL_S
+from ccbench.metrics import jain_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

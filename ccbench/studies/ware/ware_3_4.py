@@ -3,10 +3,10 @@
 
 A choice left open by the thesis: it determined convergence by inspection of traces (section 5.2).
 Two times are measured here. `converged_s` is that of its own later detector (Algorithm 1,
-:func:`ccbench.convergence.converged_at`), which looks for stable swings, not for a stable share: in short
-queues, where BBR has its share from the beginning, it returns times of minutes, which vary with the
-seed. `settled_s` is the middle of the first 30 s in which BBR's mean is within 10 % of that of the
-last quarter of the run; it is missing if there is no such period before that quarter.
+:func:`ccbench.convergence.converged_at`), which looks for stable swings, not for a stable share: in
+short queues, where BBR has its share from the beginning, it returns times of minutes, which vary
+with the seed. `settled_s` is the middle of the first 30 s in which BBR's mean is within 10 % of
+that of the last quarter of the run; it is missing if there is no such period before that quarter.
 """
 
 from __future__ import annotations

@@ -17,12 +17,12 @@ from ccbench.harm import (
     compare_flows,
     expected_harm,
     harm,
-    jain_index,
     long_flows,
     measure,
     relative_harm,
     sides,
 )
+from ccbench.metrics import jain_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable

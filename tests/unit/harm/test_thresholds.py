@@ -15,7 +15,6 @@ from ccbench.harm import (
     THRESHOLDS,
     WORKLOADS,
     Assessment,
-    Metric,
     Workload,
     assess,
     bounds,
@@ -24,6 +23,7 @@ from ccbench.harm import (
     load_workloads,
 )
 from ccbench.harm.thresholds import overall
+from ccbench.metrics import Metric
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,7 +205,7 @@ class TestAssess:
 
     def test_nothing_alone(self, engine: ArithmeticEngine, monkeypatch: Any) -> None:
         """Flows that achieve nothing alone are a failed measurement."""
-        monkeypatch.setattr(Metric, "of_group", lambda *_: 0.0)
+        monkeypatch.setattr(Metric, "over", lambda *_: 0.0)
         assessment = Assessment(alpha="greedy", beta="even", **self.SETTINGS)
         with pytest.raises(EngineError, match="long, throughput: solo is 0"):
             assess(assessment, engine=engine, store=None)

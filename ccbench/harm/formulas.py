@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Harm, relative harm and Jain's fairness index.
+"""Harm and relative harm.
 
 A failed measurement is never a harm: a missing, negative or infinite value, or a solo run that
 achieved nothing, is an error and not a harm of 1.
@@ -12,17 +12,10 @@ R. Ware's thesis defines harm in section 4.3.1 and relative harm in section 5.3.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-import numpy as np
-import numpy.typing as npt
 
 from ccbench.base import validation
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["expected_harm", "harm", "jain_index", "relative_harm"]
+__all__ = ["expected_harm", "harm", "relative_harm"]
 
 
 def harm(solo: float, competing: float, *, less_is_better: bool = False) -> float:
@@ -128,31 +121,3 @@ def relative_harm(solo: float, competing: float, *, n_alpha: int, n_beta: int) -
     0.17
     """
     return harm(solo, competing) - expected_harm(n_alpha=n_alpha, n_beta=n_beta)
-
-
-def jain_index(x: Sequence[float] | npt.NDArray[np.float64]) -> float:
-    """Return Jain's fairness index of the flows' allocations ``x``, shape (n_flows,).
-
-    Returns
-    -------
-    float
-        From 1/n (one flow has everything) to 1 (all equal).
-
-    Raises
-    ------
-    InputError
-        If `x` is empty, is all zero, or contains a missing, negative or infinite value.
-
-    Examples
-    --------
-    >>> round(jain_index([10.0, 90.0]), 2)
-    0.61
-    """
-    values = np.asarray(x, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
-        raise validation.bad("x", x, "one or more finite numbers of at least 0", "check the run")
-    peak = values.max()
-    if peak == 0:
-        raise validation.bad("x", x, "above 0 somewhere", "check why no flow achieved anything")
-    scaled = values / peak  # avoids overflow and underflow of the squares
-    return float(scaled.sum() ** 2 / (scaled.size * np.square(scaled).sum()))

@@ -6,20 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario
 from ccbench.base.errors import InputError
 from ccbench.harm import (
-    METRICS,
-    achieved,
     compare,
     compare_flows,
-    jain_index,
     metrics_named,
     recovery_s,
 )
+from ccbench.metrics import jain_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,69 +42,6 @@ def steps(scenario: Scenario, *phases: tuple[int, Any]) -> np.ndarray[Any, Any]:
     rates: np.ndarray[Any, Any] = np.concatenate(rows)
     assert (scenario.duration_s, scenario.flow_count) == rates.shape
     return rates
-
-
-class TestAchieved:
-    def test_throughput(self, make_run: MakeRun) -> None:
-        """Throughput is the data carried in the window, divided by its length."""
-        run = make_run(SOLO, steps(SOLO, (10, (2, 4)), (20, (8, 1))))
-        assert [6.0, 2.0] == achieved(run, THROUGHPUT)["throughput"].tolist()
-        assert [8.0, 1.0] == achieved(run, THROUGHPUT, (10, 30))["throughput"].tolist()
-
-    def test_active_time(self, make_run: MakeRun) -> None:
-        """A flow counts while it is active: from its start to its stop."""
-        late = replace(SOLO, flows=(Flow(start_s=10, stop_s=20), Flow()))
-        run = make_run(late, steps(late, (10, (0, 4)), (10, (6, 4)), (10, (0, 4))))
-        assert [6.0, 4.0] == achieved(run, THROUGHPUT)["throughput"].tolist()
-        before = achieved(run, THROUGHPUT, (0, 10))["throughput"]
-        assert math.isnan(before[0])
-        assert 4.0 == before[1]
-
-    def test_downloaded(self, make_run: MakeRun) -> None:
-        """Downloaded data are those of the ten seconds after a flow's start."""
-        late = replace(SOLO, flows=(Flow(start_s=10), Flow(start_s=25)))
-        run = make_run(late, steps(late, (10, (0, 0)), (10, (4, 0)), (10, (8, 8))))
-        run.completions["start_ns"] = [10_000_000_000, 25_000_000_000]
-        values = achieved(run, metrics_named(["downloaded"]))["downloaded"]
-        assert 4e6 * 10 / 8 / 1e6 == values[0]
-        assert math.isnan(values[1])  # unknown: the run ends after five
-
-    def test_fct(self, make_run: MakeRun) -> None:
-        """The completion time runs from the flow's start; an incomplete flow has none."""
-        run = make_run(SOLO, (1, 1))
-        run.completions["start_ns"] = [1_000_000_000, 0]
-        run.completions["end_ns"] = [3_500_000_000, -1]
-        values = achieved(run, metrics_named(["fct"]))["fct"]
-        assert 2.5 == values[0]
-        assert math.isnan(values[1])
-
-    def test_log_needed(self, make_run: MakeRun) -> None:
-        """Delays require a queue log."""
-        with pytest.raises(InputError, match="queue_log"):
-            achieved(make_run(SOLO, (1, 1)), metrics_named(["delay_p95"]))
-
-    @pytest.mark.parametrize("window", [(-1, 5), (5, 5), (6, 5), (0, 31), (0, math.nan)])
-    def test_bad_window(self, make_run: MakeRun, window: tuple[float, float]) -> None:
-        """A window is a part of the run."""
-        with pytest.raises(InputError, match=r"^window is .*; it must be two times from 0 to 30"):
-            achieved(make_run(SOLO, (1, 1)), THROUGHPUT, window)
-
-    def test_window_between_samples(self, make_run: MakeRun) -> None:
-        """A window begins and ends at samples, as rates between samples are unknown."""
-        with pytest.raises(InputError, match=r"window is .* multiples of the scenario's"):
-            achieved(make_run(SOLO, (1, 1)), THROUGHPUT, (5.05, 6))
-
-    def test_flows_that_come_and_go(self) -> None:
-        """Rates of flows of a given size do not add up: they are active at different times."""
-        (throughput,) = THROUGHPUT
-        rates = pd.Series([9.0, 9.0])
-        assert 18 == throughput.of_group(Flow(count=2), rates)
-        assert 9 == throughput.of_group(Flow(kind="bytes", size_bytes=1, count=2), rates)
-
-    def test_unknown_metric(self) -> None:
-        """An unknown metric is refused with the list of metrics and the nearest."""
-        with pytest.raises(InputError, match=r"'troughput': there are .*did you mean 'throughput'"):
-            metrics_named(["troughput"])
 
 
 class TestCompare:
@@ -143,7 +77,9 @@ class TestCompare:
 
     def test_unfinished_flow(self, make_run: MakeRun) -> None:
         """An incomplete flow is a missing value, not a harm of 1."""
-        solo, competing = make_run(SOLO, (5, 5)), make_run(COMPETING, (1, 2, 4, 3))
+        sized = replace(SOLO, flows=(Flow(cca="cubic", kind="bytes", size_bytes=1000, count=2),))
+        beside = replace(sized, flows=(*sized.flows, Flow(cca="bbr", count=2)))
+        solo, competing = make_run(sized, (5, 5)), make_run(beside, (1, 2, 4, 3))
         solo.completions["end_ns"] = [1_000_000_000] * 2
         competing.completions["end_ns"] = [1_000_000_000, -1, -1, -1]
         (harm,) = compare(solo, competing, metrics_named(["fct"]))
@@ -173,10 +109,10 @@ class TestCompare:
                 function(solo, lost, THROUGHPUT)
 
     def test_metrics_left_out(self, make_run: MakeRun) -> None:
-        """By default the metrics are all that the runs have records for."""
+        """By default, metrics of which the runs have no record are left out."""
         parts = compare(make_run(SOLO, (5, 5)), make_run(COMPETING, (1, 2, 4, 3)))
-        unlogged = [metric.name for metric in METRICS.values() if not metric.needs_queue_log]
-        assert unlogged == [part.metric for part in parts]
+        usual = ["throughput", "goodput", "fct", "downloaded"]
+        assert usual == [part.metric for part in parts]
 
 
 class TestRecovery:
