@@ -170,7 +170,7 @@ class TestResponses:
 class TestTable:
     def test_page(self) -> None:
         """The page lists exactly the metrics of sweeps, with units and definitions."""
-        page = Path("docs/metrics.md").read_text(encoding="utf-8")
+        page = Path("docs/how-to/metrics.md").read_text(encoding="utf-8")
         listed = [line for line in page.splitlines() if line.startswith("| `")]
         of = {"flow": "group of flows"}
         assert listed == [
