@@ -37,7 +37,7 @@ from rich.table import Table
 
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.emulate.registry import get_engine
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -205,8 +205,9 @@ def dumbbell(bandwidth_mbps: float, duration_s: float) -> Scenario:
     """Return the measured scenario: BBR against CUBIC, 40 ms, one BDP of queue."""
     return Scenario(
         flows=(Flow(cca="bbr"), Flow(cca="cubic")),
-        bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_bdp=1),),
-        rtt_ms=RTT_MS,
+        path=NetworkPath(
+            bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_bdp=1),), rtt_ms=RTT_MS
+        ),
         duration_s=duration_s,
         queue_log=True,
     )
@@ -216,8 +217,9 @@ def nothing() -> Scenario:
     """Return a scenario that ends at once: boot, set-up and power-off."""
     return Scenario(
         flows=(Flow(cca="cubic"),),
-        bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=100),),
-        rtt_ms=RTT_MS,
+        path=NetworkPath(
+            bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=100),), rtt_ms=RTT_MS
+        ),
         duration_s=0.001,
     )
 
@@ -276,11 +278,11 @@ def measure_ns3(program: Path, scenario: Scenario, repeats: int) -> Measurement:
     Measurement
         The cost is that of the whole program.
     """
-    (bottleneck,) = scenario.bottlenecks
+    (bottleneck,) = scenario.path.bottlenecks
     command = [
         str(program),
         f"--bandwidth_mbps={bottleneck.bandwidth_mbps}",
-        f"--rtt_ms={scenario.rtt_ms}",
+        f"--rtt_ms={scenario.path.rtt_ms}",
         f"--queue_packets={bottleneck.queue_packets}",
         f"--duration_s={scenario.duration_s}",
     ]

@@ -37,7 +37,7 @@ from ccbench.emulate.kernel.boot.inputs import GuestInput
 from ccbench.emulate.kernel.boot.pinning import pinned
 from ccbench.emulate.kernel.http import HttpKernelEngine
 from ccbench.emulate.kernel.source.build import installed, named
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.build import KernelBuild
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).with_suffix(".c")
 WEB = Scenario(
     flows=(Flow(cca="cubic"),),
-    bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=64),),
-    rtt_ms=40,
+    path=NetworkPath(bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=64),), rtt_ms=40),
     duration_s=20,
 )
 #: Names of the work in the table, and arguments of the program; None for the web server.

@@ -31,7 +31,7 @@ from rich.table import Table
 
 from ccbench.base.errors import CcbenchError
 from ccbench.emulate.registry import get_engine
-from ccbench.experiment.scenario import MTU_BYTES, Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import MTU_BYTES, Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -80,10 +80,14 @@ def scenario(queue: str, traffic: str, duration_s: float) -> Scenario:
     qdisc, options = QUEUES[queue]
     return Scenario(
         flows=(TRAFFIC[traffic],),
-        bottlenecks=(
-            Bottleneck(bandwidth_mbps=LINK_MBPS, queue_bdp=1, qdisc=qdisc, qdisc_options=options),
+        path=NetworkPath(
+            bottlenecks=(
+                Bottleneck(
+                    bandwidth_mbps=LINK_MBPS, queue_bdp=1, qdisc=qdisc, qdisc_options=options
+                ),
+            ),
+            rtt_ms=RTT_MS,
         ),
-        rtt_ms=RTT_MS,
         duration_s=duration_s,
         queue_log=False,
     )

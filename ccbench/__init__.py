@@ -7,10 +7,10 @@ engine, and the returned :class:`Run` holds the result.
 Examples
 --------
 >>> import ccbench
+>>> link = ccbench.Bottleneck(bandwidth_mbps=100, queue_bdp=1)
 >>> scenario = ccbench.Scenario(
 ...     flows=(ccbench.Flow(cca="bbr"), ccbench.Flow(cca="cubic")),
-...     bottlenecks=(ccbench.Bottleneck(bandwidth_mbps=100, queue_bdp=1),),
-...     rtt_ms=40,
+...     path=ccbench.NetworkPath(bottlenecks=(link,), rtt_ms=40),
 ...     duration_s=60,
 ... )
 >>> ccbench.emulate.run(scenario).throughput()  # doctest: +SKIP
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
     from ccbench.experiment.loss_trace import LossTrace
     from ccbench.experiment.noise import Noise
+    from ccbench.experiment.path import NetworkPath
     from ccbench.experiment.receiver import Receiver
     from ccbench.experiment.rtt_trace import RttTrace
     from ccbench.experiment.scenario import Scenario
@@ -52,6 +53,7 @@ __all__ = [
     "Flow",
     "Jitter",
     "LossTrace",
+    "NetworkPath",
     "Noise",
     "Policer",
     "Receiver",
@@ -85,6 +87,7 @@ _HOMES = {
     "Flow": "ccbench.experiment.flow",
     "Jitter": "ccbench.experiment.impairments",
     "LossTrace": "ccbench.experiment.loss_trace",
+    "NetworkPath": "ccbench.experiment.path",
     "Noise": "ccbench.experiment.noise",
     "Policer": "ccbench.experiment.impairments",
     "Receiver": "ccbench.experiment.receiver",

@@ -17,15 +17,17 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from ccbench import Bottleneck, Flow, Noise, Scenario, emulate, raygen
+from ccbench import Bottleneck, Flow, NetworkPath, Noise, Scenario, emulate, raygen
 
 #: Much of it is random: fq_codel's hash, BBR's and CUBIC's start-up, losses, arrivals, jitter.
 SCENARIO = Scenario(
     flows=(Flow(cca="bbr", count=2), Flow(cca="cubic"), Flow(kind="poisson", rate_mbps=1)),
-    bottlenecks=(Bottleneck(bandwidth_mbps=20, queue_bdp=1, qdisc="fq_codel", loss=0.001),),
-    rtt_ms=40,
+    path=NetworkPath(
+        bottlenecks=(Bottleneck(bandwidth_mbps=20, queue_bdp=1, qdisc="fq_codel", loss=0.001),),
+        rtt_ms=40,
+        noise=Noise(reverse_jitter_ms=0.5),
+    ),
     duration_s=10,
-    noise=Noise(reverse_jitter_ms=0.5),
 )
 
 

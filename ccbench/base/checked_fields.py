@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation of the fields of frozen dataclasses, declared in the fields' metadata.
+"""Descriptions of the fields of frozen dataclasses: their checks and their form in documents.
 
-:func:`check_fields` runs all checks and replaces each value by its normal form. Dataclasses have no
-converters; those of attrs would add a dependency, turn parameter types into ``Any`` and break
-``dataclasses.replace``.
+A description is the field's metadata; several are joined with ``|``. :func:`check_fields` runs all
+checks and replaces each value by its normal form. Dataclasses have no converters; those of attrs
+would add a dependency, turn parameter types into ``Any`` and break ``dataclasses.replace``.
+:mod:`ccbench.base.dataclass_dicts` converts to and from documents.
 
 Examples
 --------
@@ -24,13 +25,15 @@ ccbench.base.errors.InputError: rtt_ms is -1; it must be a number at least 0: ..
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
 from ccbench.base.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from _typeshed import DataclassInstance
 
     from ccbench.base.validation import Range
@@ -39,15 +42,18 @@ __all__ = [
     "check_exactly_one",
     "check_fields",
     "checked",
+    "document_form",
+    "inline",
     "instance_of",
     "number",
     "set_field",
+    "table",
+    "tables",
     "whole",
 ]
 
-_CHECK = "check"
-
-Metadata = Mapping[str, Callable[[str, Any], object]]
+#: Metadata of a field, to be joined with ``|``.
+Metadata = dict[str, Any]
 
 
 def checked(check: Callable[[str, Any], object], *, optional: bool = False) -> Metadata:
@@ -62,8 +68,8 @@ def checked(check: Callable[[str, Any], object], *, optional: bool = False) -> M
         Whether None is also allowed.
     """
     if optional:
-        return {_CHECK: lambda name, value: None if value is None else check(name, value)}
-    return {_CHECK: check}
+        return {"check": lambda name, value: None if value is None else check(name, value)}
+    return {"check": check}
 
 
 def number(allowed: Range, *, example: float, optional: bool = False) -> Metadata:
@@ -93,6 +99,60 @@ def instance_of(cls: type, example: str) -> Callable[[str, object], Any]:
     return check
 
 
+def document_form(
+    *,
+    read: Callable[[str, Any, Path], object] | None = None,
+    write: Callable[[Any], object] | None = None,
+    omits_default: bool = False,
+) -> Metadata:
+    """Return the metadata of a field whose form in documents is not its value.
+
+    Parameters
+    ----------
+    read : callable, optional
+        Takes the field's name, the value in the document and the base of relative paths of files;
+        returns the field's value.
+    write : callable, optional
+        Takes a value that is not empty; returns that of a document.
+    omits_default : bool
+        Whether documents omit the default, so that the identities of documents without this
+        setting remain the same.
+    """
+    return {"read": read, "write": write, "omits_default": omits_default}
+
+
+def table(cls: type, example: str, *, optional: bool = False) -> Metadata:
+    """Return the metadata of a field with a `cls`, in documents a table such as `example`."""
+    check = instance_of(cls, f"{cls.__name__}(...)")
+    return {**checked(check, optional=optional), "table": cls, "example": example}
+
+
+def tables(cls: type, *, least: int = 1, is_suggested: bool = True) -> Metadata:
+    """Return the metadata of a field with a tuple of `cls`, in documents a list of tables.
+
+    The settings of tables that are suggested are next steps for misplaced ones.
+    """
+
+    def check(name: str, parts: object) -> tuple[Any, ...]:
+        if not isinstance(parts, tuple | list) or len(parts) < least:
+            allowed = f"a list of {'one' if least else 'any number of'} {cls.__name__}"
+            allowed += " or more" if least else ""
+            step = f"add one; in TOML it is a table headed [[{name}]]"
+            raise validation.bad(name, parts, allowed, step)
+        of_one = instance_of(cls, f"{cls.__name__}(...)")
+        return tuple(of_one(f"{name}[{i}]", part) for i, part in enumerate(parts))
+
+    return {**checked(check), "tables": cls, "is_suggested": is_suggested}
+
+
+def inline(cls: type) -> Metadata:
+    """Return the metadata of a field with a `cls`, whose settings documents have beside the others.
+
+    Documents have no table for it.
+    """
+    return {**checked(instance_of(cls, f"{cls.__name__}(...)")), "inline": cls}
+
+
 def check_fields(instance: DataclassInstance) -> None:
     """Run the checks of a dataclass's fields in order; call this from ``__post_init__``.
 
@@ -102,7 +162,7 @@ def check_fields(instance: DataclassInstance) -> None:
         For the first field with an invalid value.
     """
     for field in dataclasses.fields(instance):
-        if check := field.metadata.get(_CHECK):
+        if check := field.metadata.get("check"):
             set_field(instance, field.name, check(field.name, getattr(instance, field.name)))
 
 

@@ -189,13 +189,13 @@ def _check_path(path: Path, scenario: Scenario) -> None:
     the setting, and traces that it changes too much are unknown.
     """
     if (
-        scenario.changes
-        or scenario.rtt_trace is not None
+        scenario.path.changes
+        or scenario.path.rtt_trace is not None
         or any(flow.is_reverse for flow in scenario.flows)
     ):
         allowed = "a run without changes of the path, rtt_trace and flows in the reverse direction"
         raise validation.bad("folder", str(path), allowed, "classify another run")
-    if scenario.mtu_bytes != MTU_BYTES:
+    if scenario.path.mtu_bytes != MTU_BYTES:
         allowed = f"a run with mtu_bytes = {MTU_BYTES}, as that of the training set"
         raise validation.bad("folder", str(path), allowed, "classify another run")
 
@@ -207,7 +207,9 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
     if (path / "run.json").is_file():
         run = Run.load(path)
         _check_path(path, run.scenario)
-        return run.queue_events(), _of_link(run.scenario.bottlenecks[0], run.scenario.rtt_ms)
+        return run.queue_events(), _of_link(
+            run.scenario.path.bottlenecks[0], run.scenario.path.rtt_ms
+        )
     if Command.is_in(path):
         command = Command.load(path)
         return command.queue, _of_link(command.bottleneck, command.provenance["rtt_ms"])

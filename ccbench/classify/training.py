@@ -28,7 +28,7 @@ from ccbench.emulate.mahimahi.rate import constant_rate
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MTU_BYTES, Flow
 from ccbench.experiment.noise import Noise
-from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.scenario import NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -262,7 +262,7 @@ def scenario(
 
     Examples
     --------
-    >>> scenario(SETTINGS[0], "bbr", VARIATIONS[0], seed=1).rtt_ms
+    >>> scenario(SETTINGS[0], "bbr", VARIATIONS[0], seed=1).path.rtt_ms
     85.0
     """
     start_s = _start_s(variation)
@@ -287,12 +287,14 @@ def scenario(
     link = Bottleneck(**rate, queue_packets=queue_packets, loss=variation.loss)
     return Scenario(
         flows=tuple(flows),
-        bottlenecks=(link,),
-        rtt_ms=max(setting.rtt_ms / 2, setting.rtt_ms + variation.extra_rtt_ms),
+        path=NetworkPath(
+            bottlenecks=(link,),
+            rtt_ms=max(setting.rtt_ms / 2, setting.rtt_ms + variation.extra_rtt_ms),
+            noise=Noise(reverse_jitter_ms=variation.jitter_ms),
+            sysctls=_REMEMBER if variation.remembers else (),
+        ),
         duration_s=end_s,
         seed=derived_seed(seed, "observed", setting.name, cca),
-        noise=Noise(reverse_jitter_ms=variation.jitter_ms),
-        sysctls=_REMEMBER if variation.remembers else (),
         name=f"{cca}, {setting.name}, {variation.name}",
     )
 

@@ -86,12 +86,12 @@ def _circumstances(experiment: Experiment) -> dict[str, str]:
     from ccbench.harm import flow_names
 
     scenario = experiment.competing
-    bottleneck = scenario.bottlenecks[0]
+    bottleneck = scenario.path.bottlenecks[0]
     alpha, beta = flow_names(experiment.alpha), flow_names(experiment.beta)
-    kind = "accurate ECN" if scenario.ecn == "accecn" else "ECN"
-    ecn = f", {kind}" if scenario.ecn else ""
+    kind = "accurate ECN" if scenario.path.ecn == "accecn" else "ECN"
+    ecn = f", {kind}" if scenario.path.ecn else ""
     return {
-        "network": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.rtt_ms:g} ms, "
+        "network": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.path.rtt_ms:g} ms, "
         f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets{ecn}",
         "flows": f"{alpha} (alpha) against {beta} (beta)",
     }

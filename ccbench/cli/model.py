@@ -69,7 +69,7 @@ def bbr(
 
     made = BbrModel(bandwidth_mbps=bandwidth, rtt_ms=rtt, bbr_flows=bbr_flows, **queue_setting)
     if as_json:
-        settings = {**dataclass_dicts.present(made), "duration_s": duration}
+        settings = {**dataclass_dicts.plain(made), "duration_s": duration}
         prediction = made.predict(duration).to_dict()
         error = measured_errors().to_dict(made)
         print_json({"settings": settings, "prediction": prediction, "measured_error": error})

@@ -143,7 +143,7 @@ def run(
     loaded = scenario_sources.read(scenario).scenario()
     if seed is not None:
         loaded = replace(loaded, seed=seed)
-    loaded = replace(loaded, noise=noise.over(loaded.noise))
+    loaded = replace(loaded, path=replace(loaded.path, noise=noise.over(loaded.path.noise)))
     chosen = engine.make(lambda engine: engine.check(loaded))
     loaded = _feasible(
         loaded,
@@ -263,7 +263,7 @@ def _repeat(
     _print_queues(result.estimates(lambda repetition: repetition.queues))
     form = "1 (exact)" if result.is_exact else f"{count} (median, 95 % interval)"
     versions = made_by(result.repetitions[0].provenance)
-    pairs = {"noise": scenario.noise.describe(), "repetitions": form, "made by": versions}
+    pairs = {"noise": scenario.path.noise.describe(), "repetitions": form, "made by": versions}
     if result.doubts:
         more = len(result.doubts) - 1
         others = f" (and {_more_flows(more)})" if more else ""
@@ -316,7 +316,7 @@ def _print_fallbacks(run: Run) -> None:
 
 def _events(run: Run) -> Iterator[str]:
     """Yield a line for each change after an event and each connection of Multipath TCP."""
-    for i, change in enumerate(run.scenario.changes):
+    for i, change in enumerate(run.scenario.path.changes):
         if change.when is None:
             continue
         times_ns = run.changes.loc[run.changes["change"] == i, "time_ns"]
@@ -499,7 +499,7 @@ def _print_outcomes(
 
 def _print_bottlenecks(bottlenecks: pd.DataFrame, scenario: Scenario) -> None:
     """Print a row for each bottleneck; values are numbers or Estimates."""
-    has_losses = any(map(scenario.loses, range(len(scenario.links))))
+    has_losses = any(map(scenario.path.loses, range(len(scenario.path.links))))
     print_table(
         [
             "bottleneck",
@@ -513,7 +513,7 @@ def _print_bottlenecks(bottlenecks: pd.DataFrame, scenario: Scenario) -> None:
         ],
         [
             [
-                f"{i} (reverse)" if i >= len(scenario.bottlenecks) else str(i),
+                f"{i} (reverse)" if i >= len(scenario.path.bottlenecks) else str(i),
                 f"{row['bandwidth_mbps']:g}",
                 _limit(row["queue_packets"]),
                 row["qdisc"],

@@ -100,4 +100,4 @@ def _link(
     values = {"bandwidth_mbps": bandwidth, "trace": trace, "loss": loss, **queue}
     link = {name: value for name, value in values.items() if value is not None}
     document = {"flows": [{}], "bottlenecks": [link], "rtt_ms": rtt, "duration_s": 1}
-    return Scenario.from_dict(document).bottlenecks[0]
+    return Scenario.from_dict(document).path.bottlenecks[0]

@@ -276,7 +276,7 @@ def _print_estimates(sweep: Sweep, estimates: Sequence[CaseEstimate]) -> None:
 def _print_order(sweep: Sweep) -> None:
     """Say that harm includes the effect of the order of flows where all start together."""
     if "harm" in sweep.metrics and any(
-        not case.scenario.noise.start_spread_ms for case in sweep.cases
+        not case.scenario.path.noise.start_spread_ms for case in sweep.cases
     ):
         click.echo(
             "Flows that start together do so in the order beta, alpha, and harm includes the "
@@ -288,7 +288,7 @@ def _typical_jitter(sweep: Sweep) -> str:
     """Return the typical jitter of the first scenario in milliseconds."""
     from ccbench.experiment.noise import typical
 
-    return f"{typical(rtt_ms=sweep.cases[0].scenario.rtt_ms).reverse_jitter_ms:.2g}"
+    return f"{typical(rtt_ms=sweep.cases[0].scenario.path.rtt_ms).reverse_jitter_ms:.2g}"
 
 
 def _heading(estimate: CaseEstimate) -> str:

@@ -50,7 +50,7 @@ import numpy.typing as npt
 
 from ccbench.base import validation
 from ccbench.convergence import _throughput
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,8 +146,10 @@ def labelled_scenarios() -> tuple[Scenario, ...]:
                 Flow(cca=earlier, count=earlier_flows),
                 Flow(cca=later, count=later_flows, start_s=start_s),
             ),
-            bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_bdp=queue_bdp),),
-            rtt_ms=rtt_ms,
+            path=NetworkPath(
+                bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_bdp=queue_bdp),),
+                rtt_ms=rtt_ms,
+            ),
             duration_s=LABELLED_S,
             seed=seed,
             queue_log=False,

@@ -181,10 +181,11 @@ def elastic_flows(scenario: Scenario) -> pd.Series[bool]:
 
     Examples
     --------
-    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> from ccbench import Bottleneck, Flow, NetworkPath, Scenario
     >>> flows = Flow(), Flow(kind="poisson", rate_mbps=4), Flow(kind="bytes", size_bytes=9000)
     >>> link = Bottleneck(bandwidth_mbps=24, queue_bdp=2)
-    >>> scenario = Scenario(flows=flows, bottlenecks=(link,), rtt_ms=50, duration_s=60)
+    >>> path = NetworkPath(bottlenecks=(link,), rtt_ms=50)
+    >>> scenario = Scenario(flows=flows, path=path, duration_s=60)
     >>> elastic_flows(scenario).tolist()
     [True, False, False]
     """
@@ -238,7 +239,7 @@ def observe(  # noqa: PLR0913 - selection of packets and settings, by keyword
     chosen = _checked_flows(flows, run.scenario.flow_count)
     events = run.queue_events(bottleneck)
     if link_mbps is None:
-        link_mbps = run.scenario.links[bottleneck].mean_mbps
+        link_mbps = run.scenario.path.links[bottleneck].mean_mbps
     link_mbps = validation.number("link_mbps", link_mbps, _POSITIVE, example=96)
     if rate_window_s is None:
         rate_window_s = _round_trip_s(run, chosen)
@@ -303,7 +304,7 @@ def _round_trip_s(run: Run, flows: tuple[int, ...]) -> float:
     if len(samples):
         return float(samples.median()) / 1e6
     extra_ms = run.scenario.flow_table().loc[list(flows), "extra_rtt_ms"].min()
-    round_trip_s = (run.scenario.rtt_ms + float(extra_ms)) / 1e3
+    round_trip_s = (run.scenario.path.rtt_ms + float(extra_ms)) / 1e3
     if round_trip_s <= 0:
         raise InputError(
             "rate_window_s is unknown, because the scenario's rtt_ms is 0: write for example "

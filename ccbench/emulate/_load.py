@@ -67,7 +67,7 @@ class Load:
     @classmethod
     def expected(cls, scenario: Scenario) -> Load:
         """Return the upper bounds of a scenario's traffic."""
-        return cls(*_expected(scenario), scenario.mtu_bytes)
+        return cls(*_expected(scenario), scenario.path.mtu_bytes)
 
     @property
     def work_mbit(self) -> float:
@@ -95,21 +95,24 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
 
     Examples
     --------
-    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> from ccbench import Bottleneck, Flow, NetworkPath, Scenario
     >>> link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
-    >>> scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=10)
+    >>> path = NetworkPath(bottlenecks=(link,), rtt_ms=50)
+    >>> scenario = Scenario(flows=(Flow(),), path=path, duration_s=10)
     >>> round(packets(scenario)[0])
     12004
     """
     arrivals = []
     scenario = _at_highest_rates(scenario)
-    count = len(scenario.bottlenecks)
-    places = [(flow, *scenario.links_of(flow)) for flow in scenario.paths]
-    for i, link in enumerate(scenario.links):
+    count = len(scenario.path.bottlenecks)
+    places = [(flow, *scenario.path.links_of(flow)) for flow in scenario.split_flows]
+    for i, link in enumerate(scenario.path.links):
         passing = [flow for flow, first, last in places if first <= i <= last]
-        background_mbit = scenario.noise.background_share * link.mean_mbps * scenario.duration_s
-        background = background_mbit * 1e6 / 8 / scenario.mtu_bytes
-        acknowledged = [flow for flow in scenario.paths if flow.is_reverse != (i >= count)]
+        background_mbit = (
+            scenario.path.noise.background_share * link.mean_mbps * scenario.duration_s
+        )
+        background = background_mbit * 1e6 / 8 / scenario.path.mtu_bytes
+        acknowledged = [flow for flow in scenario.split_flows if flow.is_reverse != (i >= count)]
         arrivals.append(background + _packets(passing, scenario, i) + _acks(acknowledged, scenario))
     return tuple(arrivals)
 
@@ -117,7 +120,7 @@ def packets(scenario: Scenario) -> tuple[float, ...]:
 def acks(scenario: Scenario) -> float:
     """Return an upper bound of the number of ACKs that both hosts send."""
     scenario = _at_highest_rates(scenario)
-    return _acks(scenario.paths, scenario)
+    return _acks(scenario.split_flows, scenario)
 
 
 def samples(scenario: Scenario) -> float:
@@ -125,7 +128,7 @@ def samples(scenario: Scenario) -> float:
     interval_s = scenario.sample_interval_ms / 1e3
     return sum(
         flow.flow_count * (_MIN_SAMPLES + _flow_duration_s(flow, scenario) / interval_s)
-        for flow in scenario.paths
+        for flow in scenario.split_flows
     )
 
 
@@ -140,14 +143,16 @@ def _at_highest_rates(scenario: Scenario) -> Scenario:
     At each change, an application offers its first data at once.
     """
     flows = list(scenario.flows)
-    for change in scenario.changes:
+    for change in scenario.path.changes:
         if change.flow is None or change.app_rate_mbps is None:
             continue
         group = scenario.group_of(change.flow)
         rate_mbps = flows[group].rate_mbps
         if rate_mbps is not None:
             times = scenario.duration_s / (change.every_s or scenario.duration_s) + 1
-            at_once_mbit = times * max(change.app_rate_mbps * _TICK_S, scenario.mtu_bytes * 8e-6)
+            at_once_mbit = times * max(
+                change.app_rate_mbps * _TICK_S, scenario.path.mtu_bytes * 8e-6
+            )
             at_once_mbps = at_once_mbit / _active_s(flows[group], scenario.duration_s)
             highest_mbps = max(rate_mbps, change.app_rate_mbps) + at_once_mbps
             flows[group] = replace(flows[group], rate_mbps=min(highest_mbps, RATE_MBPS.high))
@@ -175,20 +180,21 @@ def slowest_link(flow: Flow, scenario: Scenario) -> int:
 
     Examples
     --------
-    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> from ccbench import Bottleneck, Flow, NetworkPath, Scenario
     >>> links = [Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (1000, 10, 1000)]
-    >>> scenario = Scenario(flows=(Flow(),), bottlenecks=tuple(links), rtt_ms=50, duration_s=10)
+    >>> path = NetworkPath(bottlenecks=tuple(links), rtt_ms=50)
+    >>> scenario = Scenario(flows=(Flow(),), path=path, duration_s=10)
     >>> slowest_link(scenario.flows[0], scenario)
     1
     """
-    first, last = scenario.links_of(flow)
+    first, last = scenario.path.links_of(flow)
     links = range(first, last + 1)
     return first if len(links) == 1 else min(links, key=lambda i: _carried([flow], scenario, i))
 
 
 def _sent(flows: Sequence[Flow], scenario: Scenario, slowest: int) -> float:
     """Return an upper bound of the number of packets of TCP flows with the same slowest link."""
-    highest_mbps = scenario.highest_mbps(slowest)
+    highest_mbps = scenario.path.highest_mbps(slowest)
     offered = sum(_offered_packets(flow, highest_mbps, scenario) for flow in flows)
     return min(offered, _carried(flows, scenario, slowest) / _copies(scenario, slowest))
 
@@ -199,16 +205,16 @@ def _carried(flows: Sequence[Flow], scenario: Scenario, bottleneck: int) -> floa
     start_s = min(flow.start_s for flow in flows)
     capacity_bytes = _capacity_bytes(scenario, bottleneck, stop_s)
     capacity_bytes -= _capacity_bytes(scenario, bottleneck, start_s)
-    if (policer := scenario.links[bottleneck].policer) is not None:
+    if (policer := scenario.path.links[bottleneck].policer) is not None:
         policed_bytes = policer.rate_mbps * 1e6 / 8 * (stop_s - start_s) + policer.burst_bytes
         capacity_bytes = min(capacity_bytes, policed_bytes)
-    return capacity_bytes / scenario.mtu_bytes
+    return capacity_bytes / scenario.path.mtu_bytes
 
 
 def _copies(scenario: Scenario, bottleneck: int) -> float:
     """Return the mean number of copies of a packet of the first link that arrive at a link."""
-    count = len(scenario.bottlenecks)
-    before = scenario.links[count if bottleneck >= count else 0 : bottleneck + 1]
+    count = len(scenario.path.bottlenecks)
+    before = scenario.path.links[count if bottleneck >= count else 0 : bottleneck + 1]
     return math.prod(1 + (link.duplicates or 0.0) for link in before)
 
 
@@ -226,7 +232,9 @@ def _unlimited_packets(flow: Flow, scenario: Scenario) -> float:
     if flow.is_udp:
         return flow.count * (flow.rate_mbps or 0.0) * 1e6 / 8 * active_s / flow.packet_bytes
     # In slow start, each ACK makes room for a packet more.
-    acknowledged = flow.count * _optimistic_mbps(flow) * 1e6 / 8 * active_s / scenario.mtu_bytes
+    acknowledged = (
+        flow.count * _optimistic_mbps(flow) * 1e6 / 8 * active_s / scenario.path.mtu_bytes
+    )
     return 2 * acknowledged + (_SMALL_PACKETS * flow.count if acknowledged else 0)
 
 
@@ -234,11 +242,11 @@ def _capacity_bytes(scenario: Scenario, bottleneck: int, until_s: float) -> floa
     """Return the capacity of a link, if the highest rate after an event applies from the start."""
     rates = [
         (change.bandwidth_mbps or 0, i)
-        for i, change in enumerate(scenario.changes)
+        for i, change in enumerate(scenario.path.changes)
         if change.when is not None and change.bottleneck == bottleneck
     ]
     highest_mbps, index = max(rates, default=(0, 0))
-    events = [(index, 0.0)] if highest_mbps > scenario.links[bottleneck].mean_mbps else []
+    events = [(index, 0.0)] if highest_mbps > scenario.path.links[bottleneck].mean_mbps else []
     return capacity(with_events(scenario, events), bottleneck, until_s)
 
 
@@ -250,8 +258,10 @@ def _acks(flows: Sequence[Flow], scenario: Scenario) -> float:
     """
     tcp = [flow for flow in flows if not flow.is_udp]
     return sum(
-        _acks_after([flow for flow in tcp if scenario.links_of(flow)[1] == last], scenario, last)
-        for last in {scenario.links_of(flow)[1] for flow in tcp}
+        _acks_after(
+            [flow for flow in tcp if scenario.path.links_of(flow)[1] == last], scenario, last
+        )
+        for last in {scenario.path.links_of(flow)[1] for flow in tcp}
     )
 
 
@@ -279,7 +289,7 @@ def _single_acks(flows: Sequence[Flow], scenario: Scenario, last: int) -> float:
 
 def _offered_packets(flow: Flow, highest_mbps: float, scenario: Scenario) -> float:
     """Return the offered load of a group of TCP flows in full-sized packets."""
-    mss_bytes = scenario.mss_bytes
+    mss_bytes = scenario.path.mss_bytes
     if flow.arrivals:
         return sum(size_bytes for _, size_bytes in flow.arrivals) / mss_bytes
     if flow.size_bytes is not None:
@@ -295,7 +305,7 @@ def _offered_packets(flow: Flow, highest_mbps: float, scenario: Scenario) -> flo
         return math.inf
     periods, rest_s = divmod(active_s, flow.on_s + flow.off_s)
     on_s = periods * flow.on_s + min(rest_s, flow.on_s)
-    return flow.count * highest_mbps * 1e6 / 8 * on_s / scenario.mtu_bytes
+    return flow.count * highest_mbps * 1e6 / 8 * on_s / scenario.path.mtu_bytes
 
 
 def _flow_duration_s(flow: Flow, scenario: Scenario) -> float:
@@ -315,9 +325,9 @@ def _flow_duration_s(flow: Flow, scenario: Scenario) -> float:
         payload_bytes = flow.count * flow.size_bytes
     if not payload_bytes:
         return active_s
-    slowest_mbps = min(link.mean_mbps for link in scenario.links)
+    slowest_mbps = min(link.mean_mbps for link in scenario.path.links)
     transmission_s = payload_bytes * 8e-6 / slowest_mbps
-    round_trips_s = _ROUND_TRIPS * (scenario.longest_rtt_ms + flow.extra_rtt_ms) / 1e3
+    round_trips_s = _ROUND_TRIPS * (scenario.path.longest_rtt_ms + flow.extra_rtt_ms) / 1e3
     backlog_s = max(0.0, transmission_s - arrival_span_s)
     return min(active_s, 2 * (round_trips_s + 10 * transmission_s / flow.flow_count + backlog_s))
 

@@ -56,8 +56,8 @@ def measured_s(scenarios: Sequence[Scenario], engine: Engine) -> float:
     total_s = expected_s(scenarios, engine)
     if total_s is None:
         typical = sorted(scenarios, key=work_mbit)[len(scenarios) // 2]
-        started_s = typical.starts_s().max() + typical.noise.start_spread_ms / 1e3
-        enough_s = started_s + _SAMPLE_MBIT / typical.bottlenecks[0].mean_mbps
+        started_s = typical.starts_s().max() + typical.path.noise.start_spread_ms / 1e3
+        enough_s = started_s + _SAMPLE_MBIT / typical.path.bottlenecks[0].mean_mbps
         stop_s = max(flow.stop_s or 0.0 for flow in typical.flows)
         sample = replace(typical, duration_s=min(max(enough_s, stop_s), typical.duration_s))
         run(sample, engine=engine, store=None)

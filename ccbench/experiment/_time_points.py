@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ccbench.base import number_tables, validation
 from ccbench.base.validation import Range
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-__all__ = ["Points", "checked_points", "read_points"]
+__all__ = ["Points", "checked_points", "read_points", "written_points"]
 
 _T = TypeVar("_T")
 
@@ -24,6 +24,14 @@ _TIME = Range(0, 1e6)
 #: Shortest period.
 _SHORTEST_S = 0.001
 _PAIR = 2
+
+
+class HasPoints(Protocol):
+    """A trace over time."""
+
+    @property
+    def points(self) -> Points:
+        """Pairs of a time and a value."""
 
 
 def checked_points(points: object, name: str, allowed: Range, example: Points) -> Points:
@@ -83,6 +91,11 @@ def read_points(path: Path, what: str, value: str, create: Callable[..., _T]) ->
     points = tuple(number_tables.read(path, what, {"time_s": float, value: float}))
     with validation.within(f"{what} {path}: "):
         return create(points=points, name=name_of(path))
+
+
+def written_points(trace: HasPoints) -> list[list[float]]:
+    """Return the points of a trace for a document."""
+    return [list(point) for point in trace.points]
 
 
 def _check_order(times_s: Iterable[float]) -> None:

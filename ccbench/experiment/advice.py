@@ -22,27 +22,28 @@ def advice(scenario: Scenario) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> from ccbench import Bottleneck, Flow, NetworkPath, Scenario
     >>> link = Bottleneck(bandwidth_mbps=12, queue_packets=100, qdisc="dualpi2")
-    >>> advice(Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=20, duration_s=9))[0]
+    >>> path = NetworkPath(bottlenecks=(link,), rtt_ms=20)
+    >>> advice(Scenario(flows=(Flow(),), path=path, duration_s=9))[0]
     'bottlenecks[0].qdisc_options.step_ms is 1 by default...: set step_ms = 2'
     """
     lines = []
-    for i, link in enumerate(scenario.links):
+    for i, link in enumerate(scenario.path.links):
         if (qdisc := QDISCS.get(link.qdisc)) is None:
             continue
         given = dict(link.qdisc_options)
-        own = (change.bandwidth_mbps for change in scenario.changes if change.bottleneck == i)
+        own = (change.bandwidth_mbps for change in scenario.path.changes if change.bottleneck == i)
         slowest_mbps = min(
             link.mean_mbps, *(mbps for mbps in own if mbps is not None), link.mean_mbps
         )
-        packet_ms = 8e-3 * scenario.mtu_bytes / slowest_mbps
+        packet_ms = 8e-3 * scenario.path.mtu_bytes / slowest_mbps
         for name, (value, enough) in qdisc.short_thresholds(given, packet_ms).items():
             default = "" if name in given else " by default"
+            where = f"{scenario.path.link_name(i)}.qdisc_options.{name}"
             lines.append(
-                f"{scenario.link_name(i)}.qdisc_options.{name} is {value:g}{default}, but a packet "
-                f"takes {packet_ms:.3g} ms at {slowest_mbps:g} Mbit/s: every packet that waits for "
-                f"another is marked, so that flows that react to marks starve: set {name} = "
-                f"{enough:.3g}"
+                f"{where} is {value:g}{default}, but a packet takes {packet_ms:.3g} ms at "
+                f"{slowest_mbps:g} Mbit/s: every packet that waits for another is marked, so that "
+                f"flows that react to marks starve: set {name} = {enough:.3g}"
             )
     return tuple(lines)

@@ -5,29 +5,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from ccbench.base import dataclass_dicts, number_tables, validation
+from ccbench.base import number_tables, validation
 from ccbench.base.checked_fields import (
     check_exactly_one,
     check_fields,
     checked,
+    document_form,
     instance_of,
     number,
     set_field,
+    table,
     whole,
 )
+from ccbench.base.dataclass_dicts import Document, build
 from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment import trace_library
+from ccbench.experiment._time_points import written_points
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.impairments import (
     BurstLoss,
     Jitter,
     Policer,
     Reordering,
-    read_impairment,
 )
 from ccbench.experiment.loss_trace import LossTrace, read_loss_trace
 from ccbench.experiment.qdiscs import QDISCS
@@ -35,6 +36,8 @@ from ccbench.experiment.trace import Trace
 from ccbench.experiment.wifi import Wifi
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import numpy.typing as npt
 
@@ -43,14 +46,6 @@ __all__ = ["Bottleneck", "Option", "checked_options"]
 Option: TypeAlias = int | float | str | bool
 
 IntOrArray = TypeVar("IntOrArray", int, "npt.NDArray[np.int64]")
-
-#: Settings that are tables.
-_IMPAIRMENTS: dict[str, type[Any]] = {
-    "burst_loss": BurstLoss,
-    "policer": Policer,
-    "reordering": Reordering,
-    "jitter": Jitter,
-}
 
 #: Size of an ATM cell, and of its payload.
 _CELL_BYTES, _CELL_PAYLOAD_BYTES = 53, 48
@@ -95,8 +90,26 @@ def checked_options(name: str, options: Any) -> tuple[tuple[str, Option], ...]:
     return tuple(sorted(result.items()))
 
 
+def _read_trace(name: str, value: object, base_dir: Path) -> Trace:
+    if isinstance(value, str):
+        return trace_library.find(value, base_dir)
+    if not isinstance(value, Mapping):
+        allowed = "the path of a Mahimahi trace file or the name of a trace"
+        raise validation.bad(name, value, allowed, "see `ccbench traces list`")
+    with validation.within(f"{name}."):
+        return build(Trace, value)
+
+
+def _written_trace(trace: Trace) -> dict[str, object]:
+    return {"name": trace.name, "opportunities_ms": list(trace.opportunities_ms)}
+
+
+def _read_packets(_: str, value: object, base_dir: Path) -> object:
+    return number_tables.column(value, base_dir, "lost packets", "packet", int)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Bottleneck:
+class Bottleneck(Document):
     """A queue and the link that drains it.
 
     Parameters
@@ -177,10 +190,12 @@ class Bottleneck:
     )
     cells: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
     trace: Trace | None = field(
-        default=None, metadata=checked(instance_of(Trace, "Trace.from_file(...)"), optional=True)
+        default=None,
+        metadata=checked(instance_of(Trace, "Trace.from_file(...)"), optional=True)
+        | document_form(read=_read_trace, write=_written_trace),
     )
     wifi: Wifi | None = field(
-        default=None, metadata=checked(instance_of(Wifi, "Wifi(...)"), optional=True)
+        default=None, metadata=table(Wifi, "{bitrates_mbps = [65]}", optional=True)
     )
     queue_packets: int | None = field(
         default=None, metadata=whole(Range(1, 1_000_000), example=100, optional=True)
@@ -190,31 +205,34 @@ class Bottleneck:
     )
     qdisc: str = field(default="droptail", metadata=checked(_qdisc))
     qdisc_options: tuple[tuple[str, Option], ...] = field(
-        default=(), metadata=checked(checked_options)
+        default=(), metadata=checked(checked_options) | document_form(write=dict)
     )
     loss: float = field(default=0.0, metadata=number(Range(0, 1, high_open=True), example=0.01))
     loss_every_packets: int | None = field(
         default=None, metadata=whole(Range(2, 1e12), example=1_000_000, optional=True)
     )
-    loss_packets: tuple[int, ...] = field(default=(), metadata=checked(_ascending))
+    loss_packets: tuple[int, ...] = field(
+        default=(), metadata=checked(_ascending) | document_form(read=_read_packets)
+    )
     loss_trace: LossTrace | None = field(
         default=None,
-        metadata=checked(instance_of(LossTrace, "LossTrace(points=...)"), optional=True),
+        metadata=checked(instance_of(LossTrace, "LossTrace(points=...)"), optional=True)
+        | document_form(read=read_loss_trace, write=written_points),
     )
     burst_loss: BurstLoss | None = field(
-        default=None, metadata=checked(instance_of(BurstLoss, "BurstLoss(...)"), optional=True)
+        default=None, metadata=table(BurstLoss, BurstLoss.example, optional=True)
     )
     policer: Policer | None = field(
-        default=None, metadata=checked(instance_of(Policer, "Policer(...)"), optional=True)
+        default=None, metadata=table(Policer, Policer.example, optional=True)
     )
     duplicates: float | None = field(
         default=None, metadata=number(Range(0, 1, high_open=True), example=0.01, optional=True)
     )
     reordering: Reordering | None = field(
-        default=None, metadata=checked(instance_of(Reordering, "Reordering(...)"), optional=True)
+        default=None, metadata=table(Reordering, Reordering.example, optional=True)
     )
     jitter: Jitter | None = field(
-        default=None, metadata=checked(instance_of(Jitter, "Jitter(...)"), optional=True)
+        default=None, metadata=table(Jitter, Jitter.example, optional=True)
     )
     clears_ecn: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
 
@@ -306,57 +324,3 @@ class Bottleneck:
         if (varying := self.trace or self.wifi) is not None:
             return varying.capacity_bytes(duration_s)
         return self.mean_mbps * 1e6 / 8 * duration_s
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the non-empty settings as a dictionary of plain values."""
-        values = dataclass_dicts.present(self)
-        if self.trace is not None:
-            times = list(self.trace.opportunities_ms)
-            values["trace"] = {"name": self.trace.name, "opportunities_ms": times}
-        if self.wifi is not None:
-            values["wifi"] = self.wifi.to_dict()
-        if self.qdisc_options:
-            values["qdisc_options"] = dict(self.qdisc_options)
-        if self.loss_packets:
-            values["loss_packets"] = list(self.loss_packets)
-        if self.loss_trace is not None:
-            values["loss_trace"] = [list(point) for point in self.loss_trace.points]
-        for name in _IMPAIRMENTS.keys() & values.keys():
-            values[name] = dataclass_dicts.present(values[name])
-        if self.jitter is not None and self.jitter.delays_ms:
-            values["jitter"]["delays_ms"] = list(self.jitter.delays_ms)
-        return values
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object], base_dir: Path = Path()) -> Bottleneck:
-        """Create a bottleneck from a dictionary; a string as `trace` is a file or a name."""
-
-        def read_wifi(value: object) -> Wifi:
-            if not isinstance(value, Mapping):
-                step = "write for example wifi = {bitrates_mbps = [65]}"
-                raise validation.bad("wifi", value, "a table", step)
-            with validation.within("wifi."):
-                return Wifi.from_dict(value)
-
-        def read_trace(value: object) -> Trace:
-            if isinstance(value, str):
-                return trace_library.find(value, base_dir)
-            if not isinstance(value, Mapping):
-                allowed = "the path of a Mahimahi trace file or the name of a trace"
-                step = "see `ccbench traces list`"
-                raise validation.bad("trace", value, allowed, step)
-            with validation.within("trace."):
-                return dataclass_dicts.build(Trace, value, {})
-
-        def read_packets(value: object) -> object:
-            return number_tables.column(value, base_dir, "lost packets", "packet", int)
-
-        readers: dict[str, Any] = {
-            "trace": read_trace,
-            "wifi": read_wifi,
-            "loss_packets": read_packets,
-            "loss_trace": partial(read_loss_trace, base_dir=base_dir),
-        }
-        for name, impairment in _IMPAIRMENTS.items():
-            readers[name] = partial(read_impairment, name, impairment, base_dir=base_dir)
-        return dataclass_dicts.build(cls, data, readers)

@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from ccbench.base import dataclass_dicts, validation
+from ccbench.base import validation
 from ccbench.base.checked_fields import (
     check_exactly_one,
     check_fields,
     checked,
-    instance_of,
+    document_form,
     number,
     set_field,
+    table,
     whole,
 )
+from ccbench.base.dataclass_dicts import Document
 from ccbench.base.errors import InputError
 from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment.bottleneck import Option, checked_options
@@ -47,7 +47,7 @@ def _app_rate(name: str, value: object) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class Change(Document):
     """A change of the path or of an application at a time or after an event, once or periodically.
 
     Settings that are left out remain as they are. Changes at the same time take effect in their
@@ -119,8 +119,7 @@ class Change:
 
     at_s: float | None = field(default=None, metadata=number(_SECONDS, example=10, optional=True))
     when: When | None = field(
-        default=None,
-        metadata=checked(instance_of(When, "When(flow=0, packet=100)"), optional=True),
+        default=None, metadata=table(When, "{flow = 0, packet = 100}", optional=True)
     )
     after_s: float | None = field(default=None, metadata=number(_SECONDS, example=1, optional=True))
     every_s: float | None = field(
@@ -150,7 +149,7 @@ class Change:
         default=None, metadata=whole(Range(1, 1_000_000), example=100, optional=True)
     )
     qdisc_options: tuple[tuple[str, Option], ...] = field(
-        default=(), metadata=checked(checked_options)
+        default=(), metadata=checked(checked_options) | document_form(write=dict)
     )
     flow: int | None = field(
         default=None, metadata=whole(Range(0, 999_999), example=0, optional=True)
@@ -212,25 +211,3 @@ class Change:
         at_ns, end_ns = round(self.at_s * 1e9), round(duration_s * 1e9)
         every_ns = end_ns if self.every_s is None else round(self.every_s * 1e9)
         return tuple(time_ns / 1e9 for time_ns in range(at_ns, end_ns, every_ns))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the non-empty settings as a dictionary of plain values."""
-        values = dataclass_dicts.present(self)
-        if self.qdisc_options:
-            values["qdisc_options"] = dict(self.qdisc_options)
-        if self.when is not None:
-            values["when"] = self.when.to_dict()
-        return values
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Change:
-        """Create a change from a dictionary."""
-
-        def read_when(value: object) -> When:
-            if not isinstance(value, Mapping):
-                step = "write for example when = {flow = 0, packet = 100}"
-                raise validation.bad("when", value, "a table", step)
-            with validation.within("when."):
-                return When.from_dict(value)
-
-        return dataclass_dicts.build(cls, data, {"when": read_when})

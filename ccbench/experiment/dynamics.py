@@ -44,21 +44,21 @@ def with_events(scenario: Scenario, events: Iterable[tuple[int, float]]) -> Scen
 
     Examples
     --------
-    >>> from ccbench import Bottleneck, Change, Flow, Scenario, When
+    >>> from ccbench import Bottleneck, Change, Flow, NetworkPath, Scenario, When
     >>> link = Bottleneck(bandwidth_mbps=8, queue_packets=9)
     >>> changes = (Change(when=When(flow=0, packet=50), rtt_ms=9),)
-    >>> settings = {"rtt_ms": 20, "duration_s": 6, "changes": changes}
-    >>> scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), **settings)
-    >>> [change.at_s for change in with_events(scenario, [(0, 1.5)]).changes]
+    >>> path = NetworkPath(bottlenecks=(link,), rtt_ms=20, changes=changes)
+    >>> scenario = Scenario(flows=(Flow(),), path=path, duration_s=6)
+    >>> [change.at_s for change in with_events(scenario, [(0, 1.5)]).path.changes]
     [1.5]
     """
-    changes = [change for change in scenario.changes if change.when is None]
+    changes = [change for change in scenario.path.changes if change.when is None]
     for index, time_s in events:
         at_s = max(time_s, _EARLIEST_S)
         if at_s < scenario.duration_s:
-            change = scenario.changes[index]
+            change = scenario.path.changes[index]
             changes.append(replace(change, at_s=at_s, when=None, after_s=None, every_s=None))
-    return replace(scenario, changes=tuple(changes))
+    return replace(scenario, path=replace(scenario.path, changes=tuple(changes)))
 
 
 def occurrences(scenario: Scenario) -> list[tuple[float, Change]]:
@@ -66,19 +66,16 @@ def occurrences(scenario: Scenario) -> list[tuple[float, Change]]:
 
     Examples
     --------
-    >>> from ccbench import Bottleneck, Change, Flow, Scenario
+    >>> from ccbench import Bottleneck, Change, Flow, NetworkPath, Scenario
     >>> link = Bottleneck(bandwidth_mbps=8, queue_packets=9)
     >>> changes = (Change(at_s=2, every_s=2, rtt_ms=9), Change(at_s=3, bandwidth_mbps=4))
-    >>> settings = {"rtt_ms": 20, "duration_s": 6, "changes": changes}
-    >>> [
-    ...     time
-    ...     for time, _ in occurrences(Scenario(flows=(Flow(),), bottlenecks=(link,), **settings))
-    ... ]
+    >>> path = NetworkPath(bottlenecks=(link,), rtt_ms=20, changes=changes)
+    >>> [time for time, _ in occurrences(Scenario(flows=(Flow(),), path=path, duration_s=6))]
     [2.0, 3.0, 4.0]
     """
     times = (
         (time_s, change)
-        for change in scenario.changes
+        for change in scenario.path.changes
         for time_s in change.times_s(scenario.duration_s)
     )
     return sorted(times, key=lambda pair: pair[0])
@@ -91,21 +88,25 @@ def delays_ms(
 
     If the scenario does not split the RTT, half of it counts as this part.
     """
-    times_s, bases_ms, forwards_ms = [0.0], [scenario.rtt_ms], [scenario.forward_delay_ms or 0.0]
+    times_s, bases_ms, forwards_ms = (
+        [0.0],
+        [scenario.path.rtt_ms],
+        [scenario.path.forward_delay_ms or 0.0],
+    )
     for time_s, change in occurrences(scenario):
         if change.changes_delay:
             times_s.append(time_s)
             bases_ms.append(change.rtt_ms or bases_ms[-1])
             given = change.forward_delay_ms
             forwards_ms.append(forwards_ms[-1] if given is None else given)
-    trace = scenario.rtt_trace
+    trace = scenario.path.rtt_trace
     rtts_ms = _at(times_s, bases_ms, at_s) if trace is None else trace.at(at_s)
     return rtts_ms, _at(times_s, forwards_ms, at_s) if is_split(scenario) else rtts_ms / 2
 
 
 def is_split(scenario: Scenario) -> bool:
     """Return whether a scenario says which part of the RTT is on the way to the receiver."""
-    given = (scenario.forward_delay_ms, *(c.forward_delay_ms for c in scenario.changes))
+    given = (scenario.path.forward_delay_ms, *(c.forward_delay_ms for c in scenario.path.changes))
     return any(delay_ms is not None for delay_ms in given)
 
 
@@ -129,7 +130,7 @@ def on_link_ns(
 
     It is 0 on links without a constant rate, where that of single packets is unknown.
     """
-    link = scenario.links[bottleneck]
+    link = scenario.path.links[bottleneck]
     if link.bandwidth_mbps is None:
         return np.zeros(at_ns.size)
     times_ns, mbps, ups_ns = [0.0], [link.bandwidth_mbps], [0.0]
@@ -151,11 +152,11 @@ def capacity_bytes(scenario: Scenario, bottleneck: int, until_s: float) -> float
     --------
     1 MB/s for 2 s, then half as much for 4 s, of which an outage takes one:
 
-    >>> from ccbench import Bottleneck, Change, Flow, Scenario
+    >>> from ccbench import Bottleneck, Change, Flow, NetworkPath, Scenario
     >>> link = Bottleneck(bandwidth_mbps=8, queue_packets=9)
     >>> changes = (Change(at_s=2, bandwidth_mbps=4), Change(at_s=3, outage_s=1))
-    >>> settings = {"rtt_ms": 20, "duration_s": 6, "changes": changes}
-    >>> capacity_bytes(Scenario(flows=(Flow(),), bottlenecks=(link,), **settings), 0, 6)
+    >>> path = NetworkPath(bottlenecks=(link,), rtt_ms=20, changes=changes)
+    >>> capacity_bytes(Scenario(flows=(Flow(),), path=path, duration_s=6), 0, 6)
     3500000.0
     """
     return float(capacities_bytes(scenario, bottleneck, [until_s])[0])
@@ -165,7 +166,7 @@ def capacities_bytes(
     scenario: Scenario, bottleneck: int, until_s: Sequence[float]
 ) -> npt.NDArray[np.float64]:
     """Return :func:`capacity_bytes` at several times."""
-    link = scenario.links[bottleneck]
+    link = scenario.path.links[bottleneck]
     periods = list(_periods(scenario, bottleneck, max(until_s)))
     if link.bandwidth_mbps is None or len(periods) == 1:
         return np.array([link.capacity_bytes(time_s) for time_s in until_s])
@@ -181,7 +182,7 @@ def _periods(
     scenario: Scenario, bottleneck: int, until_s: float
 ) -> Iterator[tuple[float, float, float]]:
     """Yield begin, end and rate in Mbit/s of each period of constant rate."""
-    now_s, up_s, mbps = 0.0, 0.0, scenario.links[bottleneck].mean_mbps
+    now_s, up_s, mbps = 0.0, 0.0, scenario.path.links[bottleneck].mean_mbps
     own = [(time_s, c) for time_s, c in occurrences(scenario) if c.bottleneck == bottleneck]
     for time_s, change in [*own, (until_s, None)]:
         start_s = min(max(now_s, up_s), until_s)

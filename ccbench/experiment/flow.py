@@ -5,26 +5,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ccbench.base import dataclass_dicts, number_tables, validation
+from ccbench.base import number_tables, validation
 from ccbench.base.checked_fields import (
     check_fields,
     checked,
-    instance_of,
+    document_form,
     number,
     set_field,
+    table,
     whole,
 )
+from ccbench.base.dataclass_dicts import Document
 from ccbench.base.errors import InputError
 from ccbench.base.validation import RATE_MBPS, Range
-from ccbench.experiment import arrivals
-from ccbench.experiment.receiver import Receiver, read_receiver
+from ccbench.experiment import arrivals, receiver
+from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.subflow import subflows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from ccbench.experiment.arrivals import Arrivals
     from ccbench.experiment.subflow import Subflow
@@ -177,8 +179,38 @@ def _bad_bitrates(value: object) -> InputError:
     return validation.bad("bitrates_mbps", value, allowed, "write for example [1, 2.5, 5]")
 
 
+def _read_cca(name: str, value: object, _: Path) -> object:
+    return _given_cca(name, value)
+
+
+def _read_frames(name: str, value: object, base_dir: Path) -> object:
+    return number_tables.column(value, base_dir, "frames", name, int)
+
+
+def _written_frames(sizes: tuple[int, ...]) -> int | list[int]:
+    return list(sizes) if len(sizes) > 1 else sizes[0]
+
+
+def _read_arrivals(name: str, value: object, base_dir: Path) -> object:
+    """Read arrivals: a list, a CSV file, or a table with the settings of a mix of flows."""
+    if isinstance(value, Mapping):
+        from ccbench.experiment.traffic import FlowMix  # noqa: PLC0415 - NumPy only if needed
+
+        with validation.within(f"{name}."):
+            return FlowMix.from_dict(value).arrivals()
+    return arrivals.from_file(base_dir / value) if isinstance(value, str) else value
+
+
+def _written_arrivals(pairs: Arrivals) -> list[list[float]]:
+    return [list(pair) for pair in pairs]
+
+
+def _written_subflows(several: tuple[Subflow, ...]) -> list[dict[str, Any]]:
+    return [subflow.to_dict() for subflow in several]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Flow:
+class Flow(Document):
     """A group of identical flows, or a list of short flows.
 
     Parameters
@@ -288,7 +320,7 @@ class Flow:
     ''
     """
 
-    cca: str = field(default="", metadata=checked(_cca))
+    cca: str = field(default="", metadata=checked(_cca) | document_form(read=_read_cca))
     kind: str = "bulk"
     count: int = field(default=1, metadata=whole(Range(1, MAX_FLOWS), example=1))
     start_s: float = field(default=0.0, metadata=number(_SECONDS, example=10))
@@ -307,7 +339,10 @@ class Flow:
     frames_per_s: float | None = field(
         default=None, metadata=number(Range(0.001, 100_000), example=30, optional=True)
     )
-    frame_bytes: tuple[int, ...] = field(default=(), metadata=checked(_frames))
+    frame_bytes: tuple[int, ...] = field(
+        default=(),
+        metadata=checked(_frames) | document_form(read=_read_frames, write=_written_frames),
+    )
     packet_bytes: int = field(
         default=MTU_BYTES, metadata=whole(Range(64, LARGEST_MTU_BYTES), example=1500)
     )
@@ -315,21 +350,28 @@ class Flow:
     extra_rtt_ms: float = field(default=0.0, metadata=number(Range(0, 10_000), example=20))
     first_bottleneck: int = field(default=0, metadata=whole(Range(0, _LAST_POSITION), example=1))
     last_bottleneck: int | None = None
-    direction: str = "forward"
+    direction: str = field(default="forward", metadata=document_form(omits_default=True))
     acks: str = "default"
     initcwnd: int | None = field(
         default=None, metadata=whole(Range(1, 10_000), example=32, optional=True)
     )
     receiver: Receiver | None = field(
-        default=None,
-        metadata=checked(instance_of(Receiver, "Receiver(window_bytes=100_000)"), optional=True),
+        default=None, metadata=table(Receiver, receiver.EXAMPLE, optional=True)
     )
-    segmentation_offload: bool = field(default=True, metadata=checked(validation.flag))
-    ip_version: int = field(default=4, metadata=checked(_ip_version))
+    segmentation_offload: bool = field(
+        default=True, metadata=checked(validation.flag) | document_form(omits_default=True)
+    )
+    ip_version: int = field(
+        default=4, metadata=checked(_ip_version) | document_form(omits_default=True)
+    )
     host: str = field(default="", metadata=checked(_host))
-    arrivals: Arrivals = ()
+    arrivals: Arrivals = field(
+        default=(), metadata=document_form(read=_read_arrivals, write=_written_arrivals)
+    )
     connections: int | None = None
-    subflows: tuple[Subflow, ...] = field(default=(), metadata=checked(subflows))
+    subflows: tuple[Subflow, ...] = field(
+        default=(), metadata=checked(subflows) | document_form(write=_written_subflows)
+    )
     label: str = field(default="", compare=False, metadata=checked(validation.one_line))
 
     def __post_init__(self) -> None:
@@ -369,18 +411,18 @@ class Flow:
         return self.connections or len(self.arrivals) or self.count * max(1, len(self.subflows))
 
     @property
-    def paths(self) -> tuple[Flow, ...]:
+    def split(self) -> tuple[Flow, ...]:
         """The flow itself, or in place of a connection of Multipath TCP one flow per subflow.
 
         Examples
         --------
         >>> from ccbench.experiment.subflow import Subflow
-        >>> [path.cca for path in Flow(cca="bbr", subflows=(Subflow(), Subflow(cca="reno"))).paths]
+        >>> [one.cca for one in Flow(cca="bbr", subflows=(Subflow(), Subflow(cca="reno"))).split]
         ['bbr', 'reno']
         """
-        return tuple(self._path(i) for i in range(len(self.subflows))) or (self,)
+        return tuple(self._subflow(i) for i in range(len(self.subflows))) or (self,)
 
-    def _path(self, i: int) -> Flow:
+    def _subflow(self, i: int) -> Flow:
         subflow = self.subflows[i]
         return replace(
             self,
@@ -401,57 +443,6 @@ class Flow:
         9
         """
         return -(-size_bytes // (self.packet_bytes - UDP_HEADER_BYTES[self.ip_version]))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the non-empty settings as a dictionary of plain values.
-
-        `segmentation_offload` is left out if it is true, `direction` if it is ``"forward"``, and
-        `ip_version` if it is 4.
-        """
-        values = dataclass_dicts.present(self)
-        if self.segmentation_offload:
-            del values["segmentation_offload"]
-        if not self.is_reverse:
-            del values["direction"]
-        if self.ip_version == 4:  # noqa: PLR2004 - a version
-            del values["ip_version"]
-        if self.receiver is not None:
-            values["receiver"] = self.receiver.to_dict()
-        if self.frame_bytes:
-            several = len(self.frame_bytes) > 1
-            values["frame_bytes"] = list(self.frame_bytes) if several else self.frame_bytes[0]
-        if self.arrivals:
-            values["arrivals"] = [list(pair) for pair in self.arrivals]
-        if self.subflows:
-            values["subflows"] = [subflow.to_dict() for subflow in self.subflows]
-        return values
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object], base_dir: Path = Path()) -> Flow:
-        """Create a flow from a dictionary.
-
-        If `arrivals` is a string, it names a CSV file relative to `base_dir`; if it is a mapping,
-        it is a mix of flows.
-        """
-
-        def read_arrivals(value: object) -> object:
-            if isinstance(value, Mapping):
-                from ccbench.experiment.traffic import FlowMix  # noqa: PLC0415 - NumPy only if needed
-
-                with validation.within("arrivals."):
-                    return FlowMix.from_dict(value).arrivals()
-            return arrivals.from_file(base_dir / value) if isinstance(value, str) else value
-
-        def read_frames(value: object) -> object:
-            return number_tables.column(value, base_dir, "frames", "frame_bytes", int)
-
-        readers = {
-            "arrivals": read_arrivals,
-            "cca": lambda value: _given_cca("cca", value),
-            "receiver": read_receiver,
-            "frame_bytes": read_frames,
-        }
-        return dataclass_dicts.build(cls, data, readers)
 
     def _check_kind(self) -> None:
         """Check that exactly the settings of this kind are present."""

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar
 
-from ccbench.base import dataclass_dicts, number_tables, validation
+from ccbench.base import validation
 from ccbench.base.checked_fields import check_fields, number, whole
 from ccbench.base.errors import InputError
 from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment.jitter import Jitter
 
-__all__ = ["BurstLoss", "Jitter", "Policer", "Reordering", "read_impairment"]
+__all__ = ["BurstLoss", "Jitter", "Policer", "Reordering"]
 
 _PROBABILITY = Range(0, 1)
 _ABOVE_0 = Range(0, 1, low_open=True)
@@ -187,32 +185,3 @@ class Policer:
 
     def __post_init__(self) -> None:
         check_fields(self)
-
-
-Impairment = TypeVar("Impairment", BurstLoss, Reordering, Jitter, Policer)
-
-
-def read_impairment(
-    name: str, cls: type[Impairment], value: object, base_dir: Path = Path()
-) -> Impairment:
-    """Read an impairment from a table of a document, whose files are relative to `base_dir`.
-
-    Raises
-    ------
-    InputError
-        If the table is invalid. The message starts with `name`.
-
-    Examples
-    --------
-    >>> read_impairment("policer", Policer, {"rate_mbps": 10, "burst_bytes": 3000}).burst_bytes
-    3000
-    """
-    if not isinstance(value, Mapping):
-        raise validation.bad(name, value, "a table", f"write for example {name} = {cls.example}")
-    data: Mapping[str, Any] = value
-    with validation.within(f"{name}."):
-
-        def read_delays(value: object) -> object:
-            return number_tables.column(value, base_dir, "delays", "delay_ms", float)
-
-        return dataclass_dicts.build(cls, data, {"delays_ms": read_delays})

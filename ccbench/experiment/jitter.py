@@ -8,12 +8,19 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar
 
-from ccbench.base import validation
-from ccbench.base.checked_fields import check_exactly_one, check_fields, checked, number
+from ccbench.base import number_tables, validation
+from ccbench.base.checked_fields import (
+    check_exactly_one,
+    check_fields,
+    checked,
+    document_form,
+    number,
+)
 from ccbench.base.validation import Range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 __all__ = ["DISTRIBUTIONS", "QUANTILES", "Jitter"]
 
@@ -45,6 +52,10 @@ def _delays(name: str, value: object) -> tuple[float, ...]:
         for i, delay in enumerate(several)
     )
     return tuple(sorted(delays))
+
+
+def _read_delays(_: str, value: object, base_dir: Path) -> object:
+    return number_tables.column(value, base_dir, "delays", "delay_ms", float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +99,9 @@ class Jitter:
     delay_ms: float | None = field(default=None, metadata=number(_DELAY, example=10, optional=True))
     jitter_ms: float | None = field(default=None, metadata=number(_DELAY, example=3, optional=True))
     distribution: str = DISTRIBUTIONS[0]
-    delays_ms: tuple[float, ...] = field(default=(), metadata=checked(_delays))
+    delays_ms: tuple[float, ...] = field(
+        default=(), metadata=checked(_delays) | document_form(read=_read_delays)
+    )
     correlation: float = field(
         default=0.0, metadata=number(Range(0, 1, high_open=True), example=0.25)
     )

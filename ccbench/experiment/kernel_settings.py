@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ccbench.base import validation
@@ -66,7 +67,7 @@ def _name(field: str, key: object, pattern: str, allowed: str, step: str) -> str
     return key
 
 
-def flattened(field: str, value: object) -> object:
+def flattened(field: str, value: object, _: Path = Path()) -> object:
     """Return a flat table with dotted names; TOML nests an unquoted ``net.ipv4.tcp_sack = 0``."""
     try:
         return _flat(value)

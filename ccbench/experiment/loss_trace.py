@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ccbench.base import validation
 from ccbench.base.checked_fields import set_field
@@ -76,7 +77,7 @@ class LossTrace:
         return read_points(Path(path), "loss trace", "loss", cls)
 
 
-def read_loss_trace(value: object, base_dir: Path) -> LossTrace:
+def read_loss_trace(name: str, value: Any, base_dir: Path) -> LossTrace:
     """Read a loss trace from a document: the points, or a file relative to `base_dir`.
 
     Raises
@@ -86,5 +87,5 @@ def read_loss_trace(value: object, base_dir: Path) -> LossTrace:
     """
     if isinstance(value, str):
         return LossTrace.from_file(base_dir / value)
-    with validation.within("loss_trace."):
-        return LossTrace(points=value)  # type: ignore[arg-type]
+    with validation.within(f"{name}."):
+        return LossTrace(points=value)

@@ -8,20 +8,20 @@ traffic phase effects in packet-switched gateways", 1992). Scenarios therefore s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
 
-from ccbench.base import dataclass_dicts, validation
-from ccbench.base.checked_fields import check_fields, number
+from ccbench.base import validation
+from ccbench.base.checked_fields import check_fields, document_form, number
+from ccbench.base.dataclass_dicts import Document
 from ccbench.base.validation import Range
 
-__all__ = ["NO_NOISE", "WIFI_JITTER", "Noise", "read_noise", "typical"]
+__all__ = ["NO_NOISE", "WIFI_JITTER", "Noise", "typical"]
 
 #: Targets of the model of Wi-Fi jitter in milliseconds; it does not change above the highest.
 WIFI_JITTER = Range(0, 91)
 
-_TIME = number(Range(0, 1_000), example=0.1)
+_OMITTED = document_form(omits_default=True)
+_TIME = number(Range(0, 1_000), example=0.1) | _OMITTED
 
 #: Jitter of a testbed in each direction, and the shortest round-trip time of its calibration.
 _TYPICAL_JITTER_MS = 0.7
@@ -31,7 +31,7 @@ _TYPICAL_START_SPREAD_MS = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noise:
+class Noise(Document):
     """Kinds of random disturbance, each with one parameter; 0 disables it.
 
     Parameters
@@ -75,9 +75,11 @@ class Noise:
     forward_jitter_ms: float = field(default=0.0, metadata=_TIME)
     reverse_jitter_ms: float = field(default=0.0, metadata=_TIME)
     sender_jitter_ms: float = field(default=0.0, metadata=_TIME)
-    wifi_jitter_ms: float = field(default=0.0, metadata=number(WIFI_JITTER, example=7))
+    wifi_jitter_ms: float = field(default=0.0, metadata=number(WIFI_JITTER, example=7) | _OMITTED)
     start_spread_ms: float = field(default=0.0, metadata=_TIME)
-    background_share: float = field(default=0.0, metadata=number(Range(0, 0.5), example=0.005))
+    background_share: float = field(
+        default=0.0, metadata=number(Range(0, 0.5), example=0.005) | _OMITTED
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -117,38 +119,9 @@ class Noise:
             parts.append(f"background traffic {100 * self.background_share:.3g} %")
         return ", ".join(parts) or "none"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the enabled kinds as a dictionary of plain values."""
-        return dataclass_dicts.without_defaults(Noise, dataclass_dicts.present(self))
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Noise:
-        """Create noise from a dictionary such as :meth:`to_dict` returns."""
-        return dataclass_dicts.build(cls, data, {})
-
 
 #: All kinds disabled.
 NO_NOISE = Noise()
-
-
-def read_noise(value: object) -> Noise:
-    """Read noise from a table of a document.
-
-    Raises
-    ------
-    InputError
-        If the table is invalid. The message starts with ``noise``.
-
-    Examples
-    --------
-    >>> read_noise({"start_spread_ms": 40}).describe()
-    'start spread 40 ms'
-    """
-    if not isinstance(value, Mapping):
-        step = "write for example noise = {reverse_jitter_ms = 0.1}"
-        raise validation.bad("noise", value, "a table", step)
-    with validation.within("noise."):
-        return Noise.from_dict(value)
 
 
 def typical(*, rtt_ms: float) -> Noise:

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from ccbench.base import dataclass_dicts, validation
+from ccbench.base import validation
 from ccbench.base.checked_fields import check_fields, checked, number, set_field, whole
+from ccbench.base.dataclass_dicts import Document
 from ccbench.base.validation import Range
 
-__all__ = ["WINDOW_BYTES", "Receiver", "read_receiver"]
+__all__ = ["EXAMPLE", "WINDOW_BYTES", "Receiver"]
 
-_EXAMPLE = "{window_bytes = 100_000}"
+#: A receiver in TOML.
+EXAMPLE = "{window_bytes = 100_000}"
 
 #: Limits of the receive window.
 WINDOW_BYTES = Range(1500, 250_000_000)
@@ -38,7 +38,7 @@ _PARTS = {"read_interval_ms": "read_mbps", "ack_delay_ms": "packets_per_ack"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receiver:
+class Receiver(Document):
     """The receiver of a TCP flow, where it differs from Linux's.
 
     Evaluations of congestion controls include receivers that misbehave (RFC 9743, section 7.6).
@@ -117,7 +117,7 @@ class Receiver:
     def __post_init__(self) -> None:
         check_fields(self)
         if not self.to_dict():
-            raise validation.of_part(f"nothing is set: write for example receiver = {_EXAMPLE}")
+            raise validation.of_part(f"nothing is set: write for example receiver = {EXAMPLE}")
         for name, off in _OFF.items():
             if getattr(self, name) == off:
                 set_field(self, name, None)
@@ -165,23 +165,3 @@ class Receiver:
     def extra_acks(self) -> int:
         """Maximum number of additional ACKs per ACK."""
         return max(self.ack_parts or 0, self.duplicate_acks or 0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dictionary of plain values."""
-        return dataclass_dicts.present(self)
-
-
-def read_receiver(value: object) -> Receiver:
-    """Read a receiver from a table of a document.
-
-    Raises
-    ------
-    InputError
-        If the table is invalid.
-    """
-    if not isinstance(value, Mapping):
-        raise validation.bad(
-            "receiver", value, "a table", f"write for example receiver = {_EXAMPLE}"
-        )
-    with validation.within("receiver."):
-        return dataclass_dicts.build(Receiver, value, {})

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from ccbench.base import dataclass_dicts, validation
-from ccbench.base.checked_fields import check_fields, checked, number, whole
+from ccbench.base import validation
+from ccbench.base.checked_fields import check_fields, checked, document_form, number, whole
+from ccbench.base.dataclass_dicts import Document
 from ccbench.base.validation import Range
 
 __all__ = ["MAX_SUBFLOWS", "Subflow", "subflows"]
@@ -17,6 +17,7 @@ __all__ = ["MAX_SUBFLOWS", "Subflow", "subflows"]
 MAX_SUBFLOWS = 8
 
 _LAST_POSITION = 7
+_OMITTED = document_form(omits_default=True)
 
 
 def _cca(name: str, value: object) -> str:
@@ -25,7 +26,7 @@ def _cca(name: str, value: object) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subflow:
+class Subflow(Document):
     """One path of a connection of Multipath TCP, with a congestion control of its own.
 
     Parameters
@@ -51,11 +52,15 @@ class Subflow:
     """
 
     cca: str | None = field(default=None, metadata=checked(_cca, optional=True))
-    first_bottleneck: int = field(default=0, metadata=whole(Range(0, _LAST_POSITION), example=1))
+    first_bottleneck: int = field(
+        default=0, metadata=whole(Range(0, _LAST_POSITION), example=1) | _OMITTED
+    )
     last_bottleneck: int | None = field(
         default=None, metadata=whole(Range(0, _LAST_POSITION), example=1, optional=True)
     )
-    extra_rtt_ms: float = field(default=0.0, metadata=number(Range(0, 10_000), example=20))
+    extra_rtt_ms: float = field(
+        default=0.0, metadata=number(Range(0, 10_000), example=20) | _OMITTED
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -63,15 +68,6 @@ class Subflow:
         if last is not None and last < first:
             allowed = f"at least first_bottleneck = {first}"
             raise validation.bad("last_bottleneck", last, allowed, "raise it, or leave it out")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings other than defaults as a dictionary of plain values."""
-        return dataclass_dicts.without_defaults(Subflow, dataclass_dicts.present(self))
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Subflow:
-        """Create a subflow from a dictionary such as :meth:`to_dict` returns."""
-        return dataclass_dicts.build(cls, data, {})
 
 
 def subflows(name: str, value: object) -> tuple[Subflow, ...]:

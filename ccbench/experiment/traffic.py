@@ -134,7 +134,7 @@ class FlowMix:
         >>> FlowMix.from_dict({"sizes": 20000, "load_mbps": 10, "stop_s": 30}).seed
         1
         """
-        return dataclass_dicts.build(cls, data, {})
+        return dataclass_dicts.build(cls, data)
 
 
 def divided(arrivals: Arrivals, parts: int, *, seed: int = 1) -> tuple[Arrivals, ...]:

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
-from ccbench.base import dataclass_dicts, validation
+from ccbench.base import validation
 from ccbench.base.checked_fields import check_exactly_one, check_fields, checked, number, whole
+from ccbench.base.dataclass_dicts import Document
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["TCP_STATE", "When"]
 
@@ -34,7 +31,7 @@ def _equals(name: str, value: object) -> float | str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class When:
+class When(Document):
     """An event of a flow: a packet is sent, or a value of its congestion control meets a condition.
 
     Parameters
@@ -89,12 +86,3 @@ class When:
             for name in (*given, *(["occurrence"] if self.occurrence else [])):
                 allowed = "left out with packet"
                 raise validation.bad(name, getattr(self, name), allowed, f"remove {name}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the non-empty settings as a dictionary of plain values."""
-        return dataclass_dicts.present(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> When:
-        """Create a trigger from a dictionary."""
-        return dataclass_dicts.build(cls, data, {})

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ccbench.base import dataclass_dicts, validation
+from ccbench.base import validation
 from ccbench.base.checked_fields import check_fields, checked, number, whole
+from ccbench.base.dataclass_dicts import Document
 from ccbench.base.validation import Range
 from ccbench.experiment.flow import MTU_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 __all__ = ["Wifi"]
 
@@ -34,7 +35,7 @@ def _numbers(allowed: Range, example: float) -> Callable[[str, object], tuple[fl
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wifi:
+class Wifi(Document):
     """A Wi-Fi link of 802.11n (ABC, section 5.1).
 
     A batch (A-MPDU) carries up to `max_frames` waiting frames to one station. Frames that arrive
@@ -118,13 +119,3 @@ class Wifi:
         for i, bitrate_mbps in enumerate(self.bitrates_mbps):
             lasts_s = min(self.step_s, max(0.0, duration_s - i * self.step_s))
             yield self.capacity_mbps(bitrate_mbps) * lasts_s
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dictionary of plain values."""
-        lists = {"bitrates_mbps": list(self.bitrates_mbps), "overhead_ms": list(self.overhead_ms)}
-        return {**dataclass_dicts.present(self), **lists}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Wifi:
-        """Create a link from a dictionary."""
-        return dataclass_dicts.build(cls, data, {})

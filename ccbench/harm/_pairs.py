@@ -88,7 +88,9 @@ def beta_groups(scenario: Scenario, count: int = 1) -> range:
     count : int
         Number of beta's groups.
     """
-    first = len(scenario.flows) - count if _is_alpha_first(scenario.noise, scenario.seed) else 0
+    first = (
+        len(scenario.flows) - count if _is_alpha_first(scenario.path.noise, scenario.seed) else 0
+    )
     return range(first, first + count)
 
 
@@ -139,7 +141,10 @@ def sides(solo: Scenario, competing: Scenario) -> Sides:
         replace(
             competing,
             flows=competing.flows[first : first + shared],
-            changes=with_later_flows(competing.changes, -_flows_before(competing, first)),
+            path=replace(
+                competing.path,
+                changes=with_later_flows(competing.path.changes, -_flows_before(competing, first)),
+            ),
             seed=solo.seed,
             sample_interval_ms=solo.sample_interval_ms,
             queue_log=solo.queue_log,
@@ -170,17 +175,18 @@ def check_shared(scenario: Scenario) -> None:
 
     Examples
     --------
-    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> from ccbench import Bottleneck, Flow, NetworkPath, Scenario
     >>> links = (Bottleneck(bandwidth_mbps=10, queue_bdp=1),) * 2
     >>> flows = (Flow(last_bottleneck=0), Flow(first_bottleneck=1))
-    >>> check_shared(Scenario(flows=flows, bottlenecks=links, rtt_ms=40, duration_s=60))
+    >>> path = NetworkPath(bottlenecks=links, rtt_ms=40)
+    >>> check_shared(Scenario(flows=flows, path=path, duration_s=60))
     Traceback (most recent call last):
     ...
     ccbench.base.errors.InputError: harm compares with fair shares of a bottleneck, but no ...
     """
     crossed: list[set[int]] = []
     for flow in scenario.flows:
-        ends = (scenario.links_of(path) for path in flow.paths)
+        ends = (scenario.path.links_of(path) for path in flow.split)
         crossed.append({link for first, last in ends for link in range(first, last + 1)})
     if not set.intersection(*crossed):
         raise InputError(

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ccbench.base import dataclass_dicts, toml_files, validation
-from ccbench.base.checked_fields import set_field
+from ccbench.base.checked_fields import inline, set_field, table
 from ccbench.base.errors import InputError
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
-from ccbench.experiment.noise import Noise, read_noise, typical
+from ccbench.experiment.noise import Noise, typical
 from ccbench.experiment.scenario import Scenario
 from ccbench.harm.comparison import metrics_named
 
@@ -56,17 +56,19 @@ class Network:
     """
 
     name: str
-    bottleneck: Bottleneck
+    bottleneck: Bottleneck = field(metadata=inline(Bottleneck))
     rtt_ms: float
-    noise: Noise | None = None
+    noise: Noise | None = field(
+        default=None, metadata=table(Noise, "{reverse_jitter_ms = 0.1}", optional=True)
+    )
 
     def __post_init__(self) -> None:
         validation.one_line("name", self.name)
         Scenario(  # validates the settings
             flows=(Flow(),),
-            bottlenecks=(self.bottleneck,),
-            rtt_ms=self.rtt_ms,
-            noise=self.path_noise,
+            path=NetworkPath(
+                bottlenecks=(self.bottleneck,), rtt_ms=self.rtt_ms, noise=self.path_noise
+            ),
             duration_s=1,
         )
 
@@ -102,7 +104,7 @@ class Workload:
     """
 
     name: str
-    flow: Flow
+    flow: Flow = field(metadata=inline(Flow))
     metrics: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -211,14 +213,9 @@ def load_networks(path: str | Path) -> tuple[Network, ...]:
     own_keys = {field.name for field in fields(Network)} - {"bottleneck"}
 
     def read(table: Mapping[str, object], base_dir: Path) -> Network:
-        _check_keys(table, own_keys, Bottleneck)
         rest = {key: value for key, value in table.items() if key not in own_keys}
-        bottleneck = Bottleneck.from_dict(rest, base_dir)
-        document = {key: value for key, value in table.items() if key in own_keys}
-        document.setdefault("name", _described(bottleneck, table.get("rtt_ms")))
-        return dataclass_dicts.build(
-            Network, {**document, "bottleneck": bottleneck}, {"noise": read_noise}
-        )
+        name = _described(Bottleneck.from_dict(rest, base_dir), table.get("rtt_ms"))
+        return dataclass_dicts.build(Network, {"name": name, **table}, base_dir)
 
     return _load(Path(path), "networks", read)
 
@@ -243,25 +240,9 @@ def load_workloads(path: str | Path) -> tuple[Workload, ...]:
         if "cca" in table:
             step = "remove it: the workload is run with both CCAs"
             raise validation.bad("cca", table["cca"], "left out", step)
-        _check_keys(table, {"name", "metrics"}, Flow, hidden={"cca"})
-        own = {key: value for key, value in table.items() if key in ("name", "metrics")}
-        rest = {key: value for key, value in table.items() if key not in own}
-        return dataclass_dicts.build(Workload, {**own, "flow": Flow.from_dict(rest, base_dir)}, {})
+        return dataclass_dicts.build(Workload, table, base_dir)
 
     return _load(Path(path), "workloads", read)
-
-
-def _check_keys(
-    table: Mapping[str, object],
-    own_keys: set[str],
-    rest: type[Bottleneck | Flow],
-    hidden: Collection[str] = (),
-) -> None:
-    """Check that all keys of a table are `own_keys` or settings of the class `rest`."""
-    allowed = (own_keys | {field.name for field in fields(rest)}).difference(hidden)
-    for key in table:
-        if key not in allowed:
-            raise validation.unknown_key(str(key), allowed)
 
 
 def _load(

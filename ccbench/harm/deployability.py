@@ -23,7 +23,7 @@ from ccbench import emulate
 from ccbench.base import validation
 from ccbench.base.errors import EngineError, InputError
 from ccbench.base.random_streams import repetition_seeds
-from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.scenario import NetworkPath, Scenario
 from ccbench.harm._pairs import beta_groups, check_samples, in_order
 from ccbench.harm.circumstances import NETWORKS, WORKLOADS
 from ccbench.harm.comparison import METRICS, harm_or_nan, metrics_named
@@ -150,9 +150,11 @@ class Assessment:
         with validation.within(f"network {key.network.name!r}, {name}: "):
             return Scenario(
                 flows=flows,
-                bottlenecks=(key.network.bottleneck,),
-                rtt_ms=key.network.rtt_ms,
-                noise=key.network.path_noise,
+                path=NetworkPath(
+                    bottlenecks=(key.network.bottleneck,),
+                    rtt_ms=key.network.rtt_ms,
+                    noise=key.network.path_noise,
+                ),
                 duration_s=self.duration_s,
                 seed=seed,
                 queue_log=least_log(METRICS[name] for name in judged),

@@ -61,7 +61,7 @@ class Drift:
         >>> Drift.of(run)  # doctest: +SKIP
         """
         scenario = run.scenario
-        is_steady = not (scenario.changes or scenario.rtt_trace)
+        is_steady = not (scenario.path.changes or scenario.path.rtt_trace)
         flows = scenario.flow_table().query("kind == 'bulk'")
         second_ns = intervals.interval_ns(_INTERVAL_S)
         if flows.empty or not is_steady or second_ns % intervals.sample_ns(scenario):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ccbench.base import validation
 from ccbench.convergence import converged_at, measured_from, trends
 from ccbench.experiment.noise import NO_NOISE, Noise, typical
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.harm._pairs import check_samples, check_shared, in_order, sides
 from ccbench.harm.formulas import expected_harm, harm, relative_harm
 from ccbench.metrics import jain_index
@@ -114,8 +114,8 @@ class Experiment:
         scale = self.rtt_ms / beta_ms
         links = " and ".join(
             f"{link.mean_mbps:g} Mbit/s, {link.queue_packets} packets "
-            f"({(link.queue_packets or 0) / self.competing.bdp_packets(i) * scale:.2g} BDP)"
-            for i, link in enumerate(self.competing.bottlenecks)
+            f"({(link.queue_packets or 0) / self.competing.path.bdp_packets(i) * scale:.2g} BDP)"
+            for i, link in enumerate(self.competing.path.bottlenecks)
         )
         other = "" if alpha_ms == beta_ms else f" (alpha's {alpha_ms:g} ms)"
         return f"{self.competing.name}, {beta_ms:g} ms{other}, {links}"
@@ -123,13 +123,12 @@ class Experiment:
     def _scenario(self, flows: tuple[Flow, ...], name: str) -> Scenario:
         return Scenario(
             flows=flows,
-            bottlenecks=self.bottlenecks,
-            rtt_ms=self.rtt_ms,
+            path=NetworkPath(
+                bottlenecks=self.bottlenecks, rtt_ms=self.rtt_ms, noise=self.noise, ecn=self.ecn
+            ),
             duration_s=self.duration_s,
             seed=self.seed,
-            noise=self.noise,
             queue_log=self.queue_log,
-            ecn=self.ecn,
             name=name,
         )
 
@@ -310,7 +309,7 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
     if measured_s is None:
         converged_at_s = converged_at(together)
         settled_s = measured_from(converged_at_s, competing.scenario.duration_s)
-        spread_s = competing.scenario.noise.start_spread_ms / 1e3
+        spread_s = competing.scenario.path.noise.start_spread_ms / 1e3
         started_s = math.ceil(competing.scenario.starts_s().max() - spread_s)
         to_s = float(together.index[-1])
         measured_s = max(settled_s, started_s), to_s

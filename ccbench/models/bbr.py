@@ -50,7 +50,7 @@ from ccbench.base.checked_fields import check_fields, number, set_field, whole
 from ccbench.base.validation import Range
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES, Flow
-from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.scenario import NetworkPath, Scenario
 
 __all__ = ["BbrModel", "BbrPrediction", "inflight_cap_packets"]
 
@@ -142,20 +142,22 @@ class BbrModel:
         # A scenario validates the settings and computes the queue in packets, as in a run.
         scenario = Scenario(
             flows=(Flow(cca="bbr"),),
-            bottlenecks=(
-                Bottleneck(
-                    bandwidth_mbps=self.bandwidth_mbps,
-                    queue_packets=self.queue_packets,
-                    queue_bdp=self.queue_bdp,
+            path=NetworkPath(
+                bottlenecks=(
+                    Bottleneck(
+                        bandwidth_mbps=self.bandwidth_mbps,
+                        queue_packets=self.queue_packets,
+                        queue_bdp=self.queue_bdp,
+                    ),
                 ),
+                rtt_ms=self.rtt_ms,
             ),
-            rtt_ms=self.rtt_ms,
             duration_s=1,
         )
-        (bottleneck,) = scenario.bottlenecks
+        (bottleneck,) = scenario.path.bottlenecks
         values: dict[str, object] = {
             "bandwidth_mbps": bottleneck.bandwidth_mbps,
-            "rtt_ms": scenario.rtt_ms,
+            "rtt_ms": scenario.path.rtt_ms,
             "queue_packets": bottleneck.queue_packets,
             "queue_bdp": None,
         }

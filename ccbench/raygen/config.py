@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import dataclass_dicts, validation
+from ccbench.base.checked_fields import document_form
 from ccbench.base.random_streams import derived_seed, repetition_seeds
 from ccbench.base.settings import read_settings
-from ccbench.experiment.noise import Noise, read_noise
+from ccbench.experiment.noise import Noise
 from ccbench.raygen import strategies
 from ccbench.raygen.experiments import experiment
 from ccbench.raygen.gene import Choice, shown
@@ -20,6 +21,7 @@ from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from ccbench.base.settings import Value
     from ccbench.emulate import Engine
@@ -35,6 +37,11 @@ _SEED_COUNTS = validation.Range(1, 1000)
 _SEEDS = validation.Range(0, 2**62)
 #: Genes that do not change the solo run of the beta flows.
 _OF_ALPHA = ("alpha_flows", "alpha_start_s")
+
+
+def _read_space(_name: str, value: Any, _base_dir: Path) -> Space:
+    with validation.within("space: "):
+        return Space.from_dict(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +103,7 @@ class SearchConfig:
     population: int = 60
     duration_s: float = 180.0
     seed: int = 1
-    space: Space = DEFAULT_SPACE
+    space: Space = field(default=DEFAULT_SPACE, metadata=document_form(read=_read_space))
     strategy: str = "genetic"
     strategy_options: tuple[tuple[str, Value], ...] = ()
     repeat: int = 1
@@ -388,12 +395,7 @@ class SearchConfig:
         >>> SearchConfig.from_dict(config.to_dict()) == config
         True
         """
-
-        def space(value: Any) -> Space:
-            with validation.within("space: "):
-                return Space.from_dict(value)
-
-        return dataclass_dicts.build(cls, document, {"space": space})
+        return dataclass_dicts.build(cls, document)
 
 
 def _noise_levels(levels: object) -> tuple[tuple[str, float], ...]:
@@ -405,5 +407,6 @@ def _noise_levels(levels: object) -> tuple[tuple[str, float], ...]:
         If a name is not a field of Noise, or a level is out of range.
     """
     given = validation.pairs("noise", levels, "write for example {reverse_jitter_ms = 0.1}")
-    noise = read_noise(given)
+    with validation.within("noise."):
+        noise = Noise.from_dict({str(name): level for name, level in given.items()})
     return tuple((f.name, getattr(noise, f.name)) for f in fields(noise) if f.name in given)

@@ -366,9 +366,9 @@ def read_gene(table: Mapping[str, object]) -> Gene:
     gene: Gene
     if settings.get("scale") == "choice":
         del settings["scale"]
-        gene = dataclass_dicts.build(Choice, settings, {})
+        gene = dataclass_dicts.build(Choice, settings)
     else:
-        gene = dataclass_dicts.build(Number, settings, {})
+        gene = dataclass_dicts.build(Number, settings)
     if "unit" in table and table["unit"] != gene.unit:
         step = f"write unit = {gene.unit!r}, or remove it"
         raise validation.bad(f"{gene.name}.unit", table["unit"], repr(gene.unit), step)

@@ -44,7 +44,7 @@ def check(run: RunRecord) -> None:
     --------
     >>> check(run)  # doctest: +SKIP
     """
-    for bottleneck, link in enumerate(run.scenario.links):
+    for bottleneck, link in enumerate(run.scenario.path.links):
         try:
             if run.queue_summary is not None:
                 _check_summary(run, bottleneck)
@@ -65,7 +65,7 @@ class _ViolationError(Exception):
 
 def _check_log(run: RunRecord, bottleneck: int) -> None:
     rows = run.queue
-    if len(run.scenario.links) > 1:
+    if len(run.scenario.path.links) > 1:
         rows = rows[rows["bottleneck"] == bottleneck]
     for backlog in ("backlog_packets", "backlog_bytes"):
         negative = rows[backlog].to_numpy() >= _NEGATIVE
@@ -168,7 +168,7 @@ def _check_windows(run: RunRecord) -> None:
     closed = (flows["cwnd_packets"].to_numpy() == 0) & (flows["srtt_us"].to_numpy() > 0)
     if closed.any():
         row = flows.iloc[int(closed.argmax())]
-        cca = run.scenario.paths[run.scenario.path_numbers()[int(row["flow"])]].cca
+        cca = run.scenario.split_flows[run.scenario.split_numbers()[int(row["flow"])]].cca
         raise EngineError(
             f"flow {row['flow']} has a window of 0 packets at {row['time_ns'] / 1e9:g} s: correct "
             f"the congestion control {cca} if it is one of yours, else report it"

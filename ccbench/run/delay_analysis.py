@@ -62,7 +62,7 @@ def queueing_delay_percentiles_ms(
 def by_queue(run: RunRecord) -> pd.DataFrame:
     """Return packets, length and delay of both queues of each qdisc for L4S."""
     rows = {}
-    for bottleneck, link in enumerate(run.scenario.links):
+    for bottleneck, link in enumerate(run.scenario.path.links):
         for queue in link.queues if run.scenario.queue_log else ():
             record = queue_analysis.record(run, bottleneck, queue)
             time_ns = record.time_ns_by_packets()

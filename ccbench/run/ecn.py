@@ -24,7 +24,7 @@ def fallbacks(run: RunRecord) -> dict[int, str]:
     reasons = {
         int(end["flow"]): _reason(run.scenario, end, int(delivered[end["flow"]]))
         for end in run.ecn.to_dict("records")
-        if run.scenario.ecn == "accecn" or ccas[end["flow"]] in asking
+        if run.scenario.path.ecn == "accecn" or ccas[end["flow"]] in asking
     }
     return {flow: reason for flow, reason in reasons.items() if reason}
 
@@ -41,7 +41,7 @@ def _reason(scenario: Scenario, end: dict[Any, Any], delivered_bytes: int) -> st
     if mode == "none":
         return ""
     kind = "classic ECN (RFC 3168)" if mode == "rfc3168" else "no ECN"
-    receiver_ecn = scenario.hosts_ecn[1]
+    receiver_ecn = scenario.path.hosts_ecn[1]
     if receiver_ecn == "accecn":
         return f"{kind}, as the path or a sysctl prevents AccECN"
     return f"{kind}, as its receiver lacks {'AccECN' if receiver_ecn else 'ECN'}"

@@ -66,8 +66,8 @@ def delivered(run: RunRecord) -> pd.DataFrame:
     --------
     >>> delivered(run).groupby("flow")["queueing_ms"].quantile(0.95)  # doctest: +SKIP
     """
-    count, total = len(run.scenario.bottlenecks), len(run.scenario.links)
-    for link in run.scenario.links:
+    count, total = len(run.scenario.path.bottlenecks), len(run.scenario.path.links)
+    for link in run.scenario.path.links:
         _check_order(run, link)
     parts = _delivered(run, range(count))
     if count < total:
@@ -92,7 +92,7 @@ def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
         np.where(has_data, leaves, numbers[-1]),
     )
     base = _BaseDelay(run.actual_scenario, flows["extra_rtt_ms"].to_numpy(), numbers.start > 0)
-    link = run.scenario.links[numbers.start]
+    link = run.scenario.path.links[numbers.start]
     log = _Log(run, numbers.start, link)
     # Of the packets that left for a link: arrival at their first queue, and waiting time so far.
     arrival_ns = log.enqueued_ns[log.enqueue_of]
@@ -104,7 +104,7 @@ def _delivered(run: RunRecord, numbers: range) -> list[pd.DataFrame]:
             times_ns = arrival_ns[~continues], waited_ns[~continues]
             parts.append(_delays(log, ~continues, times_ns, base))
             arrival_ns, waited_ns = arrival_ns[continues], waited_ns[continues]
-        link = run.scenario.links[number]
+        link = run.scenario.path.links[number]
         log = _Log(run, number, link)
         arrives = log.is_enqueue | log.is_loss
         # A link preserves the order: its k-th packet is the k-th to arrive or to be lost.
@@ -162,7 +162,7 @@ def waits_ns(run: RunRecord, bottleneck: int, queue: str | None = None) -> IntAr
     --------
     >>> waits_ns(l4s, 0, "l4s").max() / 1e6  # doctest: +SKIP
     """
-    link = run.scenario.links[bottleneck]
+    link = run.scenario.path.links[bottleneck]
     _check_order(run, link)
     if link.qdisc in QDISCS and QDISCS[link.qdisc].drops_acks(dict(link.qdisc_options)):
         raise _unknown(f"qdisc = {link.qdisc!r} drops acknowledgements")
@@ -186,7 +186,7 @@ def _unknown(cause: str) -> InputError:
 
 
 def _check_between(run: RunRecord, before: int, after: int) -> None:
-    links = run.scenario.links
+    links = run.scenario.path.links
     if links[before].reordering or links[before].jitter or links[after].duplicates:
         raise InputError(
             f"packets are reordered or duplicated between bottlenecks {before} and {after}, so "
@@ -254,11 +254,11 @@ def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.
     index = pd.RangeIndex(run.scenario.flow_count, name="flow")
     counts = pd.DataFrame(0, index=index, columns=["sent", "lost", "marked"])
     joins = run.scenario.flow_table()["first_bottleneck"].to_numpy()
-    count = len(run.scenario.bottlenecks)
-    for number in range(len(run.scenario.links)):
+    count = len(run.scenario.path.bottlenecks)
+    for number in range(len(run.scenario.path.links)):
         log = _events_of_flows(run, number)
         log = log[log["time_ns"].between(from_s * 1e9, end_s * 1e9)]
-        if run.scenario.reverse_bottlenecks:  # without acknowledgements
+        if run.scenario.path.reverse_bottlenecks:  # without acknowledgements
             log = log[(joins[log["flow"]] >= count) == (number >= count)]
         event, flow = log["event"].cat.codes, log["flow"]
         came = flow[event.isin((_ENQUEUE, _LOSS))].to_numpy()
@@ -271,7 +271,7 @@ def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.
 def _events_of_flows(run: RunRecord, number: int) -> pd.DataFrame:
     """Return the log of a bottleneck without background traffic."""
     log = queue_events.events(run, number)
-    return log[log["flow"] != NO_FLOW] if run.scenario.noise.background_share else log
+    return log[log["flow"] != NO_FLOW] if run.scenario.path.noise.background_share else log
 
 
 class _Log:

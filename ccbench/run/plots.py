@@ -62,7 +62,7 @@ def throughput_and_queue(run: Run) -> Figure:
     >>> save(figure, "run.png")  # doctest: +SKIP
     """
     scenario = run.scenario
-    panels = 1 + (len(scenario.links) if scenario.queue_log else 0)
+    panels = 1 + (len(scenario.path.links) if scenario.queue_log else 0)
     figure = Figure(figsize=(9, 3.2 + 1.9 * (panels - 1)), layout="constrained")
     ratios = [1.6] + [1.0] * (panels - 1)
     axes = figure.subplots(panels, sharex=True, squeeze=False, height_ratios=ratios)[:, 0]
@@ -124,11 +124,11 @@ def save(figure: Figure, path: str | Path) -> None:
 def _draw_throughput(axes: Axes, run: Run) -> None:
     interval_s = _interval_s(run)
     throughput, labels = _lines(run, run.throughput(interval_s))
-    last = run.scenario.bottlenecks[-1]
+    last = run.scenario.path.bottlenecks[-1]
     path = run.actual_scenario
-    changes = any(change.bandwidth_mbps or change.outage_s for change in path.changes)
+    changes = any(change.bandwidth_mbps or change.outage_s for change in path.path.changes)
     if last.bandwidth_mbps is None or changes:
-        number, ends = len(run.scenario.bottlenecks) - 1, [0.0, *throughput.index]
+        number, ends = len(run.scenario.path.bottlenecks) - 1, [0.0, *throughput.index]
         capacities = dynamics.capacities_bytes(path, number, ends)
         capacity = np.diff(capacities) * 8e-6 / interval_s
         kind = "Wi-Fi" if last.wifi else last.trace.name if last.trace else ""
@@ -156,7 +156,7 @@ def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
     interval_s = _interval_s(run) / 4 if has_events else run.scenario.sample_interval_ms / 1e3
     occupancy = run.occupancy(interval_s, bottleneck)
     axes.plot(occupancy.index, occupancy, color="0.35", linewidth=0.8)
-    room = run.scenario.longest_queue(bottleneck)
+    room = run.scenario.path.longest_queue(bottleneck)
     if room <= FULL_VIEW * occupancy.max():
         axes.axhline(room, color="0.6", linestyle=":")
     else:  # the line would compress the curve
@@ -168,15 +168,15 @@ def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
 
 def _queue_name(run: Run, bottleneck: int) -> str:
     """Return the name of a queue, with its number in the run if there are several."""
-    number = f" {bottleneck}" if len(run.scenario.links) > 1 else ""
-    is_reverse = bottleneck >= len(run.scenario.bottlenecks)
+    number = f" {bottleneck}" if len(run.scenario.path.links) > 1 else ""
+    is_reverse = bottleneck >= len(run.scenario.path.bottlenecks)
     return f"{'reverse ' if is_reverse else ''}queue{number}"
 
 
 def _lines(run: Run, throughput: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Return the lines: each flow or, for many flows, the sum of each group."""
     table = run.scenario.flow_table()
-    is_reverse = table["first_bottleneck"] >= len(run.scenario.bottlenecks)
+    is_reverse = table["first_bottleneck"] >= len(run.scenario.path.bottlenecks)
     names = table["label"].where(~is_reverse, "reverse " + table["label"])
     if len(table) <= MOST_LINES:
         return throughput, [f"{name} ({flow})" for flow, name in enumerate(names)]

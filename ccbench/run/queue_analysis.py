@@ -96,7 +96,7 @@ def statistics(run: RunRecord, bottleneck: int) -> pd.DataFrame:
 
 def summary(run: RunRecord) -> pd.DataFrame:
     """Return rate, queue, utilisation, delay and losses of each bottleneck."""
-    links = run.scenario.links
+    links = run.scenario.path.links
     unlimited = run.provenance.get("unlimited_qdiscs", ())
     rows = [
         {

@@ -28,7 +28,7 @@ def events(run: RunRecord, bottleneck: int, queue: str | None = None) -> pd.Data
             "run with queue_log = true"
         )
     rows = run.queue
-    if len(run.scenario.links) > 1:  # avoids a copy of millions of rows
+    if len(run.scenario.path.links) > 1:  # avoids a copy of millions of rows
         rows = rows[rows["bottleneck"] == bottleneck]
     if queue is None:
         return rows
@@ -42,9 +42,9 @@ def events(run: RunRecord, bottleneck: int, queue: str | None = None) -> pd.Data
 
 def check_bottleneck(run: RunRecord, bottleneck: int, queue: str | None = None) -> None:
     """Raise an InputError if the scenario has no such bottleneck, or the qdisc no such queue."""
-    last = len(run.scenario.links) - 1
+    last = len(run.scenario.path.links) - 1
     validation.whole("bottleneck", bottleneck, validation.Range(0, last), example=0)
-    link = run.scenario.links[bottleneck]
+    link = run.scenario.path.links[bottleneck]
     if queue is not None and not link.queues:
         raise InputError(
             f"queue = {queue!r}: the qdisc {link.qdisc} of bottleneck {bottleneck} has no queue "

@@ -69,7 +69,7 @@ class RunRecord:
     @cached_property
     def actual_scenario(self) -> Scenario:
         """The scenario, with changes after events at the times at which they occurred."""
-        if all(change.when is None for change in self.scenario.changes):
+        if all(change.when is None for change in self.scenario.path.changes):
             return self.scenario
         events = zip(self.changes["change"], self.changes["time_ns"] / 1e9, strict=True)
         return dynamics.with_events(self.scenario, events)

@@ -130,7 +130,7 @@ class Run(RunRecord):
     def __repr__(self) -> str:
         """Return the scenario and the engine in one line, without the tables."""
         scenario, flows = self.scenario, self.scenario.flow_count
-        senders = dict.fromkeys(f.kind if f.is_udp else f.cca for f in scenario.paths)
+        senders = dict.fromkeys(f.kind if f.is_udp else f.cca for f in scenario.split_flows)
         traffic = f"{flows} flow{'s' if flows > 1 else ''} ({', '.join(senders)})"
         origin = f"seed {scenario.seed}, engine {self.provenance['engine']}"
         name = f"{scenario.name!r}: " if scenario.name else ""

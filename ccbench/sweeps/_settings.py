@@ -160,7 +160,7 @@ def plain(value: Value) -> Any:
     if isinstance(value, float | int | str):
         return value
     to_dict = getattr(value, "to_dict", None)
-    return to_dict() if to_dict else dataclass_dicts.present(value)
+    return to_dict() if to_dict else dataclass_dicts.plain(value)
 
 
 def changed(document: Mapping[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:

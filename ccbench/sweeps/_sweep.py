@@ -127,7 +127,7 @@ class Sweep:
     ...     },
     ...     vary={"rtt_ms": [10, 100], "bottlenecks.0.queue_bdp": [1, 2]},
     ... )
-    >>> [case.scenario.bottlenecks[0].queue_packets for case in sweep.cases]
+    >>> [case.scenario.path.bottlenecks[0].queue_packets for case in sweep.cases]
     [10, 20, 100, 200]
     """
 

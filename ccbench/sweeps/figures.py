@@ -119,7 +119,7 @@ def check_figure(sweep: Sweep) -> None:
     """
     _, *more = (len(sweep.vary[path]) for path in _varied(sweep))
     second, others = (more[0] if more else 1), more[1:]
-    parts = len(sweep.cases[0].scenario.flows), len(sweep.cases[0].scenario.links)
+    parts = len(sweep.cases[0].scenario.flows), len(sweep.cases[0].scenario.path.links)
     panels, lines = math.prod(others) * len(sweep.measured), second * max(parts)
     for items, number, most in (("panels", panels, _MOST_PANELS), ("lines", lines, _MOST_LINES)):
         if number > most:
@@ -150,10 +150,10 @@ def setting_name(sweep: Sweep, path: str) -> tuple[str, str]:
         return f"{name} of all {'groups' if parents[0] == 'flows' else 'bottlenecks'}", unit
     if parents[:1] == ["flows"] and len(scenario.flows) > 1:
         name += f" of group {parents[1]}"
-    if parents[:1] == ["bottlenecks"] and len(scenario.links) > 1:
+    if parents[:1] == ["bottlenecks"] and len(scenario.path.links) > 1:
         name += f" of bottleneck {parents[1]}"
     if parents[:1] == ["reverse_bottlenecks"]:
-        name += f" of bottleneck {len(scenario.bottlenecks) + int(parents[1])}"
+        name += f" of bottleneck {len(scenario.path.bottlenecks) + int(parents[1])}"
     return name, unit
 
 

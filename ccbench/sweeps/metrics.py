@@ -89,10 +89,11 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
 
     Examples
     --------
-    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> from ccbench import Bottleneck, Flow, NetworkPath, Scenario
     >>> link = Bottleneck(bandwidth_mbps=100, queue_bdp=1)
     >>> flows = (Flow(cca="cubic"), Flow(cca="bbr"))
-    >>> both = Scenario(flows=flows, bottlenecks=(link,), rtt_ms=40, duration_s=60)
+    >>> path = NetworkPath(bottlenecks=(link,), rtt_ms=40)
+    >>> both = Scenario(flows=flows, path=path, duration_s=60)
     >>> [flow.cca for flow in harm_scenarios(both, beta=(1,))[0].flows]
     ['bbr']
     """
@@ -116,18 +117,22 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     check_shared(scenario)
     solo = tuple(scenario.flows[i] for i in chosen)
     others = tuple(scenario.flows[i] for i in range(count) if i not in chosen)
-    together = in_order(solo, others, noise=scenario.noise, seed=scenario.seed)
+    together = in_order(solo, others, noise=scenario.path.noise, seed=scenario.seed)
     before = 0 if together[: len(solo)] == solo else sum(flow.flow_count for flow in others)
     changes = _renumbered(scenario, chosen)
     return (
-        replace(scenario, flows=solo, changes=changes),
-        replace(scenario, flows=together, changes=with_later_flows(changes, before)),
+        replace(scenario, flows=solo, path=replace(scenario.path, changes=changes)),
+        replace(
+            scenario,
+            flows=together,
+            path=replace(scenario.path, changes=with_later_flows(changes, before)),
+        ),
     )
 
 
 def _renumbered(scenario: Scenario, beta: Iterable[int]) -> tuple[Change, ...]:
     """Return the changes with the numbers that their flows have in a run of these groups."""
-    if not scenario.changes:
+    if not scenario.path.changes:
         return ()
     groups = scenario.flow_table()["group"].to_numpy()
     order = [int(flow) for group in beta for flow in (groups == group).nonzero()[0]]
@@ -140,7 +145,7 @@ def _renumbered(scenario: Scenario, beta: Iterable[int]) -> tuple[Change, ...]:
         raise validation.bad(place, flow, allowed, "name a flow of beta, or remove the change")
 
     changes = []
-    for i, change in enumerate(scenario.changes):
+    for i, change in enumerate(scenario.path.changes):
         new = change
         if new.when is not None:
             flow = renumbered(f"changes[{i}].when.flow", new.when.flow)

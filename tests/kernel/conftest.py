@@ -30,6 +30,7 @@ from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.kernel.source.build import installed, of_release
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -66,7 +67,7 @@ def dumbbell(
     bottleneck = Bottleneck(
         bandwidth_mbps=bandwidth_mbps, queue_packets=queue_packets, qdisc=qdisc, loss=loss
     )
-    return Scenario(
+    return flat(
         flows=flows or (Flow(cca="cubic"),),
         bottlenecks=(bottleneck,),
         rtt_ms=rtt_ms,
@@ -104,7 +105,9 @@ def run_with(name: str, scenario: Scenario) -> Run:
 @cache
 def run(scenario: Scenario) -> Run:
     """Run a scenario once, on a kernel with its qdiscs, for all tests of a process."""
-    return KernelEngine(kernel_with(*(link.qdisc for link in scenario.bottlenecks))).run(scenario)
+    return KernelEngine(kernel_with(*(link.qdisc for link in scenario.path.bottlenecks))).run(
+        scenario
+    )
 
 
 def check_estimate(result: Run) -> None:
@@ -115,8 +118,8 @@ def check_estimate(result: Run) -> None:
     else:
         counts = summary.counts[summary.counts["event"] == "enqueue"]
         events = counts.groupby("bottleneck")["packets"].sum()
-    arrived = events.reindex(range(len(scenario.links)), fill_value=0)
-    actual = needs(scenario, Load(tuple(arrived), len(result.flows), scenario.mtu_bytes))
+    arrived = events.reindex(range(len(scenario.path.links)), fill_value=0)
+    actual = needs(scenario, Load(tuple(arrived), len(result.flows), scenario.path.mtu_bytes))
     estimated = needs(scenario)
     for name in ("reading_bytes", "result_bytes", "scratch_bytes", "work"):
         least, estimate = getattr(actual, name), getattr(estimated, name)
@@ -331,7 +334,7 @@ def read_back(
         qdisc_options=tuple(options.items()),
     )
     with pytest.raises(EngineError, match="/nothing") as caught:
-        engine.run(replace(dumbbell(), bottlenecks=(bottleneck,)))
+        engine.run(replace(dumbbell(), path=replace(dumbbell().path, bottlenecks=(bottleneck,))))
     (answer,) = (line for line in caught.value.console if line.startswith("ccbench: answer: qdisc"))
     return qdisc_options(bytes.fromhex(answer.split()[-1]))
 

@@ -22,6 +22,7 @@ from ccbench.experiment.wifi import Wifi
 from ccbench.metrics import jain_index
 from tests.documentation import DOCS
 from tests.kernel.conftest import attributes, events, read_back, run
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     from ccbench import Run
@@ -57,7 +58,7 @@ def path(
     *flows: Flow, links: tuple[Bottleneck, ...] = (), duration_s: float = 30, **settings: Any
 ) -> Scenario:
     """Return a scenario with the paper's round-trip time."""
-    return Scenario(
+    return flat(
         flows=flows or (Flow(cca="abc"),),
         bottlenecks=links or (link(),),
         rtt_ms=RTT_S * 1e3,
@@ -117,7 +118,7 @@ def statistics(
     """Run a scenario; return the final statistics of its qdiscs as reported by the kernel."""
     ask = [
         struct.pack("=IHHII", 36, 38, 9, 1, 0) + struct.pack("=BxxxiIII", 0, 2 + i, 0, 2**32 - 1, 0)
-        for i in range(len(scenario.bottlenecks))
+        for i in range(len(scenario.path.bottlenecks))
     ]
     asking = "".join(f"netlink xstats{i} {message.hex()}\n" for i, message in enumerate(ask))
     last = f"first-netns\n{asking}wait /nothing\n"
@@ -254,7 +255,12 @@ class TestWifi:
         rates, waits = {}, {}
         for cca, qdisc in (("abc", "abc"), ("cubic", "codel")):
             router = Bottleneck(wifi=wifi, queue_packets=250, qdisc=qdisc)
-            result = run(replace(path(Flow(cca=cca), links=(router,)), rtt_ms=rtt_ms))
+            result = run(
+                replace(
+                    path(Flow(cca=cca), links=(router,)),
+                    path=replace(path(Flow(cca=cca), links=(router,)).path, rtt_ms=rtt_ms),
+                )
+            )
             rates[qdisc] = departed(result, 2, 30)
             waits[qdisc] = np.percentile(fifo_delays_s(result), 95)
         assert rates["abc"] > 1.25 * rates["codel"]

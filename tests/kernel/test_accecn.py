@@ -14,6 +14,7 @@ from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.engine import KernelEngine
 from tests.kernel.conftest import dumbbell, events, kernel_with, run_with
 from tests.kernel.test_abc import TestVaryingLink, delays_s, departed, link, path
+from tests.scenarios import changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ def marking(*flows: Flow, **settings: Any) -> Scenario:
     """Return a scenario of complete transfers over a queue that marks and drops nothing."""
     senders = flows or (Flow(cca="cubic", **TRANSFER),)
     given = {"ecn": "accecn", "duration_s": 15, **settings}
-    return replace(dumbbell(*senders), bottlenecks=(MARKING,), **given)
+    return changed(dumbbell(*senders), bottlenecks=(MARKING,), **given)
 
 
 def modes(result: Run, flow: int = 0) -> tuple[str, str]:
@@ -95,7 +96,13 @@ class TestNegotiation:
         assert result.ecn_fallbacks() == {}
         # The first packet of the flow of UDP arrives, the SYN is the second one.
         late = replace(Flow(cca="cubic", start_s=0.001), stop_s=0.5)
-        result = run(replace(marking(udp, late), bottlenecks=(lost,), duration_s=0.5))
+        result = run(
+            replace(
+                marking(udp, late),
+                path=replace(marking(udp, late).path, bottlenecks=(lost,)),
+                duration_s=0.5,
+            )
+        )
         assert modes(result, flow=1) == ("none", "none")
 
     def test_only_if_asked_for(self) -> None:
@@ -107,7 +114,7 @@ class TestPath:
     def test_cleared(self) -> None:
         """If a router clears ECN, hosts negotiate it in vain, and the run says so."""
         clearing = replace(MARKING, clears_ecn=True)
-        result = run(replace(marking(), bottlenecks=(clearing,)))
+        result = run(replace(marking(), path=replace(marking().path, bottlenecks=(clearing,))))
         assert modes(result) == ("accecn", "accecn")
         assert "the path clears it" in result.ecn_fallbacks()[0]
         assert events(result, "mark").empty
@@ -115,7 +122,9 @@ class TestPath:
     def test_cleared_late(self) -> None:
         """Marks of a router before the one that clears ECN do not arrive."""
         clearing = replace(MARKING, bandwidth_mbps=40, clears_ecn=True)
-        result = run(replace(marking(), bottlenecks=(MARKING, clearing)))
+        result = run(
+            replace(marking(), path=replace(marking().path, bottlenecks=(MARKING, clearing)))
+        )
         assert len(events(result, "mark", 0)) > 0
         assert result.ecn["received_ce_packets"].item() == 0
         assert result.ecn["delivered_ce_packets"].item() == 0
@@ -125,7 +134,12 @@ class TestPath:
         """A cleared field is not congestion: without a queue that drops, both fill it alike."""
         clearing = replace(MARKING, clears_ecn=True)
         cleared, without = (
-            run(replace(marking(ecn=setting), bottlenecks=(router,)))
+            run(
+                replace(
+                    marking(ecn=setting),
+                    path=replace(marking(ecn=setting).path, bottlenecks=(router,)),
+                )
+            )
             for setting, router in (
                 ("accecn" if ecn == "accecn" else True, clearing),
                 (False, MARKING),
@@ -289,7 +303,7 @@ class TestAbc:
         engine = KernelEngine(kernel_with("accecn"))
         with pytest.raises(InputError, match=rf"^flows\[0\]\.cca is '{cca}'; .*ecn = \"accecn\""):
             engine.check(scenario)
-        engine.check(replace(scenario, receiver_ecn=True))
+        engine.check(replace(scenario, path=replace(scenario.path, receiver_ecn=True)))
 
     @pytest.mark.parametrize("cca", ["abc", "abc_ns"])
     def test_others_on_hosts(self, cca: str) -> None:

@@ -15,6 +15,7 @@ from ccbench.emulate._load import packets
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.run.tables import RUN_TABLES
 from tests.kernel.conftest import run
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ def path(*flows: Flow, changes: tuple[Change, ...] = (), **settings: Any) -> Sce
     """Return a scenario over a link of 20 Mbit/s and 40 ms in each direction."""
     values = {"rtt_ms": 40, "duration_s": 10, "sample_interval_ms": 10, **settings}
     links = {"bottlenecks": (LINK,), "reverse_bottlenecks": (LINK,)}
-    return Scenario(flows=flows or (Flow(),), changes=changes, **{**links, **values})
+    return flat(flows=flows or (Flow(),), changes=changes, **{**links, **values})
 
 
 def app(at_s: float, rate_mbps: float, flow: int = 0) -> Change:
@@ -125,7 +126,7 @@ class TestRate:
     def test_after_the_end(self) -> None:
         """A change after the end of a flow has no effect."""
         ended = path(Flow(stop_s=4), Flow(cca="reno"))
-        changed = replace(ended, changes=(app(5, 1),))
+        changed = replace(ended, path=replace(ended.path, changes=(app(5, 1),)))
         pd.testing.assert_frame_equal(run(ended).queue, run(changed).queue)
 
     def test_estimate(self) -> None:

@@ -64,12 +64,12 @@ def alone(mbps: float, rtt_ms: float, cca: str = "bbr3", **settings: Any) -> Sce
 def with_parameters(scenario: Scenario, **values: int) -> Scenario:
     """Return a scenario with parameters of the module."""
     parameters = tuple((f"tcp_bbr3.{name}", str(value)) for name, value in values.items())
-    return replace(scenario, module_parameters=parameters)
+    return replace(scenario, path=replace(scenario.path, module_parameters=parameters))
 
 
 def share(result: Run) -> float:
     """Return the used share of the link, after Startup."""
-    rate_mbps = result.scenario.bottlenecks[0].bandwidth_mbps
+    rate_mbps = result.scenario.path.bottlenecks[0].bandwidth_mbps
     assert rate_mbps is not None
     return float(result.throughput(1.0).loc[5.0:].sum(axis=1).mean() / rate_mbps)
 
@@ -183,7 +183,10 @@ class TestLoss:
         """
         lossy = Bottleneck(bandwidth_mbps=10, queue_packets=100, loss_packets=tuple(range(3, 18)))
         sysctls = (("net.ipv4.tcp_sack", str(sack)),)
-        scenario = replace(alone(10, 40, sysctls=sysctls), bottlenecks=(lossy,))
+        scenario = replace(
+            alone(10, 40, sysctls=sysctls),
+            path=replace(alone(10, 40, sysctls=sysctls).path, bottlenecks=(lossy,)),
+        )
         rows = run(scenario).flows
         begin_ns = rows.loc[rows["delivered_bytes"] > 0, "time_ns"].min()
         assert begin_ns > 3e9
@@ -228,7 +231,9 @@ class TestMarks:
         )
         unmarked = alone(50, 40, queue_packets=1000)
         kernel = "accecn" if ecn == "accecn" else "bbr3"
-        marked = run_with(kernel, replace(unmarked, ecn=ecn, bottlenecks=(marking,)))
+        marked = run_with(
+            kernel, replace(unmarked, path=replace(unmarked.path, ecn=ecn, bottlenecks=(marking,)))
+        )
         assert len(events(marked, "mark")) > 0
         assert events(marked, "drop").empty
         assert late(marked)["inflight_longterm"].notna().any()

@@ -57,9 +57,12 @@ PATHS = {
     "plain": dumbbell(Flow(cca="cubic"), Flow(cca="bbr", label="Alice", start_s=1)),
     "impaired": replace(
         dumbbell(Flow(), Flow(kind="poisson", rate_mbps=1)),
-        bottlenecks=(_IMPAIRED, Bottleneck(bandwidth_mbps=20, queue_packets=64)),
-        noise=Noise(forward_jitter_ms=1, sender_jitter_ms=1, background_share=0.05),
-        ack_batch_ms=1,
+        path=replace(
+            dumbbell(Flow(), Flow(kind="poisson", rate_mbps=1)).path,
+            bottlenecks=(_IMPAIRED, Bottleneck(bandwidth_mbps=20, queue_packets=64)),
+            noise=Noise(forward_jitter_ms=1, sender_jitter_ms=1, background_share=0.05),
+            ack_batch_ms=1,
+        ),
     ),
     "both directions": dumbbell(
         Flow(),
@@ -67,7 +70,7 @@ PATHS = {
         reverse_bottlenecks=(Bottleneck(bandwidth_mbps=5, queue_packets=20),),
         forward_delay_ms=10,
     ),
-    "wifi": replace(dumbbell(Flow()), bottlenecks=(_RADIO,)),
+    "wifi": replace(dumbbell(Flow()), path=replace(dumbbell(Flow()).path, bottlenecks=(_RADIO,))),
     "IPv6": dumbbell(Flow(ip_version=6), Flow(start_s=1)),
     "more ACKs": dumbbell(
         Flow(receiver=Receiver(duplicate_acks=20)),
@@ -204,7 +207,7 @@ class TestPoints:
         Packets that arrive are enqueued or lost, those that leave are dequeued.
         """
         run, folder = captured(name)
-        for number in range(len(run.scenario.links)):
+        for number in range(len(run.scenario.path.links)):
             events = run.queue_events(number)
             for side, kinds in (("in", ["enqueue", "loss"]), ("out", ["dequeue"])):
                 rows = events[events["event"].isin(kinds)]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Change, Flow, Run, Scenario
+from ccbench import Bottleneck, Change, Flow, NetworkPath, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.experiment.noise import Noise
 from ccbench.run.packets import delivered
@@ -28,7 +28,9 @@ def path(*flows: Flow, changes: tuple[Change, ...] = (), **settings: Any) -> Sce
     """Return a scenario over a link of 10 Mbit/s and 40 ms that changes."""
     link = Bottleneck(**{"bandwidth_mbps": 10, "queue_packets": 50, **settings})
     return Scenario(
-        flows=flows or (Flow(),), bottlenecks=(link,), rtt_ms=40, duration_s=10, changes=changes
+        flows=flows or (Flow(),),
+        path=NetworkPath(bottlenecks=(link,), rtt_ms=40, changes=changes),
+        duration_s=10,
     )
 
 
@@ -88,8 +90,10 @@ class TestRate:
 
     def test_background(self) -> None:
         """Background traffic keeps its rate: its packets arrive as they do without a change."""
-        plain = replace(path(UDP), noise=Noise(background_share=0.2))
-        changed = replace(plain, changes=(Change(at_s=5, bandwidth_mbps=40),))
+        plain = replace(path(UDP), path=replace(path(UDP).path, noise=Noise(background_share=0.2)))
+        changed = replace(
+            plain, path=replace(plain.path, changes=(Change(at_s=5, bandwidth_mbps=40),))
+        )
         arrived = [of(run(scenario), "enqueue") for scenario in (plain, changed)]
         times_ns = [log.loc[log["flow"] == NO_FLOW, "time_ns"].tolist() for log in arrived]
         assert times_ns[0] == times_ns[1] != []
@@ -135,7 +139,9 @@ class TestLoss:
     def test_same_draws(self) -> None:
         """A change to the same probability changes no draw."""
         scenario = path(UDP, loss=0.1)
-        changed = replace(scenario, changes=(Change(at_s=3, every_s=1, loss=0.1),))
+        changed = replace(
+            scenario, path=replace(scenario.path, changes=(Change(at_s=3, every_s=1, loss=0.1),))
+        )
         pd.testing.assert_frame_equal(run(scenario).queue, run(changed).queue)
 
 
@@ -221,8 +227,11 @@ class TestDelay:
             change = Change(at_s=5, rtt_ms=41, forward_delay_ms=1, overtakes=overtakes)
             scenario = replace(
                 path(Flow(kind="rate", rate_mbps=8), changes=(change,), queue_packets=500),
-                rtt_ms=80,
-                forward_delay_ms=40,
+                path=replace(
+                    path(Flow(kind="rate", rate_mbps=8), changes=(change,), queue_packets=500).path,
+                    rtt_ms=80,
+                    forward_delay_ms=40,
+                ),
                 sample_interval_ms=1,
             )
             result = run(scenario)
@@ -268,11 +277,13 @@ def test_reverse() -> None:
     link = Bottleneck(bandwidth_mbps=10, queue_packets=50)
     scenario = Scenario(
         flows=(replace(UDP, direction="reverse"),),
-        bottlenecks=(link,),
-        reverse_bottlenecks=(link,),
-        rtt_ms=40,
+        path=NetworkPath(
+            bottlenecks=(link,),
+            reverse_bottlenecks=(link,),
+            rtt_ms=40,
+            changes=(Change(at_s=5, bottleneck=1, bandwidth_mbps=4),),
+        ),
         duration_s=10,
-        changes=(Change(at_s=5, bottleneck=1, bandwidth_mbps=4),),
     )
     log = run(scenario).queue_events(1)
     left = log[log["event"] == "dequeue"]

@@ -134,7 +134,9 @@ def test_wifi_jitter(tmp_path: Path, jitter_ms: float, is_known: object) -> None
         for setting in SETTINGS:
             plain = scenario(setting, cca, PLAIN, seed=31)
             folders.append(tmp_path / cca / setting.name)
-            run(replace(plain, noise=Noise(wifi_jitter_ms=jitter_ms))).save(folders[-1])
+            run(
+                replace(plain, path=replace(plain.path, noise=Noise(wifi_jitter_ms=jitter_ms)))
+            ).save(folders[-1])
         assert judge_files(folders).label == (cca if is_known else "unknown")
 
 

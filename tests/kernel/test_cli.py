@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import ccbench
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.cli.main import main
 from ccbench.cli.main import program as cli
 from ccbench.emulate.kernel.source.build import installed
@@ -38,7 +38,9 @@ def scenario(tmp_path: Path) -> Path:
     codel = Bottleneck(bandwidth_mbps=20, queue_packets=500, qdisc="codel")
     flows = (Flow(cca="bbr"), Flow(cca="cubic"))
     path = tmp_path / "scenario.toml"
-    Scenario(flows=flows, bottlenecks=(link, codel), rtt_ms=40, duration_s=10).save(path)
+    Scenario(
+        flows=flows, path=NetworkPath(bottlenecks=(link, codel), rtt_ms=40), duration_s=10
+    ).save(path)
     return path
 
 
@@ -168,7 +170,7 @@ class TestRun:
     @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
     def test_examples(self, program: Callable[..., str], example: Path) -> None:
         """Every example runs, and moves data."""
-        qdiscs = [link.qdisc for link in Scenario.load(example).bottlenecks]
+        qdiscs = [link.qdisc for link in Scenario.load(example).path.bottlenecks]
         release = kernel_with(*qdiscs).release
         document = json.loads(program("run", example, "--kernel", release, "--json"))
         assert document["flows"][0]["throughput_mbps"] > 0
@@ -238,7 +240,9 @@ class TestKernel:
                 qdisc=qdisc,
                 qdisc_options=needs.get(qdisc, ()),
             )
-            engine.check(replace(dumbbell(), bottlenecks=(bottleneck,)))
+            engine.check(
+                replace(dumbbell(), path=replace(dumbbell().path, bottlenecks=(bottleneck,)))
+            )
         assert "droptail" in document["qdiscs"]
         assert ", ".join(document["ccas"]) in program("kernel", "info")
 

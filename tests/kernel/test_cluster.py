@@ -50,7 +50,7 @@ LONG = dumbbell(
 ENDLESS = dumbbell(bandwidth_mbps=1000, queue_packets=3000, duration_s=1000, queue_log=False)
 
 #: The run that :class:`Deadly` does not survive.
-DEADLY = replace(SHORT, name="the deadly one", rtt_ms=41)
+DEADLY = replace(SHORT, name="the deadly one", path=replace(SHORT.path, rtt_ms=41))
 
 
 class Deadly(KernelEngine):
@@ -204,7 +204,9 @@ class TestRuns:
     def test_failure(self, tmp_path: Path) -> None:
         """A run that fails on the cluster is an error with its reason; the others go on."""
         failures: list[tuple[int, str]] = []
-        failing = replace(SHORT, sysctls=(("net.ipv4.no_such_thing", "1"),))
+        failing = replace(
+            SHORT, path=replace(SHORT.path, sysctls=(("net.ipv4.no_such_thing", "1"),))
+        )
         with machines(tmp_path / "cluster") as started:
             started.add_worker()
             with cluster(started.address) as executor:

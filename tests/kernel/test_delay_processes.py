@@ -13,6 +13,7 @@ import pytest
 from ccbench import Bottleneck, Change, Flow, Noise, RttTrace, Run, Scenario
 from ccbench.run.packets import delivered
 from tests.kernel.conftest import run
+from tests.scenarios import flat
 
 pytestmark = pytest.mark.kernel
 
@@ -22,7 +23,7 @@ LINK = Bottleneck(bandwidth_mbps=10, queue_packets=1000)
 def path(*flows: Flow, **settings: Any) -> Scenario:
     """Return a scenario over a link of 10 Mbit/s and 40 ms."""
     values = {"rtt_ms": 40, "duration_s": 20, "sample_interval_ms": 1, **settings}
-    return Scenario(flows=flows, bottlenecks=(LINK,), **values)
+    return flat(flows=flows, bottlenecks=(LINK,), **values)
 
 
 def delays_ms(result: Run) -> npt.NDArray[np.float64]:

@@ -35,7 +35,10 @@ def dualpi2(
         qdisc="dualpi2",
         qdisc_options=tuple(dict(options).items()),
     )
-    return replace(dumbbell(*flows, **settings), bottlenecks=(link,))
+    return replace(
+        dumbbell(*flows, **settings),
+        path=replace(dumbbell(*flows, **settings).path, bottlenecks=(link,)),
+    )
 
 
 def totals(result: Run, queue: str) -> dict[str, float]:
@@ -64,8 +67,13 @@ def test_advice() -> None:
     )
     (line,) = advice(starving)
     name, _, value = line.rpartition("set ")[2].partition(" = ")
-    (link,) = starving.bottlenecks
-    mended = replace(starving, bottlenecks=(replace(link, qdisc_options=((name, float(value)),)),))
+    (link,) = starving.path.bottlenecks
+    mended = replace(
+        starving,
+        path=replace(
+            starving.path, bottlenecks=(replace(link, qdisc_options=((name, float(value)),)),)
+        ),
+    )
     assert advice(mended) == ()
     ratios = []
     for scenario in (starving, mended):
@@ -203,7 +211,12 @@ class TestRecords:
     def test_several_bottlenecks(self) -> None:
         """At other bottlenecks, packets have no queue, and statistics are those of each qdisc."""
         plain = Bottleneck(bandwidth_mbps=15, queue_packets=60)
-        scenario = replace(MIXED, bottlenecks=(*MIXED.bottlenecks, plain, *MIXED.bottlenecks))
+        scenario = replace(
+            MIXED,
+            path=replace(
+                MIXED.path, bottlenecks=(*MIXED.path.bottlenecks, plain, *MIXED.path.bottlenecks)
+            ),
+        )
         result = run(scenario)
         assert result.queue_events(1)["queue"].isna().all()
         assert list(result.l4s_summary().index.get_level_values("bottleneck")) == [0, 0, 2, 2]
@@ -384,7 +397,10 @@ class TestClassic:
     @pytest.mark.parametrize("cca", ["cubic", "reno"])
     def test_classic_ecn(self, cca: str) -> None:
         """Classic ECN flows are marked instead of dropped, and stay in the classic queue."""
-        scenario = replace(dualpi2(Flow(cca=cca), mbps=20, duration_s=20), ecn=True)
+        scenario = replace(
+            dualpi2(Flow(cca=cca), mbps=20, duration_s=20),
+            path=replace(dualpi2(Flow(cca=cca), mbps=20, duration_s=20).path, ecn=True),
+        )
         result = run(scenario)
         assert totals(result, "classic")["marks"] > 5
         assert totals(result, "classic")["drops"] == 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.elasticity.observed import observe
 from tests.kernel.conftest import run
 
@@ -44,7 +44,9 @@ def pulser() -> tuple[Flow, ...]:
 def shared(*flows: Flow, duration_s: float = DURATION_S) -> Scenario:
     """Run flows that share the link."""
     link = Bottleneck(bandwidth_mbps=LINK_MBPS, queue_bdp=2)
-    return Scenario(flows=flows, bottlenecks=(link,), rtt_ms=50, duration_s=duration_s)
+    return Scenario(
+        flows=flows, path=NetworkPath(bottlenecks=(link,), rtt_ms=50), duration_s=duration_s
+    )
 
 
 def beside(cross: Flow) -> Observation:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ccbench import Bottleneck, Change, Flow, RttTrace, Scenario, Trace, When
+from ccbench import Bottleneck, Change, Flow, NetworkPath, RttTrace, Scenario, Trace, When
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.engine import CapturingEngine
 from ccbench.emulate.registry import ENGINES, get_engine
@@ -20,23 +20,24 @@ from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.wifi import Wifi
 from tests.documentation import DOCS
+from tests.scenarios import changed
 
 pytestmark = pytest.mark.kernel
 
 _LINK = Bottleneck(bandwidth_mbps=10, queue_packets=63)
-_PLAIN = Scenario(flows=(Flow(),), bottlenecks=(_LINK,), rtt_ms=40, duration_s=20)
+_PLAIN = Scenario(flows=(Flow(),), path=NetworkPath(bottlenecks=(_LINK,), rtt_ms=40), duration_s=20)
 
 
 def also(*flows: Flow, **settings: Any) -> list[Scenario]:
     """Return the plain scenario with more flows and other settings."""
-    return [replace(_PLAIN, flows=(*_PLAIN.flows, *flows), **settings)]
+    return [changed(_PLAIN, flows=(*_PLAIN.flows, *flows), **settings)]
 
 
 def over(**settings: Any) -> list[Scenario]:
     """Return the plain scenario over another bottleneck."""
     varying = {"trace", "wifi"} & set(settings)
     settings = {**settings, "bandwidth_mbps": None} if varying else settings
-    return [replace(_PLAIN, bottlenecks=(replace(_LINK, **settings),))]
+    return [replace(_PLAIN, path=replace(_PLAIN.path, bottlenecks=(replace(_LINK, **settings),)))]
 
 
 #: The rows of the table, and their scenarios.
@@ -45,7 +46,9 @@ CASES: dict[str, list[Scenario]] = {
     "drop-tail queue of any length": over(queue_packets=64),
     "CoDel, PIE": over(qdisc="codel") + over(qdisc="pie"),
     "other queueing disciplines": over(qdisc="fq_codel") + over(qdisc="cake"),
-    "several bottlenecks in a row": [replace(_PLAIN, bottlenecks=(_LINK, _LINK))],
+    "several bottlenecks in a row": [
+        replace(_PLAIN, path=replace(_PLAIN.path, bottlenecks=(_LINK, _LINK)))
+    ],
     "a bottleneck of constant rate for ACKs": also(
         reverse_bottlenecks=(Bottleneck(bandwidth_mbps=1, queue_packets=63),)
     ),

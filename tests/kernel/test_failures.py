@@ -72,7 +72,7 @@ class TestErrors:
             bandwidth_mbps=10, queue_packets=9, qdisc="pie", qdisc_options=(("flows", 3),)
         )
         with pytest.raises(InputError, match=r"bottlenecks\[0\].qdisc_options.flows: pie takes"):
-            engine.run(replace(dumbbell(), bottlenecks=(link,)))
+            engine.run(replace(dumbbell(), path=replace(dumbbell().path, bottlenecks=(link,))))
 
     @pytest.mark.usefixtures("own_temporary")
     @pytest.mark.parametrize("name", ["linux", "root/init", "root/modules/ccbench_link.ko"])

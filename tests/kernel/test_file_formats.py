@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Change, Flow, Scenario, When, emulate, raygen
+from ccbench import Bottleneck, Change, Flow, NetworkPath, Scenario, When, emulate, raygen
 from ccbench.classify.training_set import PACKAGED
 from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.wifi import Wifi
@@ -58,7 +58,9 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     video = Flow(kind="video", bitrates_mbps=(1,), segment_s=2, buffer_s=4)
     event = Change(when=When(flow=0, packet=5), loss=0)
     scenario = Scenario(
-        flows=(Flow(), short, video), bottlenecks=(wifi,), rtt_ms=20, duration_s=1, changes=(event,)
+        flows=(Flow(), short, video),
+        path=NetworkPath(bottlenecks=(wifi,), rtt_ms=20, changes=(event,)),
+        duration_s=1,
     )
     whole = emulate.run(scenario)
     # As of dualpi2, which the default Linux does not have.
@@ -68,7 +70,9 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
         sender="off", receiver="off"
     )
     replace(whole, ecn=ends).save(tmp_path / "ecn")
-    multipath = replace(scenario, flows=(Flow(subflows=(Subflow(),)),), changes=())
+    multipath = replace(
+        scenario, flows=(Flow(subflows=(Subflow(),)),), path=replace(scenario.path, changes=())
+    )
     emulate.run(multipath).save(tmp_path / "multipath")
     (tmp_path / "run.toml").write_text(scenario.to_toml())
     shown = json.loads(program("run", tmp_path / "run.toml", "--json"))

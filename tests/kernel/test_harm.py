@@ -64,7 +64,12 @@ class TestPackets:
             Bottleneck(bandwidth_mbps=20, queue_packets=30),
             Bottleneck(bandwidth_mbps=10, queue_packets=30, loss=0.001),
         )
-        result = run(replace(dumbbell(Flow(cca="cubic", count=2)), bottlenecks=links))
+        result = run(
+            replace(
+                dumbbell(Flow(cca="cubic", count=2)),
+                path=replace(dumbbell(Flow(cca="cubic", count=2)).path, bottlenecks=links),
+            )
+        )
         table = delivered(result)
         full = table[table["bytes"] == 1500]
         rest = full["one_way_ms"] - full["queueing_ms"]
@@ -102,8 +107,8 @@ class TestWorkloads:
         experiment = Experiment(
             alpha=scenario.flows[1:],
             beta=scenario.flows[:1],
-            bottlenecks=scenario.bottlenecks,
-            rtt_ms=scenario.rtt_ms,
+            bottlenecks=scenario.path.bottlenecks,
+            rtt_ms=scenario.path.rtt_ms,
             duration_s=scenario.duration_s,
             queue_log=True,
         )

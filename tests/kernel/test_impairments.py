@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.base.estimate import Estimate
 from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
@@ -29,7 +29,11 @@ CBR = Flow(kind="cbr", rate_mbps=4, packet_bytes=500)
 def over(*flows: Flow, duration_s: float = 20, **settings: Any) -> Scenario:
     """Return a scenario over an impaired link of 20 Mbit/s and 40 ms."""
     link = Bottleneck(**{"bandwidth_mbps": 20, "queue_packets": 100, **settings})
-    return Scenario(flows=flows or (CBR,), bottlenecks=(link,), rtt_ms=40, duration_s=duration_s)
+    return Scenario(
+        flows=flows or (CBR,),
+        path=NetworkPath(bottlenecks=(link,), rtt_ms=40),
+        duration_s=duration_s,
+    )
 
 
 def lost(result: Run, bottleneck: int = 0) -> npt.NDArray[np.bool_]:
@@ -73,7 +77,7 @@ class TestBursts:
         link = Bottleneck(
             bandwidth_mbps=20, queue_packets=100, burst_loss=BurstLoss(to_bad=0.5, to_good=0.5)
         )
-        scenario = replace(over(), bottlenecks=(link, link))
+        scenario = replace(over(), path=replace(over().path, bottlenecks=(link, link)))
         one, other = run(scenario), run(replace(scenario, seed=2))
         series = [lost(one)[:2000], lost(one, 1)[:2000], lost(other)[:2000], lost(other, 1)[:2000]]
         for i, first in enumerate(series):
@@ -198,7 +202,11 @@ class TestJitter:
         """Return a scenario with a jittery link before another one."""
         first = Bottleneck(bandwidth_mbps=20, queue_packets=100, jitter=Jitter(**jitter))
         second = Bottleneck(bandwidth_mbps=1000, queue_packets=1000)
-        return Scenario(flows=flows, bottlenecks=(first, second), rtt_ms=40, duration_s=duration_s)
+        return Scenario(
+            flows=flows,
+            path=NetworkPath(bottlenecks=(first, second), rtt_ms=40),
+            duration_s=duration_s,
+        )
 
     def delays_ms(self, **jitter: Any) -> npt.NDArray[np.float64]:
         """Return the additional delays of 20,000 packets."""
@@ -294,9 +302,7 @@ class TestJitter:
         flow = Flow(kind="bytes", size_bytes=5_000_000)
         scenario = Scenario(
             flows=(flow,),
-            bottlenecks=(link,),
-            reverse_bottlenecks=(link,),
-            rtt_ms=40,
+            path=NetworkPath(bottlenecks=(link,), reverse_bottlenecks=(link,), rtt_ms=40),
             duration_s=30,
         )
         assert run(scenario).completion_times()["fct_s"].notna().all()
@@ -304,8 +310,11 @@ class TestJitter:
     def test_seeds(self) -> None:
         """Seeds and links have independent jitter."""
         scenario = self.over(self.PROBES, duration_s=200, delay_ms=20, jitter_ms=5)
-        link = scenario.bottlenecks[0]
-        scenario = replace(scenario, bottlenecks=(link, link, scenario.bottlenecks[1]))
+        link = scenario.path.bottlenecks[0]
+        scenario = replace(
+            scenario,
+            path=replace(scenario.path, bottlenecks=(link, link, scenario.path.bottlenecks[1])),
+        )
 
         def delays(result: Run) -> list[npt.NDArray[np.float64]]:
             logs = [result.queue_events(i) for i in range(3)]
@@ -339,7 +348,10 @@ class TestGivenPackets:
     def test_way_back(self) -> None:
         """Given ACKs are lost on the way back, and the data are not retransmitted."""
         back = Bottleneck(bandwidth_mbps=20, queue_packets=100, loss_packets=(30, 31, 32))
-        scenario = replace(over(Flow(acks="every"), duration_s=3), reverse_bottlenecks=(back,))
+        scenario = replace(
+            over(Flow(acks="every"), duration_s=3),
+            path=replace(over(Flow(acks="every"), duration_s=3).path, reverse_bottlenecks=(back,)),
+        )
         result = run(scenario)
         assert np.flatnonzero(lost(result, 1)).tolist() == [29, 30, 31]
         assert fates(result)["lost"].iloc[0] == result.summary()["drops"].iloc[0]
@@ -444,7 +456,7 @@ class TestReordering:
     def test_between_bottlenecks(self) -> None:
         """Delays of packets that are reordered between two queues are refused, not guessed."""
         late = over(reordering=Reordering(share=0.1, packets=3), duration_s=1)
-        result = run(replace(late, bottlenecks=late.bottlenecks * 2))
+        result = run(replace(late, path=replace(late.path, bottlenecks=late.path.bottlenecks * 2)))
         with pytest.raises(InputError, match="between bottlenecks 0 and 1"):
             delivered(result)
         assert len(delivered(run(late)))

@@ -89,7 +89,11 @@ class TestPath:
         """Every kind of flow can use IPv6 in each direction."""
         flows = (ipv6(flow, direction=direction) for flow in KINDS)
         scenario = dumbbell(*flows, bandwidth_mbps=20, reverse_bottlenecks=BACK)
-        result = run(replace(scenario, reverse_bottlenecks=scenario.bottlenecks))
+        result = run(
+            replace(
+                scenario, path=replace(scenario.path, reverse_bottlenecks=scenario.path.bottlenecks)
+            )
+        )
         summary = result.summary()
         assert (summary["goodput_mbps"] > 0.05).all()
         assert (result.completion_times()["fct_s"] > 0).all()
@@ -137,7 +141,10 @@ class TestEcn:
             qdisc="codel",
             qdisc_options=(("ecn", True), ("ce_threshold_ms", 1)),
         )
-        scenario = replace(dumbbell(Flow(cca="dctcp"), ecn=True), bottlenecks=(link,))
+        scenario = replace(
+            dumbbell(Flow(cca="dctcp"), ecn=True),
+            path=replace(dumbbell(Flow(cca="dctcp"), ecn=True).path, bottlenecks=(link,)),
+        )
         results = [over(version, scenario) for version in (4, 6)]
         marks = [(full_packets(result)["event"] == "mark").sum() for result in results]
         assert marks[0] > 300
@@ -157,9 +164,14 @@ class TestEcn:
         link = Bottleneck(
             bandwidth_mbps=10, queue_packets=400, qdisc="codel", qdisc_options=options
         )
-        scenario = replace(dumbbell(Flow(), ecn=True), bottlenecks=(link,))
+        scenario = replace(
+            dumbbell(Flow(), ecn=True),
+            path=replace(dumbbell(Flow(), ecn=True).path, bottlenecks=(link,)),
+        )
         assert (full_packets(over(6, scenario))["event"] == "mark").any()
-        cleared = replace(scenario, bottlenecks=(replace(link, clears_ecn=True),))
+        cleared = replace(
+            scenario, path=replace(scenario.path, bottlenecks=(replace(link, clears_ecn=True),))
+        )
         events = full_packets(over(6, cleared))["event"]
         assert not (events == "mark").any()
         assert (events == "drop").any()
@@ -168,7 +180,10 @@ class TestEcn:
         """Packets of Prague over IPv6 go to the L4S queue of DualPI2, those of CUBIC do not."""
         link = Bottleneck(bandwidth_mbps=20, queue_packets=2000, qdisc="dualpi2")
         flows = (ipv6(Flow(cca="prague")), ipv6(Flow(cca="cubic")))
-        scenario = replace(dumbbell(*flows, duration_s=20, rtt_ms=20), bottlenecks=(link,))
+        scenario = replace(
+            dumbbell(*flows, duration_s=20, rtt_ms=20),
+            path=replace(dumbbell(*flows, duration_s=20, rtt_ms=20).path, bottlenecks=(link,)),
+        )
         log = run_with("prague", scenario).queue
         full = log[(log["bytes"] == 1500) & (log["event"] == "enqueue")]
         assert set(full.loc[full["flow"] == 0, "queue"]) == {"l4s"}
@@ -180,7 +195,9 @@ class TestEcn:
         """ABC fills a link over IPv6 with a queue as short as over IPv4."""
         encoding = (("encoding", "proxied" if cca == "abc" else "full"),)
         link = Bottleneck(bandwidth_mbps=10, queue_packets=250, qdisc="abc", qdisc_options=encoding)
-        scenario = replace(dumbbell(duration_s=20), bottlenecks=(link,))
+        scenario = replace(
+            dumbbell(duration_s=20), path=replace(dumbbell(duration_s=20).path, bottlenecks=(link,))
+        )
         results = [
             run_with(cca, replace(scenario, flows=(Flow(cca=cca, ip_version=version),)))
             for version in (4, 6)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from tests.kernel.conftest import run
 
 pytestmark = pytest.mark.kernel
@@ -21,8 +21,10 @@ def queue_packets(cca: str, bandwidth_mbps: float, *, offload: bool) -> float:
     result = run(
         Scenario(
             flows=(Flow(cca=cca, segmentation_offload=offload),),
-            bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=128),),
-            rtt_ms=85,
+            path=NetworkPath(
+                bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=128),),
+                rtt_ms=85,
+            ),
             duration_s=50,
         )
     )

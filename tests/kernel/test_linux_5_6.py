@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow
 from ccbench.experiment.scenario import MSS_BYTES
 from tests.kernel.conftest import run
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     from ccbench import Run
@@ -33,7 +34,7 @@ EMPTY: dict[str, Any] = {"bandwidth_mbps": 100, "queue_packets": 1000, "loss_eve
 def sent(cca: str, acks: str, link: dict[str, Any], duration_s: float = 60, **more: Any) -> Run:
     """Run a flow over a link with a round trip of 100 ms."""
     return run(
-        Scenario(
+        flat(
             flows=(Flow(cca=cca, acks=acks),),
             bottlenecks=(Bottleneck(**link),),
             rtt_ms=RTT_MS,

@@ -15,6 +15,7 @@ from ccbench.experiment.impairments import Policer
 from ccbench.experiment.receiver import Receiver
 from ccbench.run.tables import NO_FLOW
 from tests.kernel.conftest import check_estimate, events, run
+from tests.scenarios import flat
 
 pytestmark = pytest.mark.kernel
 
@@ -25,7 +26,7 @@ CCAS = ("reno", "cubic", "bbr", "bbr3", "vegas", "copa", "nimbus", "rapid", "dct
 def path(*flows: Flow, mtu: int, link: dict[str, Any] | None = None, **settings: Any) -> Scenario:
     """Return a path of 50 Mbit/s and 40 ms whose full packets have this size."""
     bottleneck = Bottleneck(**{"bandwidth_mbps": 50, "queue_bdp": 1, **(link or {})})
-    return Scenario(
+    return flat(
         **{
             "flows": flows or (Flow(),),
             "bottlenecks": (bottleneck,),
@@ -78,7 +79,11 @@ class TestPackets:
     def test_default(self, mtu: int) -> None:
         """A path of another MTU differs, and one of 1500 is the same as without the setting."""
         plain = path(mtu=1500)
-        assert plain.key() == replace(plain, mtu_bytes=1500).key() != path(mtu=mtu).key()
+        assert (
+            plain.key()
+            == replace(plain, path=replace(plain.path, mtu_bytes=1500)).key()
+            != path(mtu=mtu).key()
+        )
 
 
 class TestLinks:
@@ -97,7 +102,7 @@ class TestLinks:
     def test_queue(self, mtu: int) -> None:
         """A queue of one BDP holds as many bytes as with packets of any size."""
         scenario = path(mtu=mtu)
-        packets = scenario.bottlenecks[0].queue_packets
+        packets = scenario.path.bottlenecks[0].queue_packets
         assert packets == max(1, round(50e6 / 8 * 0.04 / mtu))
         assert run(scenario).queue_events()["event"].eq("drop").any()
 

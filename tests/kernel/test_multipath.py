@@ -15,6 +15,7 @@ from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.subflow import Subflow
 from tests.kernel.conftest import run, run_with
+from tests.scenarios import flat
 
 pytestmark = pytest.mark.kernel
 
@@ -31,7 +32,7 @@ def paths(*flows: Flow, mbps: tuple[float, ...] = (20, 10), **settings: Any) -> 
     """Return a scenario with one bottleneck on each path."""
     links = tuple(Bottleneck(bandwidth_mbps=rate, queue_bdp=1) for rate in mbps)
     given: dict[str, Any] = {"bottlenecks": links, "rtt_ms": 40, "duration_s": 20, **settings}
-    return Scenario(flows=flows or (BOTH,), **given)
+    return flat(flows=flows or (BOTH,), **given)
 
 
 def payload_mbps(result: Run, start_s: float, end_s: float, flow: int = 0) -> float:
@@ -79,7 +80,7 @@ class TestConservation:
     @pytest.mark.parametrize("direction", ["forward", "reverse"])
     def test_bytes(self, direction: str) -> None:
         """A transfer arrives completely and once, in parts over each subflow."""
-        links = paths().bottlenecks
+        links = paths().path.bottlenecks
         flow = replace(BOTH, kind="bytes", size_bytes=10_000_000, direction=direction)
         result = run(paths(flow, reverse_bottlenecks=links))
         connection = result.connection_summary()
@@ -130,7 +131,7 @@ class TestConservation:
     @pytest.mark.parametrize("direction", ["forward", "reverse"])
     def test_counters_of_stopped(self, direction: str) -> None:
         """A stopped connection reports what each subflow sent, repeated and delivered."""
-        links = tuple(replace(link, loss=0.002) for link in paths().bottlenecks)
+        links = tuple(replace(link, loss=0.002) for link in paths().path.bottlenecks)
         flow = replace(BOTH, stop_s=5, direction=direction)
         result = run(paths(flow, bottlenecks=links, reverse_bottlenecks=links, duration_s=8))
         first = 0 if direction == "forward" else len(links)
@@ -149,7 +150,7 @@ class TestConservation:
         """Both ends of a stopped connection report the marks of each of its subflows."""
         links = tuple(
             replace(link, qdisc="codel", qdisc_options=(("ecn", True),), queue_packets=1000)
-            for link in paths().bottlenecks
+            for link in paths().path.bottlenecks
         )
         scenario = paths(replace(BOTH, stop_s=5), bottlenecks=links, ecn="accecn", duration_s=8)
         result = run_with("accecn", scenario)
@@ -163,7 +164,7 @@ class TestSubflows:
     def test_congestion_controls(self) -> None:
         """Each subflow runs its own congestion control: losses limit Reno's, but not BBR's."""
         subflows = (replace(UPPER, cca="reno"), replace(LOWER, cca="bbr"))
-        links = tuple(replace(link, loss=0.01) for link in paths(mbps=(20, 20)).bottlenecks)
+        links = tuple(replace(link, loss=0.01) for link in paths(mbps=(20, 20)).path.bottlenecks)
         result = run(paths(Flow(subflows=subflows), bottlenecks=links, duration_s=40))
         assert result.summary()["cca"].to_list() == ["reno", "bbr"]
         assert not result.cca_info(1).dropna().empty

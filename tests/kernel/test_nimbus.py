@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Change, Flow, Run, Scenario
+from ccbench import Bottleneck, Change, Flow, NetworkPath, Run, Scenario
 from ccbench.base.errors import EngineError, InputError
 from ccbench.elasticity.detector import Detector, spectrum
 from ccbench.elasticity.observed import observe
@@ -47,13 +47,15 @@ def nimbus(
     return run(
         Scenario(
             flows=(*senders, *cross),
-            bottlenecks=(Bottleneck(bandwidth_mbps=MBPS, queue_bdp=2),),
-            rtt_ms=RTT_MS,
-            noise=Noise(reverse_jitter_ms=jitter_ms),
+            path=NetworkPath(
+                bottlenecks=(Bottleneck(bandwidth_mbps=MBPS, queue_bdp=2),),
+                rtt_ms=RTT_MS,
+                noise=Noise(reverse_jitter_ms=jitter_ms),
+                sysctls=tuple((f"net.ipv4.tcp_nimbus_{k}", str(v)) for k, v in settings.items()),
+            ),
             seed=seed,
             duration_s=duration_s,
             sample_interval_ms=10,
-            sysctls=tuple((f"net.ipv4.tcp_nimbus_{k}", str(v)) for k, v in settings.items()),
         )
     )
 
@@ -66,7 +68,7 @@ def state(result: Run, flow: int = 0) -> pd.DataFrame:
 def queueing_ms(result: Run, start_s: float, stop_s: float | None = None) -> float:
     """Return the mean queueing delay in a part of a run."""
     packets = result.occupancy(0.01).loc[start_s:stop_s].mean()
-    mbps = result.scenario.bottlenecks[0].bandwidth_mbps
+    mbps = result.scenario.path.bottlenecks[0].bandwidth_mbps
     assert mbps is not None
     return float(packets * 1500 * 8 / (mbps * 1e3))
 
@@ -368,10 +370,12 @@ class TestFall:
             result = run(
                 Scenario(
                     flows=(Flow(cca=name),),
-                    bottlenecks=(Bottleneck(bandwidth_mbps=MBPS, queue_bdp=2),),
-                    rtt_ms=RTT_MS,
+                    path=NetworkPath(
+                        bottlenecks=(Bottleneck(bandwidth_mbps=MBPS, queue_bdp=2),),
+                        rtt_ms=RTT_MS,
+                        changes=(Change(at_s=10, bandwidth_mbps=MBPS / 40),),
+                    ),
                     duration_s=20,
-                    changes=(Change(at_s=10, bandwidth_mbps=MBPS / 40),),
                 )
             )
             if name == cca:
@@ -392,8 +396,12 @@ class TestPolicer:
         result = run(
             Scenario(
                 flows=(Flow(cca=cca),),
-                bottlenecks=(Bottleneck(bandwidth_mbps=100, queue_packets=334, policer=policer),),
-                rtt_ms=self.RTT_S * 1e3,
+                path=NetworkPath(
+                    bottlenecks=(
+                        Bottleneck(bandwidth_mbps=100, queue_packets=334, policer=policer),
+                    ),
+                    rtt_ms=self.RTT_S * 1e3,
+                ),
                 duration_s=20,
             )
         )
@@ -421,8 +429,9 @@ class TestRecord:
         result = run(
             Scenario(
                 flows=flows,
-                bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_bdp=1),),
-                rtt_ms=RTT_MS,
+                path=NetworkPath(
+                    bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_bdp=1),), rtt_ms=RTT_MS
+                ),
                 duration_s=5,
             )
         )

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.run import packets
 from ccbench.run.tables import NO_FLOW
@@ -99,10 +99,8 @@ class TestBackground:
         result = run(
             Scenario(
                 flows=(Flow(kind="cbr", rate_mbps=1),),
-                bottlenecks=links,
-                rtt_ms=20,
+                path=NetworkPath(bottlenecks=links, rtt_ms=20, noise=Noise(background_share=0.2)),
                 duration_s=20,
-                noise=Noise(background_share=0.2),
             )
         )
         background = result.queue[

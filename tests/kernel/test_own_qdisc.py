@@ -47,9 +47,13 @@ def edit(module: Path, before: str, after: str) -> None:
 
 def with_options(**options: float) -> Scenario:
     """Return the example's scenario with other options of the qdisc."""
-    (link,) = _SCENARIO.bottlenecks
+    (link,) = _SCENARIO.path.bottlenecks
     return replace(
-        _SCENARIO, bottlenecks=(replace(link, qdisc_options=tuple(options.items())),), duration_s=5
+        _SCENARIO,
+        path=replace(
+            _SCENARIO.path, bottlenecks=(replace(link, qdisc_options=tuple(options.items())),)
+        ),
+        duration_s=5,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario, Trace
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario, Trace
 from ccbench.experiment import qdiscs
 from ccbench.experiment.noise import Noise
 from ccbench.run.packets import delivered
@@ -105,8 +105,7 @@ class TestLink:
         )
         scenario = Scenario(
             flows=(Flow(kind="cbr", rate_mbps=20, packet_bytes=900),),
-            bottlenecks=(link,),
-            rtt_ms=40,
+            path=NetworkPath(bottlenecks=(link,), rtt_ms=40),
             duration_s=3,
         )
         left = events(run(scenario), "dequeue")["time_ns"].to_numpy()
@@ -144,8 +143,7 @@ class TestLink:
         trace = Trace(name="t", opportunities_ms=opportunities)
         scenario = Scenario(
             flows=(Flow(kind="cbr", rate_mbps=1.5 * trace.mean_mbps + 20),),
-            bottlenecks=(Bottleneck(trace=trace, queue_packets=50),),
-            rtt_ms=20,
+            path=NetworkPath(bottlenecks=(Bottleneck(trace=trace, queue_packets=50),), rtt_ms=20),
             duration_s=2,
         )
         departures = events(run(scenario), "dequeue")
@@ -164,10 +162,12 @@ class TestLink:
         """Several small packets share one opportunity of 1500 bytes."""
         scenario = Scenario(
             flows=(Flow(kind="cbr", rate_mbps=10, packet_bytes=500),),
-            bottlenecks=(
-                Bottleneck(trace=Trace(name="t", opportunities_ms=(10,)), queue_packets=100),
+            path=NetworkPath(
+                bottlenecks=(
+                    Bottleneck(trace=Trace(name="t", opportunities_ms=(10,)), queue_packets=100),
+                ),
+                rtt_ms=20,
             ),
-            rtt_ms=20,
             duration_s=2,
         )
         per_opportunity = events(run(scenario), "dequeue").groupby("time_ns")["bytes"].sum()
@@ -176,7 +176,9 @@ class TestLink:
     def test_several_bottlenecks(self) -> None:
         """Packets that leave one bottleneck arrive at the next after their time on the link."""
         links = tuple(Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (20, 10, 15))
-        scenario = Scenario(flows=MIXED, bottlenecks=links, rtt_ms=30, duration_s=5)
+        scenario = Scenario(
+            flows=MIXED, path=NetworkPath(bottlenecks=links, rtt_ms=30), duration_s=5
+        )
         result = run(scenario)
         for i in (0, 1):
             taken = events(result, "dequeue", i)
@@ -196,7 +198,9 @@ class TestLink:
             Bottleneck(bandwidth_mbps=10, queue_packets=100),
         )
         cross = Flow(kind="cbr", rate_mbps=7, first_bottleneck=1)
-        scenario = Scenario(flows=(Flow(), cross), bottlenecks=links, rtt_ms=30, duration_s=5)
+        scenario = Scenario(
+            flows=(Flow(), cross), path=NetworkPath(bottlenecks=links, rtt_ms=30), duration_s=5
+        )
         result = run(scenario)
         assert {0} == set(events(result, "enqueue", 0)["flow"])
         assert {0, 1} == set(events(result, "enqueue", 1)["flow"])
@@ -211,7 +215,9 @@ class TestLink:
             Flow(kind="cbr", rate_mbps=6, last_bottleneck=0),
             Flow(cca="reno", last_bottleneck=0, start_s=3),
         )
-        scenario = Scenario(flows=(Flow(), *cross), bottlenecks=links, rtt_ms=30, duration_s=6)
+        scenario = Scenario(
+            flows=(Flow(), *cross), path=NetworkPath(bottlenecks=links, rtt_ms=30), duration_s=6
+        )
         result = run(scenario)
         assert {0, 1, 2} == set(events(result, "enqueue", 0)["flow"])
         assert {0} == set(events(result, "enqueue", 1)["flow"])
@@ -237,8 +243,9 @@ class TestLink:
         # joins at the second.
         scenario = Scenario(
             flows=(Flow(), Flow(last_bottleneck=0), Flow(first_bottleneck=1)),
-            bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=50),) * 2,
-            rtt_ms=30,
+            path=NetworkPath(
+                bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=50),) * 2, rtt_ms=30
+            ),
             duration_s=6,
         )
         whole = run(scenario)
@@ -252,7 +259,10 @@ class TestLink:
     @pytest.mark.parametrize("queue_log", [True, "summary", False])
     def test_background_is_carried(self, *, queue_log: bool | str) -> None:
         """Background traffic uses the link, too."""
-        scenario = replace(dumbbell(duration_s=3), noise=Noise(background_share=0.1))
+        scenario = replace(
+            dumbbell(duration_s=3),
+            path=replace(dumbbell(duration_s=3).path, noise=Noise(background_share=0.1)),
+        )
         whole, result = (run(replace(scenario, queue_log=log)) for log in (True, queue_log))
         dequeued = int(events(whole, "dequeue")["bytes"].sum())
         of_flows = int(whole.flows["throughput_bytes"].max())
@@ -271,11 +281,13 @@ class TestLink:
             for duration_s in (4, 5.7, 7.3):
                 scenario = Scenario(
                     flows=(Flow(), Flow(direction="reverse"), Flow(kind="cbr", rate_mbps=1)),
-                    bottlenecks=(forward,),
-                    reverse_bottlenecks=(link,),
-                    rtt_ms=20,
+                    path=NetworkPath(
+                        bottlenecks=(forward,),
+                        reverse_bottlenecks=(link,),
+                        rtt_ms=20,
+                        noise=Noise(background_share=0.1),
+                    ),
                     duration_s=duration_s,
-                    noise=Noise(background_share=0.1),
                 )
                 used = run(scenario).bottleneck_summary()["utilisation"]
                 assert 0.5 < used[0] <= 1
@@ -352,7 +364,10 @@ class TestQueue:
         bottleneck = Bottleneck(
             bandwidth_mbps=10, queue_packets=500, qdisc="codel", qdisc_options=(("ecn", 1),)
         )
-        scenario = replace(dumbbell(duration_s=20), bottlenecks=(bottleneck,), ecn=True)
+        scenario = replace(
+            dumbbell(duration_s=20),
+            path=replace(dumbbell(duration_s=20).path, bottlenecks=(bottleneck,), ecn=True),
+        )
         result = run(scenario)
         marks = events(result, "mark")
         assert len(marks) > 10
@@ -370,7 +385,10 @@ class TestQueue:
                 qdisc="codel",
                 qdisc_options=(("target_ms", target_ms), ("interval_ms", 100)),
             )
-            scenario = replace(dumbbell(duration_s=30), bottlenecks=(bottleneck,))
+            scenario = replace(
+                dumbbell(duration_s=30),
+                path=replace(dumbbell(duration_s=30).path, bottlenecks=(bottleneck,)),
+            )
             occupancy[target_ms] = run(scenario).occupancy().loc[5:].mean()
         assert occupancy[40] > 2 * occupancy[5]
 
@@ -403,7 +421,9 @@ class TestPeriodicLoss:
         """Exactly every 50th packet that reaches the bottleneck is lost, of whichever flow."""
         flows = Flow(kind="cbr", rate_mbps=3), Flow(kind="poisson", rate_mbps=3)
         link = Bottleneck(bandwidth_mbps=10, queue_packets=64, loss_every_packets=50)
-        result = run(replace(dumbbell(*flows), bottlenecks=(link,)))
+        result = run(
+            replace(dumbbell(*flows), path=replace(dumbbell(*flows).path, bottlenecks=(link,)))
+        )
         fate = result.queue[result.queue["event"].isin(["loss", "enqueue"])]
         lost = np.flatnonzero(fate["event"] == "loss")
         assert np.arange(49, len(fate), 50).tolist() == lost.tolist()

@@ -19,6 +19,7 @@ from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.metrics import jain_index
 from tests.kernel.conftest import dumbbell, run_with
+from tests.scenarios import changed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ def path(
         loss=loss,
     )
     common = {"rtt_ms": rtt_ms, "duration_s": duration_s, "ecn": True, "sample_interval_ms": 10}
-    return replace(dumbbell(*flows), bottlenecks=(link,), **common | settings)
+    return changed(dumbbell(*flows), bottlenecks=(link,), **common | settings)
 
 
 def prague(count: int = 1, **settings: Any) -> Flow:
@@ -75,7 +76,7 @@ def prague(count: int = 1, **settings: Any) -> Flow:
 def with_parameters(scenario: Scenario, **values: int) -> Scenario:
     """Return a scenario with parameters of the module."""
     parameters = tuple((f"tcp_prague.{name}", str(value)) for name, value in values.items())
-    return replace(scenario, module_parameters=parameters)
+    return replace(scenario, path=replace(scenario.path, module_parameters=parameters))
 
 
 def mbps(result: Run, start_s: float | None = None) -> np.ndarray:
@@ -93,7 +94,7 @@ def state(result: Run, flow: int = 0, start_s: float | None = None) -> pd.DataFr
 def marks_per_round(result: Run) -> float:
     """Return the mean of the window times alpha, per virtual RTT."""
     now = state(result)
-    rtt_ms = result.scenario.rtt_ms + 0.5
+    rtt_ms = result.scenario.path.rtt_ms + 0.5
     return float((now["alpha"] * now["window"]).mean()) * max(1, REFERENCE_MS / rtt_ms)
 
 
@@ -146,8 +147,10 @@ class TestMarking:
         rates = []
         for cca in ("prague", "reno"):
             scenario = path(Flow(cca=cca), mbps=20, qdisc="droptail", queue_packets=30, ecn=False)
-            cleared = replace(scenario.bottlenecks[0], clears_ecn=True)
-            rates.append(mbps(run(replace(scenario, bottlenecks=(cleared,))))[0])
+            cleared = replace(scenario.path.bottlenecks[0], clears_ecn=True)
+            rates.append(
+                mbps(run(replace(scenario, path=replace(scenario.path, bottlenecks=(cleared,)))))[0]
+            )
         assert rates[0] == pytest.approx(rates[1], rel=0.1)
 
 

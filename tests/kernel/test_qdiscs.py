@@ -18,7 +18,7 @@ from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source.build import of_release
 from ccbench.experiment import qdiscs
-from ccbench.experiment.scenario import MAX_BOTTLENECKS
+from ccbench.experiment.path import MAX_BOTTLENECKS
 from ccbench.run.packets import delivered
 from tests.kernel.conftest import dumbbell, events, kernel_with, qdisc_options, read_back, run
 
@@ -194,7 +194,10 @@ class TestQdiscs:
             bandwidth_mbps=10, queue_packets=400, qdisc="red", qdisc_options=options
         )
         flows = (Flow(cca="reno", count=4),)
-        scenario = replace(dumbbell(*flows, duration_s=40), bottlenecks=(bottleneck,))
+        scenario = replace(
+            dumbbell(*flows, duration_s=40),
+            path=replace(dumbbell(*flows, duration_s=40).path, bottlenecks=(bottleneck,)),
+        )
         assert 30 < run(scenario).occupancy().loc[10:].mean() < 90
 
     def test_red_thresholds(self, engine: KernelEngine) -> None:
@@ -206,7 +209,9 @@ class TestQdiscs:
             qdisc_options=(("max_packets", 20), ("min_packets", 30)),
         )
         with pytest.raises(InputError, match=r"min_packets = 30: must be below max_packets"):
-            engine.run(replace(dumbbell(), bottlenecks=(bottleneck,)))
+            engine.run(
+                replace(dumbbell(), path=replace(dumbbell().path, bottlenecks=(bottleneck,)))
+            )
 
     def test_token_bucket(self, engine: KernelEngine) -> None:
         """A token bucket passes a burst at the link's rate, and then limits to its own rate."""
@@ -217,7 +222,10 @@ class TestQdiscs:
             qdisc_options=(("burst_packets", 40), ("rate_mbps", 5)),
         )
         flow = Flow(kind="cbr", rate_mbps=50)
-        scenario = replace(dumbbell(flow, duration_s=5), bottlenecks=(bottleneck,))
+        scenario = replace(
+            dumbbell(flow, duration_s=5),
+            path=replace(dumbbell(flow, duration_s=5).path, bottlenecks=(bottleneck,)),
+        )
         times_s = events(engine.run(scenario), "dequeue")["time_ns"].to_numpy() / 1e9
         # Tokens for 40 packets at first, plus those added meanwhile: 40 / (1 - 5 / 50).
         spacing_s = np.diff(times_s)
@@ -243,7 +251,9 @@ class TestQdiscs:
         for first in range(0, len(links), MAX_BOTTLENECKS):
             row = tuple(links[first : first + MAX_BOTTLENECKS])
             scenario = dumbbell(Flow(kind="cbr", rate_mbps=0.1), duration_s=0.1)
-            KernelEngine(kernel).run(replace(scenario, bottlenecks=row))
+            KernelEngine(kernel).run(
+                replace(scenario, path=replace(scenario.path, bottlenecks=row))
+            )
 
     def test_refused_by_the_kernel(
         self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch
@@ -256,7 +266,7 @@ class TestQdiscs:
         )
         message = r"^the qdisc fq_codel refuses bottlenecks\[0\]\.qdisc_options \(Inv.*\)"
         with pytest.raises(EngineError, match=message):
-            engine.run(replace(dumbbell(), bottlenecks=(link,)))
+            engine.run(replace(dumbbell(), path=replace(dumbbell().path, bottlenecks=(link,))))
 
     def test_missing_option(self, engine: KernelEngine) -> None:
         """A token bucket without a rate, and a qdisc without a queue, are bad input."""
@@ -281,7 +291,7 @@ def overloaded(qdisc: str) -> Run:
         qdisc=qdisc,
         qdisc_options=tuple(NEEDED.get(qdisc, {}).items()),
     )
-    return run(replace(dumbbell(*flows), bottlenecks=(link,)))
+    return run(replace(dumbbell(*flows), path=replace(dumbbell(*flows).path, bottlenecks=(link,))))
 
 
 @pytest.mark.parametrize("qdisc", qdiscs.QDISCS)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.experiment.qdiscs import QDISCS, Drops
 from ccbench.run.packets import delivered, waits_ns
@@ -31,15 +31,17 @@ SCENARIO = Scenario(
         Flow(cca="cubic", count=3),
         Flow(kind="poisson", rate_mbps=3, packet_bytes=500, start_s=1, stop_s=4),
     ),
-    bottlenecks=(
-        Bottleneck(bandwidth_mbps=20, queue_packets=25, loss=1e-3),
-        Bottleneck(
-            bandwidth_mbps=18, queue_packets=100, qdisc="codel", qdisc_options=(("ecn", True),)
+    path=NetworkPath(
+        bottlenecks=(
+            Bottleneck(bandwidth_mbps=20, queue_packets=25, loss=1e-3),
+            Bottleneck(
+                bandwidth_mbps=18, queue_packets=100, qdisc="codel", qdisc_options=(("ecn", True),)
+            ),
         ),
+        rtt_ms=40,
+        ecn=True,
     ),
-    rtt_ms=40,
     duration_s=5.03,
-    ecn=True,
     sample_interval_ms=10,
 )
 BOTTLENECKS = (0, 1)
@@ -182,9 +184,11 @@ def overloaded(qdisc: str, queue_log: object) -> Run:
     return run(
         Scenario(
             flows=flows,
-            bottlenecks=(link,) * len(SIZES),
-            reverse_bottlenecks=(link,) * len(SIZES),
-            rtt_ms=40,
+            path=NetworkPath(
+                bottlenecks=(link,) * len(SIZES),
+                reverse_bottlenecks=(link,) * len(SIZES),
+                rtt_ms=40,
+            ),
             duration_s=2,
             queue_log=queue_log,  # type: ignore[arg-type]
         )
@@ -290,9 +294,11 @@ class TestQueuesWithin:
         )
         scenario = Scenario(
             flows=(Flow(cca="cubic"), Flow(cca="reno")),
-            bottlenecks=(Bottleneck(bandwidth_mbps=20, queue_packets=100),),
-            reverse_bottlenecks=(link,),
-            rtt_ms=40,
+            path=NetworkPath(
+                bottlenecks=(Bottleneck(bandwidth_mbps=20, queue_packets=100),),
+                reverse_bottlenecks=(link,),
+                rtt_ms=40,
+            ),
             duration_s=3,
         )
         whole = run(scenario)
@@ -312,7 +318,9 @@ class TestQueuesWithin:
             Flow(kind="poisson", rate_mbps=MBPS, packet_bytes=size, ecn=ecn, stop_s=1)
             for size, ecn in ((500, "ect1"), (700, ""))
         ]
-        scenario = Scenario(flows=tuple(flows), bottlenecks=(link,), rtt_ms=40, duration_s=3)
+        scenario = Scenario(
+            flows=tuple(flows), path=NetworkPath(bottlenecks=(link,), rtt_ms=40), duration_s=3
+        )
         whole = run(scenario)
         short, bare = (run(replace(scenario, queue_log=log)) for log in ("summary", False))
         for queue in (None, "classic", "l4s"):

@@ -18,6 +18,7 @@ from ccbench import Bottleneck, Flow, Noise, Scenario
 from ccbench.emulate import run_many
 from ccbench.run.tables import NO_FLOW
 from tests.kernel.conftest import run
+from tests.scenarios import flat
 from tests.unit.base.test_random_streams import MISS
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _GAP_NS = 1.2e6
 def path(*flows: Flow, loss: tuple[float, ...] = (0.0,), **settings: object) -> Scenario:
     """Return a path without queueing, with a bottleneck for each probability of loss."""
     links = tuple(Bottleneck(bandwidth_mbps=1000, queue_packets=1000, loss=p) for p in loss)
-    return Scenario(flows=flows, bottlenecks=links, rtt_ms=2, **settings)  # type: ignore[arg-type]
+    return flat(flows=flows, bottlenecks=links, rtt_ms=2, **settings)
 
 
 def lost(result: Run, bottleneck: int = 0, flow: int = 0) -> npt.NDArray[np.bool_]:
@@ -140,7 +141,10 @@ class TestAdditions:
             path(_CBR, _POISSON, Flow(cca="cubic"), loss=(0.1, 0.1), duration_s=5),
             replace(
                 path(_CBR, _POISSON, loss=(0.1, 0.1), duration_s=5),
-                noise=Noise(background_share=0.05),
+                path=replace(
+                    path(_CBR, _POISSON, loss=(0.1, 0.1), duration_s=5).path,
+                    noise=Noise(background_share=0.05),
+                ),
             ),
         ],
         ids=["a Poisson flow", "a bottleneck", "a TCP flow", "background traffic"],

@@ -13,6 +13,7 @@ import pytest
 from ccbench import Bottleneck, Change, Flow, Run, Scenario, When
 from ccbench.experiment.receiver import Receiver
 from tests.kernel.conftest import run, run_with
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +38,7 @@ def path(
     """Return a scenario of 40 ms whose ACKs are logged; settings of the link are in `link`."""
     link = settings.pop("link", {})
     forward = Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=queue_packets, **link)
-    return Scenario(
+    return flat(
         **{
             "flows": flows,
             "bottlenecks": (forward,),
@@ -418,7 +419,9 @@ class TestOptimism:
         """The flow survives losses and reordering in both directions."""
         late = {"loss": 0.1}
         scenario = path(Flow(receiver=received(optimistic_mbps=10)), link=late)
-        scenario = replace(scenario, reverse_bottlenecks=(replace(FAST, loss=0.3),))
+        scenario = replace(
+            scenario, path=replace(scenario.path, reverse_bottlenecks=(replace(FAST, loss=0.3),))
+        )
         assert offered_mbps(run(scenario), 0) == pytest.approx(10, rel=0.05)
 
     @pytest.mark.parametrize(
@@ -498,7 +501,7 @@ class TestTogether:
         """Return a scenario of all flows."""
         back = Bottleneck(bandwidth_mbps=10, queue_packets=100)
         scenario = path(*self.FLOWS, ecn=True, duration_s=duration_s)
-        return replace(scenario, reverse_bottlenecks=(back,))
+        return replace(scenario, path=replace(scenario.path, reverse_bottlenecks=(back,)))
 
     def test_kinds(self) -> None:
         """Receivers of all kinds of flows can be combined, and short flows complete."""

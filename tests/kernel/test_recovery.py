@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Change, Flow, Policer, Run, Scenario
+from ccbench import Bottleneck, Change, Flow, NetworkPath, Policer, Run, Scenario
 from tests.kernel.conftest import kernel_with, run_with
 
 pytestmark = pytest.mark.kernel
@@ -95,13 +95,15 @@ class Disturbance:
         """Return the path with one flow."""
         return Scenario(
             flows=(Flow(cca=cca),),
-            bottlenecks=(
-                Bottleneck(**{"bandwidth_mbps": MBPS, "queue_packets": BDP, **self.link}),
+            path=NetworkPath(
+                bottlenecks=(
+                    Bottleneck(**{"bandwidth_mbps": MBPS, "queue_packets": BDP, **self.link}),
+                ),
+                rtt_ms=RTT_MS,
+                ecn=self.ecn,
+                changes=self.changes,
             ),
-            rtt_ms=RTT_MS,
             duration_s=2 * self.recovered_s - self.end_s,
-            ecn=self.ecn,
-            changes=self.changes,
             sample_interval_ms=RTT_MS,
         )
 

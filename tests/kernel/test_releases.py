@@ -70,7 +70,10 @@ def test_same_bytes(engine: KernelEngine) -> None:
     """The same seed gives the same record of the queue, another seed another one."""
     scenario = replace(
         dumbbell(Flow(cca="bbr"), Flow(cca="cubic"), duration_s=4),
-        noise=Noise(reverse_jitter_ms=1),
+        path=replace(
+            dumbbell(Flow(cca="bbr"), Flow(cca="cubic"), duration_s=4).path,
+            noise=Noise(reverse_jitter_ms=1),
+        ),
     )
     first, again, other = (
         engine.run(replace(scenario, seed=seed)).queue_events() for seed in (1, 1, 2)
@@ -95,7 +98,10 @@ def test_abc(engine: KernelEngine, cca: str) -> None:
     link = Bottleneck(
         bandwidth_mbps=10, queue_packets=100, qdisc=qdisc, qdisc_options=((option, value),)
     )
-    scenario: Scenario = replace(dumbbell(Flow(cca=cca), duration_s=10), bottlenecks=(link,))
+    scenario: Scenario = replace(
+        dumbbell(Flow(cca=cca), duration_s=10),
+        path=replace(dumbbell(Flow(cca=cca), duration_s=10).path, bottlenecks=(link,)),
+    )
     run = engine.run(scenario)
     assert run.utilisation() > 0.8
     assert run.queueing_delay_ms() < 60

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.emulate._load import packets
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.experiment.impairments import BurstLoss
@@ -138,11 +138,13 @@ def measured(scenario: Scenario, folder: Path) -> PeakUse:
         dumbbell(Flow(kind="cbr", rate_mbps=60, packet_bytes=100), bandwidth_mbps=50, duration_s=5),
         Scenario(
             flows=(Flow(), Flow(cca="bbr", first_bottleneck=1)),
-            bottlenecks=(
-                Bottleneck(bandwidth_mbps=200, queue_bdp=1),
-                Bottleneck(bandwidth_mbps=400, queue_bdp=1, qdisc="fq_codel"),
+            path=NetworkPath(
+                bottlenecks=(
+                    Bottleneck(bandwidth_mbps=200, queue_bdp=1),
+                    Bottleneck(bandwidth_mbps=400, queue_bdp=1, qdisc="fq_codel"),
+                ),
+                rtt_ms=40,
             ),
-            rtt_ms=40,
             duration_s=10,
         ),
         dumbbell(
@@ -216,9 +218,11 @@ def test_slowest_link(rates_mbps: tuple[float, ...]) -> None:
     links = tuple(
         Bottleneck(bandwidth_mbps=rate, queue_packets=round(rate * 4)) for rate in rates_mbps
     )
-    scenario = Scenario(flows=(Flow(),), bottlenecks=links, rtt_ms=50, duration_s=60)
+    scenario = Scenario(
+        flows=(Flow(),), path=NetworkPath(bottlenecks=links, rtt_ms=50), duration_s=60
+    )
     check_estimate(run(scenario))
-    fast = replace(scenario, bottlenecks=links[:1])
+    fast = replace(scenario, path=replace(scenario.path, bottlenecks=links[:1]))
     assert KernelEngine().needs(scenario).running_bytes < KernelEngine().needs(fast).running_bytes
 
 
@@ -229,9 +233,11 @@ def test_unfinished_transfer() -> None:
     )
     scenario = Scenario(
         flows=(Flow(kind="bytes", size_bytes=20_000_000),),
-        bottlenecks=(forward,),
-        reverse_bottlenecks=(Bottleneck(bandwidth_mbps=3, queue_bdp=1.2),),
-        rtt_ms=500,
+        path=NetworkPath(
+            bottlenecks=(forward,),
+            reverse_bottlenecks=(Bottleneck(bandwidth_mbps=3, queue_bdp=1.2),),
+            rtt_ms=500,
+        ),
         duration_s=600,
     )
     result = run(scenario)

@@ -47,15 +47,15 @@ def test_links(link: str) -> None:
     """The central links of the suite have its rates, delays and buffers."""
     scenario = Scenario.load(EXAMPLES / "tcp-evaluation-suite" / f"{link}.toml")
     rates_mbps, delay_ms, buffers_ms, (shortest_ms, longest_ms) = LINKS[link]
-    central = scenario.bottlenecks[0], scenario.reverse_bottlenecks[-1]
+    central = scenario.path.bottlenecks[0], scenario.path.reverse_bottlenecks[-1]
     assert tuple(bottleneck.bandwidth_mbps for bottleneck in central) == rates_mbps
     for bottleneck, mbps, buffer_ms in zip(central, rates_mbps, buffers_ms, strict=True):
         packet_ms = 12 / mbps
         assert bottleneck.queue_packets == pytest.approx(buffer_ms / packet_ms, abs=0.51)
     extra_ms = [flow.extra_rtt_ms for flow in scenario.flows if not flow.is_reverse]
     assert len(extra_ms) == 9
-    assert scenario.rtt_ms + min(extra_ms) == pytest.approx(2 * (delay_ms + shortest_ms))
-    assert scenario.rtt_ms + max(extra_ms) == pytest.approx(2 * (delay_ms + longest_ms))
+    assert scenario.path.rtt_ms + min(extra_ms) == pytest.approx(2 * (delay_ms + shortest_ms))
+    assert scenario.path.rtt_ms + max(extra_ms) == pytest.approx(2 * (delay_ms + longest_ms))
 
 
 @pytest.mark.parametrize("path", C4, ids=name)
@@ -68,14 +68,14 @@ def test_c4(path: Path) -> None:
     assert times_s.notna().all()
     size_bytes = scenario.flows[0].size_bytes
     if size_bytes is not None:
-        assert times_s[0] > size_bytes * 8e-6 / scenario.highest_mbps(0)
+        assert times_s[0] > size_bytes * 8e-6 / scenario.path.highest_mbps(0)
 
 
 @pytest.mark.parametrize("path", SUITE, ids=name)
 def test_suite(path: Path) -> None:
     """Every flow of the suite's scenarios delivers data within the capacity of its links."""
     scenario = Scenario.load(path)
-    if max(link.mean_mbps for link in scenario.links) >= 1000:  # a million packets in 12 s
+    if max(link.mean_mbps for link in scenario.path.links) >= 1000:  # a million packets in 12 s
         until_s = max(flow.start_s for flow in scenario.flows) + 2
         scenario = replace(scenario, duration_s=until_s)
     result = run(scenario)

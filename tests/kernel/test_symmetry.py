@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.base.random_streams import derived_seed
 from ccbench.emulate import run_many
 from ccbench.emulate.kernel.engine import KernelEngine
@@ -167,7 +167,9 @@ class TestExact:
             pytest.skip(f"Linux {release} has not been built")
         links = (Bottleneck(bandwidth_mbps=10, queue_packets=50),)
         scenario = Scenario(
-            flows=flows, bottlenecks=links, reverse_bottlenecks=links, rtt_ms=40, duration_s=3
+            flows=flows,
+            path=NetworkPath(bottlenecks=links, reverse_bottlenecks=links, rtt_ms=40),
+            duration_s=3,
         )
         first, second = all_runs(repetitions(scenario, 2), KernelEngine(kernel))
         assert first.provenance["random_draws"] == {}
@@ -178,7 +180,12 @@ class TestExact:
         link = Bottleneck(
             bandwidth_mbps=10, queue_packets=50, qdisc="fq_codel", qdisc_options=(("flows", 4),)
         )
-        scenario = replace(dumbbell(Flow(cca="cubic", count=2), duration_s=3), bottlenecks=(link,))
+        scenario = replace(
+            dumbbell(Flow(cca="cubic", count=2), duration_s=3),
+            path=replace(
+                dumbbell(Flow(cca="cubic", count=2), duration_s=3).path, bottlenecks=(link,)
+            ),
+        )
         runs = all_runs(repetitions(scenario, 4))
         assert not any(result.is_exact for result in runs)
 

@@ -19,10 +19,12 @@ from ccbench.emulate.kernel.source.build import build, installed
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Scenario
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ccbench.experiment.scenario import Scenario
 
 pytestmark = [pytest.mark.kernel, pytest.mark.long]
 
@@ -59,7 +61,7 @@ def _scenarios() -> Mapping[str, Scenario]:
         ),
     }
     return {
-        name: Scenario(flows=flows, bottlenecks=(bottleneck,), **{**base, **settings})
+        name: flat(flows=flows, bottlenecks=(bottleneck,), **{**base, **settings})
         for name, (flows, bottleneck, settings) in mixes.items()
     }
 

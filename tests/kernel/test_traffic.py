@@ -13,7 +13,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Run, Scenario, packets
 from ccbench.emulate.kernel.source.build import installed
 from ccbench.experiment.noise import Noise
-from ccbench.experiment.scenario import MSS_BYTES
+from ccbench.experiment.scenario import MSS_BYTES, NetworkPath
 from ccbench.experiment.traffic import FlowMix
 from ccbench.run.tables import MEASURED_COLUMNS
 from tests.kernel.conftest import dumbbell, run
@@ -175,7 +175,13 @@ class TestTimes:
         """Samples are exactly one interval apart, whatever the flows' timers do."""
         others = Flow(kind="rate", rate_mbps=24), Flow(kind="poisson", rate_mbps=20)
         scenario = dumbbell(Flow(), *others, bandwidth_mbps=96, queue_packets=800, duration_s=20)
-        result = run(replace(scenario, noise=Noise(reverse_jitter_ms=0.125), sample_interval_ms=10))
+        result = run(
+            replace(
+                scenario,
+                path=replace(scenario.path, noise=Noise(reverse_jitter_ms=0.125)),
+                sample_interval_ms=10,
+            )
+        )
         times = result.flows.loc[result.flows["flow"] == 0, "time_ns"]
         assert np.array_equal(times, np.arange(1, 2001) * 10_000_000)
 
@@ -286,7 +292,12 @@ class TestConnections:
         flow = Flow(kind="bytes", arrivals=((0.5, 60_000), (3.5, 30_000)), connections=1)
         after_idle = dumbbell(flow)
         cases = (
-            replace(after_idle, sysctls=(("net.ipv4.tcp_slow_start_after_idle", "0"),)),
+            replace(
+                after_idle,
+                path=replace(
+                    after_idle.path, sysctls=(("net.ipv4.tcp_slow_start_after_idle", "0"),)
+                ),
+            ),
             after_idle,
             dumbbell(replace(flow, connections=None)),
         )
@@ -464,7 +475,10 @@ def _acks_by_packet(acks: str) -> float:
     flow = Flow(cca="highspeed", acks=acks)
     link = Bottleneck(bandwidth_mbps=2, queue_packets=17)
     scenario = Scenario(
-        flows=(flow,), bottlenecks=(link,), rtt_ms=100, duration_s=60, sample_interval_ms=10
+        flows=(flow,),
+        path=NetworkPath(bottlenecks=(link,), rtt_ms=100),
+        duration_s=60,
+        sample_interval_ms=10,
     )
     samples = run(scenario).flows
     steady = samples[(samples["time_ns"] > 10e9) & (samples["state"] == "open")]

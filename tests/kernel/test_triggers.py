@@ -14,6 +14,7 @@ from ccbench import Bottleneck, Change, Flow, Run, Scenario, When
 from ccbench.base.errors import InputError
 from ccbench.run.tables import RUN_TABLES
 from tests.kernel.conftest import run
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ DRAINS = When(flow=0, info="pacing_gain", below=100)
 def path(*flows: Flow, changes: tuple[Change, ...] = (), **settings: Any) -> Scenario:
     """Return a scenario over a link of 20 Mbit/s and 40 ms."""
     values = {"rtt_ms": 40, "duration_s": 6, "sample_interval_ms": 1, **settings}
-    return Scenario(flows=flows, bottlenecks=(LINK,), changes=changes, **values)
+    return flat(flows=flows, bottlenecks=(LINK,), changes=changes, **values)
 
 
 def times_s(result: Run, change: int = 0) -> list[float]:
@@ -81,7 +82,9 @@ class TestPacket:
         scenario = path(*flows, changes=(change,), reverse_bottlenecks=(LINK,))
         result = run(scenario)
         (at_s,) = times_s(result)
-        same = run(replace(scenario, changes=(Change(at_s=at_s, **after),)))
+        same = run(
+            replace(scenario, path=replace(scenario.path, changes=(Change(at_s=at_s, **after),)))
+        )
         assert_equal_tables(result, same)
         assert result.bottleneck_summary().equals(same.bottleneck_summary())
 

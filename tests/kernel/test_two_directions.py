@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.experiment.noise import Noise
 from ccbench.run.packets import delivered, fates
 from tests.kernel.conftest import run
+from tests.scenarios import flat
 
 pytestmark = pytest.mark.kernel
 
@@ -40,7 +41,7 @@ def link(bandwidth_mbps: float, queue_packets: int = 64, **settings: Any) -> Bot
 
 def path(*flows: Flow, forward: Bottleneck, back: Bottleneck | None, **settings: Any) -> Scenario:
     """Return a scenario with one bottleneck in each direction."""
-    return Scenario(
+    return flat(
         **{
             "flows": flows or (Flow(),),
             "bottlenecks": (forward,),
@@ -263,9 +264,9 @@ class TestSeveral:
                 reverse(Flow(kind="cbr", rate_mbps=1, last_bottleneck=0)),
                 reverse(Flow(kind="cbr", rate_mbps=1, first_bottleneck=1)),
             ),
-            bottlenecks=(link(10), link(8)),
-            reverse_bottlenecks=(link(6), link(5)),
-            rtt_ms=40,
+            path=NetworkPath(
+                bottlenecks=(link(10), link(8)), reverse_bottlenecks=(link(6), link(5)), rtt_ms=40
+            ),
             duration_s=5,
         )
         result = run(scenario)

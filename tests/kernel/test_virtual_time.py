@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source.build import installed
 from tests.kernel.conftest import ask, dumbbell, run
@@ -138,8 +138,7 @@ print(hashlib.sha256(KernelEngine().run(SHARED).queue.to_csv().encode()).hexdige
 
 SHARED = Scenario(
     flows=(Flow(cca="bbr"), Flow(cca="cubic")),
-    bottlenecks=(Bottleneck(bandwidth_mbps=20, queue_bdp=1),),
-    rtt_ms=20,
+    path=NetworkPath(bottlenecks=(Bottleneck(bandwidth_mbps=20, queue_bdp=1),), rtt_ms=20),
     duration_s=2,
 )
 

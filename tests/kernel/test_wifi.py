@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.experiment.wifi import Wifi
 from ccbench.models.abc_wifi import smoothed_link_rate_mbps
 from tests.kernel.conftest import run
@@ -25,7 +25,11 @@ FAST = Wifi(bitrates_mbps=(65,))
 def over(wifi: Wifi, *flows: Flow, duration_s: float = 12.0) -> Run:
     """Run flows over a Wi-Fi link."""
     link = Bottleneck(wifi=wifi, queue_packets=250)
-    return run(Scenario(flows=flows, bottlenecks=(link,), rtt_ms=20, duration_s=duration_s))
+    return run(
+        Scenario(
+            flows=flows, path=NetworkPath(bottlenecks=(link,), rtt_ms=20), duration_s=duration_s
+        )
+    )
 
 
 def cbr(rate_mbps: float) -> Flow:

@@ -103,13 +103,13 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> R
     )
     sent_bytes = totals[-1].sum()
     of_links = {
-        "bottleneck": np.arange(len(scenario.links)),
+        "bottleneck": np.arange(len(scenario.path.links)),
         "carried_packets": sent_bytes // 1500,
         "carried_bytes": sent_bytes,
         "left_packets": sent_bytes // 1500,
     }
     links = {  # of the types of these columns, which Run does not have to convert
-        name: np.full(len(scenario.links), of_links.get(name, 0), str(kind))
+        name: np.full(len(scenario.path.links), of_links.get(name, 0), str(kind))
         for name, kind in RUN_TABLES["links"].items()
     }
     return Run(
@@ -183,9 +183,9 @@ class ArithmeticEngine:
         self.ran.append(scenario)
         if on_progress is not None:
             on_progress(scenario.duration_s)
-        (bottleneck,) = scenario.bottlenecks
-        room_bdp = (bottleneck.queue_packets or 0) / scenario.bdp_packets()
-        greedy = 1 + scenario.rtt_ms / 320 + 1 / (1 + room_bdp)
+        (bottleneck,) = scenario.path.bottlenecks
+        room_bdp = (bottleneck.queue_packets or 0) / scenario.path.bdp_packets()
+        greedy = 1 + scenario.path.rtt_ms / 320 + 1 / (1 + room_bdp)
         weights = np.array([greedy if flow.cca == "greedy" else 1.0 for flow in scenario.flows])
         weights = weights.repeat([flow.flow_count for flow in scenario.flows])
         return run_with_rates(scenario, bottleneck.mean_mbps * weights / weights.sum())
@@ -216,7 +216,7 @@ class NoisyEngine(ArithmeticEngine):
     def run(self, scenario: Scenario, *, on_progress: Callable[[float], None] | None = None) -> Run:
         """Divide the link by weight."""
         exact = super().run(scenario, on_progress=on_progress)
-        noise = scenario.noise.reverse_jitter_ms + (1.0 if self.draws else 0.0)
+        noise = scenario.path.noise.reverse_jitter_ms + (1.0 if self.draws else 0.0)
         if not noise:
             return exact
         mbps = exact.throughput().iloc[0].to_numpy()

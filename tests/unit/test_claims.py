@@ -17,7 +17,7 @@ import pytest
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.web.manners import Manners
-from ccbench.experiment.scenario import MAX_BOTTLENECKS
+from ccbench.experiment.path import MAX_BOTTLENECKS
 from tests.documentation import CHECKOUT, DOCS
 
 #: Percentage points by which a claim may differ from a study that is repeated.

@@ -101,7 +101,7 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     EngineError
         If the records are inconsistent.
     """
-    (bottleneck,) = scenario.bottlenecks
+    (bottleneck,) = scenario.path.bottlenecks
     zero_ns = int((folder / files.ZERO).read_text(encoding="utf-8"))
     records = _Records.read(folder)
     if (packet_record.flow_of(records.sent) >= scenario.flow_count).any():

@@ -35,7 +35,7 @@ def run(folder: Path, directory: Path, user: str, core: int, scenario: Scenario)
     """Run the scenario on the BESS in `directory`, with its worker on `core`."""
     settle(folder)
     os.sched_setaffinity(0, cores.host_cores())
-    (bottleneck,), rtt_ms = scenario.bottlenecks, scenario.rtt_ms
+    (bottleneck,), rtt_ms = scenario.path.bottlenecks, scenario.path.rtt_ms
     sysctls = world.host_sysctls(scenario)
     hosts = wires.connect(sysctls)
     with (

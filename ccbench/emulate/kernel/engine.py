@@ -213,7 +213,7 @@ class KernelEngine:
 
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if the kernel lacks something that the scenario requires."""
-        for where, flow in scenario.named_paths():
+        for where, flow in scenario.named_split_flows():
             if not flow.is_udp:
                 self.check_cca(flow.cca, f"{where}.cca")
         features.check(scenario, self.kernel)
@@ -284,12 +284,12 @@ class KernelEngine:
 
     def _cca_info(self, scenario: Scenario) -> dict[str, tuple[Field, ...]]:
         """Return the state that the scenario's congestion controls report, by their names."""
-        fields = {flow.cca: self.kernel.cca(flow.cca).info for flow in scenario.paths}
+        fields = {flow.cca: self.kernel.cca(flow.cca).info for flow in scenario.split_flows}
         return {cca: info for cca, info in fields.items() if info}
 
     def _statistics(self, scenario: Scenario) -> tuple[tuple[Field, ...], ...]:
         """Return the statistics that the qdisc of each bottleneck reports."""
-        return tuple(self.kernel.queue(link.qdisc).statistics for link in scenario.links)
+        return tuple(self.kernel.queue(link.qdisc).statistics for link in scenario.path.links)
 
     def doctor(self) -> list[Check]:
         """Return the checks of this machine's requirements."""

@@ -177,7 +177,7 @@ def _check_flow(where: str, flow: Flow) -> None:
 
 def _check_changes(scenario: Scenario) -> None:
     """Check that no change concerns the web server, which always sends as much as possible."""
-    for i, change in enumerate(scenario.changes):
+    for i, change in enumerate(scenario.path.changes):
         if change.flow is None:
             continue
         if scenario.flows[scenario.group_of(change.flow)].kind == "bulk":
@@ -188,7 +188,7 @@ def _check_changes(scenario: Scenario) -> None:
 
 def _check_path(scenario: Scenario) -> None:
     """Check that the path holds less data than a client requests."""
-    path_bytes = scenario.mtu_bytes * plan.data_packets(scenario)
+    path_bytes = scenario.path.mtu_bytes * plan.data_packets(scenario)
     if path_bytes > web.MAX_PATH_BYTES:
         allowed = f"at most {web.MAX_PATH_BYTES / 1e6:g} MB for the web server's client"
         step = "lower bandwidth_mbps, rtt_ms or queue_packets, or use the engine kernel"

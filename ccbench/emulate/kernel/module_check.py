@@ -28,7 +28,7 @@ from ccbench.experiment.change import Change
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.impairments import BurstLoss, Reordering
 from ccbench.experiment.receiver import Receiver
-from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.scenario import NetworkPath, Scenario
 from ccbench.run import conservation
 
 if TYPE_CHECKING:
@@ -120,10 +120,12 @@ def adverse_scenarios(cca: str, qdisc: str = "droptail") -> dict[str, Scenario]:
         }
         return Bottleneck(**values)
 
-    def scenario(link: Bottleneck, *flows: Flow, **settings: Any) -> Scenario:
-        values: dict[str, Any] = {"rtt_ms": 40, "duration_s": 20, **settings}
+    def scenario(
+        link: Bottleneck, *flows: Flow, duration_s: float = 20, **settings: Any
+    ) -> Scenario:
+        values: dict[str, Any] = {"bottlenecks": (link,), "rtt_ms": 40, **settings}
         flows = flows or (Flow(cca=cca), Flow(cca=cca, start_s=2))
-        return Scenario(flows=flows, bottlenecks=(link,), **values)
+        return Scenario(flows=flows, path=NetworkPath(**values), duration_s=duration_s)
 
     one = Flow(cca=cca)
     return {
@@ -294,8 +296,8 @@ def _run(engine: KernelEngine, scenario: Scenario) -> tuple[Run, str]:
 def _problems(run: Run, console: str, kernel: KernelBuild) -> Iterator[str]:
     """Yield what is wrong in a run that did not fail."""
     own = set(kernel.own.ccas)
-    paths = run.scenario.paths
-    numbers = run.scenario.path_numbers()
+    paths = run.scenario.split_flows
+    numbers = run.scenario.split_numbers()
     for flow, samples in run.flows.groupby("flow"):
         path = paths[numbers[cast("int", flow)]]
         if path.cca not in own:
@@ -312,7 +314,7 @@ def _problems(run: Run, console: str, kernel: KernelBuild) -> Iterator[str]:
         if paced.notna().any() and (paced[paced.notna().cumsum() > 0].isna()).any():
             yield f"flow {flow} has a pacing rate of 0"
     delivered = run.completions["delivered_bytes"].sum() * 8 / 1e6 / run.scenario.duration_s
-    expected = min(link.mean_mbps for link in run.scenario.bottlenecks)
+    expected = min(link.mean_mbps for link in run.scenario.path.bottlenecks)
     if delivered < _STARVED * expected:
         yield f"the flows starve: {delivered:.3f} Mbit/s on a link of {expected:g} Mbit/s"
     printed = _messages(console)
@@ -322,8 +324,8 @@ def _problems(run: Run, console: str, kernel: KernelBuild) -> Iterator[str]:
 
 def _room(scenario: Scenario) -> float:
     """Return the packets that the path and its queue can hold."""
-    (link,) = scenario.bottlenecks
-    return scenario.bdp_packets() + (link.queue_packets or 0)
+    (link,) = scenario.path.bottlenecks
+    return scenario.path.bdp_packets() + (link.queue_packets or 0)
 
 
 def _messages(console: str) -> int:
@@ -337,7 +339,7 @@ def _leaks(engine: KernelEngine, name: str, subject: str, scenario: Scenario) ->
 
     Runs of many flows and of many packets must not use more memory than with Reno and drop-tail.
     """
-    (link,) = scenario.bottlenecks
+    (link,) = scenario.path.bottlenecks
     (flow, *_) = scenario.flows
     fast = replace(link, bandwidth_mbps=100, queue_packets=200)
     short = replace(flow, kind="bytes", size_bytes=3000)
@@ -345,16 +347,21 @@ def _leaks(engine: KernelEngine, name: str, subject: str, scenario: Scenario) ->
         "many flows": replace(
             scenario,
             flows=tuple(replace(short, start_s=i / 200) for i in range(2000)),
-            bottlenecks=(fast,),
+            path=replace(scenario.path, bottlenecks=(fast,)),
             queue_log=False,
         ),
-        "many packets": replace(scenario, flows=(flow,), bottlenecks=(fast,), queue_log=False),
+        "many packets": replace(
+            scenario,
+            flows=(flow,),
+            path=replace(scenario.path, bottlenecks=(fast,)),
+            queue_log=False,
+        ),
     }
     for title, own in scenarios.items():
         usual = replace(
             own,
             flows=tuple(replace(flow, cca="reno") for flow in own.flows),
-            bottlenecks=(replace(fast, qdisc="droptail"),),
+            path=replace(own.path, bottlenecks=(replace(fast, qdisc="droptail"),)),
         )
         try:
             used_kb = _free_kb(engine, usual) - _free_kb(engine, own)

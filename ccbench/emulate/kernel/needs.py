@@ -69,8 +69,8 @@ def needs(scenario: Scenario, load: Load | None = None) -> Needs:
     """
     load = load or Load.expected(scenario)
     flows = scenario.flow_count
-    share = scenario.noise.background_share
-    larger = max(1.0, scenario.mtu_bytes / MTU_BYTES)
+    share = scenario.path.noise.background_share
+    larger = max(1.0, scenario.path.mtu_bytes / MTU_BYTES)
     packet_bytes = (1 - share) * _GUEST_PACKET_BYTES + share * _BACKGROUND_PACKET_BYTES * larger
     guest_bytes = _GUEST_BYTES + packet_bytes * _path_packets(scenario) + _GUEST_FLOW_BYTES * flows
     guest_bytes += _UNREAD_PACKET_BYTES * unread_packets(scenario)
@@ -110,23 +110,24 @@ def _path_packets(scenario: Scenario) -> float:
     whole = path_packets(scenario)
     if any(flow.is_udp or flow.receiver for flow in scenario.flows):
         return whole
-    slow = {link for flow in scenario.paths for link in _slow_links(flow, scenario)}
+    slow = {link for flow in scenario.split_flows for link in _slow_links(flow, scenario)}
     data = 2 * sum(
-        in_flight_packets(scenario, scenario.highest_mbps(link)) + scenario.longest_queue(link)
+        in_flight_packets(scenario, scenario.path.highest_mbps(link))
+        + scenario.path.longest_queue(link)
         for link in slow
     )
-    others = set(range(len(scenario.links))) - slow
-    return min(whole, data + sum(min(scenario.longest_queue(link), data) for link in others))
+    others = set(range(len(scenario.path.links))) - slow
+    return min(whole, data + sum(min(scenario.path.longest_queue(link), data) for link in others))
 
 
 def _slow_links(flow: Flow, scenario: Scenario) -> Iterator[int]:
     """Yield the links on a flow's path that may be the slowest at some time."""
-    first, last = scenario.links_of(flow)
-    slowest_mbps = scenario.highest_mbps(slowest_link(flow, scenario))
+    first, last = scenario.path.links_of(flow)
+    slowest_mbps = scenario.path.highest_mbps(slowest_link(flow, scenario))
     for i in range(first, last + 1):
-        link = scenario.links[i]
+        link = scenario.path.links[i]
         is_constant = link.bandwidth_mbps is not None and all(
-            change.bottleneck != i for change in scenario.changes
+            change.bottleneck != i for change in scenario.path.changes
         )
         if not (is_constant and link.mean_mbps > slowest_mbps):
             yield i
@@ -136,7 +137,7 @@ def _other_records(scenario: Scenario, load: Load) -> float:
     """Return the maximum number of records of summaries, qdiscs, connections and batches."""
     times = scenario.duration_s * 1e3 / scenario.sample_interval_ms
     number = times * sum(flow.count for flow in scenario.flows if flow.subflows)
-    for i, bottleneck in enumerate(scenario.links):
+    for i, bottleneck in enumerate(scenario.path.links):
         qdisc = QDISCS.get(bottleneck.qdisc)
         has_statistics = bool(qdisc and qdisc.statistics)
         number += times * has_statistics
@@ -144,8 +145,8 @@ def _other_records(scenario: Scenario, load: Load) -> float:
             # A qdisc with statistics has two queues, each of which has samples of its own.
             queues = _QUEUES_OF_L4S if has_statistics else 1
             small = 1 if qdisc is None or qdisc.limit == "packets" else _SMALL_PER_FULL_PACKET
-            number += queues * (small * scenario.longest_queue(i) + times)
-    for bottleneck, arrived in zip(scenario.links, load.packets, strict=True):
+            number += queues * (small * scenario.path.longest_queue(i) + times)
+    for bottleneck, arrived in zip(scenario.path.links, load.packets, strict=True):
         if bottleneck.wifi is not None:
             batch_ms = sum(bottleneck.wifi.overhead_ms) / 2
             number += min(arrived, scenario.duration_s * 1e3 / batch_ms if batch_ms else arrived)

@@ -50,7 +50,7 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     _match(departure_lines, departures, "left")
     unheard = len(arrival_lines) - len(arrivals)  # before the capture began
     came_out = None
-    if scenario.bottlenecks[0].qdisc not in {"droptail", "bfifo"}:
+    if scenario.path.bottlenecks[0].qdisc not in {"droptail", "bfifo"}:
         logged = (
             arrival_lines["time_ms"].tail(len(arrivals)),
             (departure_lines["time_ms"] - departure_lines["delay_ms"]).tail(len(departures)),
@@ -64,7 +64,7 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
         sent = packet_record.read(folder / files.SENT)
         queue = with_losses(queue, sent[~packet_record.seen_later(sent, arrivals)], zero_ns)
     late = [_late_ns(departure_lines, departures, log, zero_ns)]
-    if scenario.reverse_bottlenecks:
+    if scenario.path.reverse_bottlenecks:
         way_back, late_on_way_back = _way_back(folder, zero_ns)
         late.append(late_on_way_back)
         queue = pd.concat([queue, way_back]).sort_values(

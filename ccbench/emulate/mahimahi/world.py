@@ -55,7 +55,7 @@ def run(folder: Path, user: pwd.struct_passwd, scenario: Scenario) -> None:
     RuntimeError
         If a part of the path does not start, or does not end with the others.
     """
-    (bottleneck,) = scenario.bottlenecks
+    (bottleneck,) = scenario.path.bottlenecks
     prepare(folder)
     folder = HERE
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -65,7 +65,7 @@ def run(folder: Path, user: pwd.struct_passwd, scenario: Scenario) -> None:
     if bottleneck.loss:
         taps[SENT] = path.sender
     sniffers = [start_sniffer(pid, folder / name) for name, pid in taps.items()]
-    if scenario.reverse_bottlenecks:
+    if scenario.path.reverse_bottlenecks:
         taps = {WAY_BACK_ARRIVALS: path.beyond, WAY_BACK_DEPARTURES: path.link}
         sniffers += [start_sniffer(pid, folder / name, entering=True) for name, pid in taps.items()]
     world.talk(
@@ -97,7 +97,7 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
     link, answers = folder / files.LINK_TRACE, folder / files.ANSWERS_TRACE
     trace.to_file(link)
     way_back = None
-    for reverse in scenario.reverse_bottlenecks:
+    for reverse in scenario.path.reverse_bottlenecks:
         assert reverse.bandwidth_mbps is not None
         constant_rate(reverse.bandwidth_mbps).to_file(answers)
         way_back = reverse, folder / files.WAY_BACK_LOG
@@ -108,9 +108,9 @@ def _open_path(scenario: Scenario, trace: Trace, folder: Path, user: pwd.struct_
     os.chown(log.parent, user.pw_uid, user.pw_gid)
     sysctls = world.host_sysctls(scenario)
     set_sysctls({**ROUTER_SYSCTLS, **sysctls})
-    (bottleneck,) = scenario.bottlenecks
+    (bottleneck,) = scenario.path.bottlenecks
     nested = shells(
-        bottleneck, scenario.rtt_ms, link=link, answers=answers, log=log, way_back=way_back
+        bottleneck, scenario.path.rtt_ms, link=link, answers=answers, log=log, way_back=way_back
     )
     gates = Gates(folder / files.GATES, user)
     process = gates.start(nested, folder / CONSOLE)

@@ -119,12 +119,12 @@ class RealTimeEngine(ABC):
     def check(self, scenario: Scenario) -> None:
         """Raise an InputError if the path or this machine's kernel does not support a scenario."""
         check_scenario(scenario, self.name, has_way_back=self.has_way_back)
-        self.check_path(scenario.bottlenecks[0], scenario.rtt_ms)
-        for bottleneck in scenario.reverse_bottlenecks:
+        self.check_path(scenario.path.bottlenecks[0], scenario.path.rtt_ms)
+        for bottleneck in scenario.path.reverse_bottlenecks:
             self.check_way_back(bottleneck)
-        check_noise(scenario.noise, self.name, self.jitter_ms())
+        check_noise(scenario.path.noise, self.name, self.jitter_ms())
         require(self.doctor())
-        self.check_installed(scenario.rtt_ms)
+        self.check_installed(scenario.path.rtt_ms)
 
     def needs(self, scenario: Scenario) -> Needs:
         """Return the resources of a run; see :meth:`ccbench.emulate.engine.Engine.needs`."""

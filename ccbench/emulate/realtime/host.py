@@ -63,10 +63,10 @@ def check_scenario(scenario: Scenario, engine: str, *, has_way_back: bool = Fals
     InputError
         If they do not; the message names the engine.
     """
-    if len(scenario.bottlenecks) > 1:
+    if len(scenario.path.bottlenecks) > 1:
         allowed, step = f"one with the engine {engine}", "remove some, or use the engine kernel"
-        raise validation.bad("bottlenecks", len(scenario.bottlenecks), allowed, step)
-    count = len(scenario.reverse_bottlenecks)
+        raise validation.bad("bottlenecks", len(scenario.path.bottlenecks), allowed, step)
+    count = len(scenario.path.reverse_bottlenecks)
     if count > has_way_back:
         most = "at most one" if has_way_back else "left out"
         allowed, step = f"{most} with the engine {engine}", "use the engine kernel"
@@ -135,15 +135,15 @@ _LEAST_SAMPLE_MS = 1.0
 
 def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of features that only the virtual kernel supports."""
-    for i, link in enumerate(scenario.links):
+    for i, link in enumerate(scenario.path.links):
         for field, value in _virtual_time_path(link):
-            yield f"{scenario.link_name(i)}.{field}", value, "left out"
+            yield f"{scenario.path.link_name(i)}.{field}", value, "left out"
     if scenario.queue_log == "summary":
         yield "queue_log", scenario.queue_log, "true or false"
-    if scenario.mtu_bytes != MTU_BYTES:
-        yield "mtu_bytes", scenario.mtu_bytes, f"{MTU_BYTES}"
-    if scenario.module_parameters:
-        yield "module_parameters", dict(scenario.module_parameters), "left out"
+    if scenario.path.mtu_bytes != MTU_BYTES:
+        yield "mtu_bytes", scenario.path.mtu_bytes, f"{MTU_BYTES}"
+    if scenario.path.module_parameters:
+        yield "module_parameters", dict(scenario.path.module_parameters), "left out"
     yield from _virtual_time_delays(scenario)
     yield from _virtual_time_ecn(scenario)
     for i, flow in enumerate(scenario.flows):
@@ -162,25 +162,25 @@ def _virtual_time_path(bottleneck: Bottleneck) -> Iterator[tuple[str, object]]:
 
 def _virtual_time_delays(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of such delays, changes and intervals."""
-    if scenario.ack_batch_ms:
-        yield "ack_batch_ms", scenario.ack_batch_ms, "0"
-    if scenario.changes:
-        yield "changes", len(scenario.changes), "left out"
-    if scenario.forward_delay_ms is not None:
-        yield "forward_delay_ms", scenario.forward_delay_ms, "left out"
+    if scenario.path.ack_batch_ms:
+        yield "ack_batch_ms", scenario.path.ack_batch_ms, "0"
+    if scenario.path.changes:
+        yield "changes", len(scenario.path.changes), "left out"
+    if scenario.path.forward_delay_ms is not None:
+        yield "forward_delay_ms", scenario.path.forward_delay_ms, "left out"
     if scenario.sample_interval_ms < _LEAST_SAMPLE_MS:
         yield "sample_interval_ms", scenario.sample_interval_ms, f"at least {_LEAST_SAMPLE_MS:g}"
-    if scenario.rtt_trace is not None:
-        yield "rtt_trace", scenario.rtt_trace.name or "set", "left out"
+    if scenario.path.rtt_trace is not None:
+        yield "rtt_trace", scenario.path.rtt_trace.name or "set", "left out"
 
 
 def _virtual_time_ecn(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of ECN whose outcome these engines cannot report."""
-    if scenario.ecn == "accecn":
-        yield "ecn", scenario.ecn, "true or false"
-    if scenario.receiver_ecn is not None:
-        yield "receiver_ecn", scenario.receiver_ecn, "left out"
-    if scenario.bottlenecks[0].clears_ecn:
+    if scenario.path.ecn == "accecn":
+        yield "ecn", scenario.path.ecn, "true or false"
+    if scenario.path.receiver_ecn is not None:
+        yield "receiver_ecn", scenario.path.receiver_ecn, "left out"
+    if scenario.path.bottlenecks[0].clears_ecn:
         yield "bottlenecks[0].clears_ecn", True, "left out"
 
 

@@ -135,7 +135,7 @@ def _links(run: Run) -> pd.DataFrame:
     by the end.
     """
     rows = []
-    for number in range(len(run.scenario.links)):
+    for number in range(len(run.scenario.path.links)):
         events = run.queue_events(number)
         left_bytes = events.loc[events["event"] == "dequeue", "bytes"].to_numpy(np.int64)
         sent_bytes = np.cumsum(left_bytes)

@@ -68,7 +68,7 @@ def main(folder: Path, run: Callable[[Scenario], None]) -> None:
 
 def host_sysctls(scenario: Scenario) -> dict[str, str]:
     """Return the sysctls of both hosts."""
-    own = {"net.ipv4.tcp_ecn": TCP_ECN[scenario.ecn], **dict(scenario.sysctls)}
+    own = {"net.ipv4.tcp_ecn": TCP_ECN[scenario.path.ecn], **dict(scenario.path.sysctls)}
     return {**HOST_SYSCTLS, **own}
 
 
@@ -119,10 +119,10 @@ def talk(  # noqa: PLR0913 - independent facts about the hosts, by keyword
     np.save(folder / files.SAMPLES, sender.samples())
     np.save(folder / files.COMPLETIONS, completions)
     # Packets in flight or queued would be in only some of the records.
-    (bottleneck,) = scenario.bottlenecks
+    (bottleneck,) = scenario.path.bottlenecks
     assert bottleneck.queue_packets is not None
     full_s = bottleneck.queue_packets * bottleneck.packet_ms / 1e3
-    sleep(_DRAIN_S + scenario.rtt_ms / 1e3 + min(full_s, _MAX_DRAIN_S))
+    sleep(_DRAIN_S + scenario.path.rtt_ms / 1e3 + min(full_s, _MAX_DRAIN_S))
 
 
 def sleep(seconds: float) -> None:

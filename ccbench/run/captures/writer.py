@@ -60,12 +60,15 @@ def points(scenario: Scenario) -> list[str]:
 
     Examples
     --------
-    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> from ccbench import Bottleneck, Flow, NetworkPath, Scenario
     >>> link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
-    >>> points(Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=10))
+    >>> path = NetworkPath(bottlenecks=(link,), rtt_ms=50)
+    >>> points(Scenario(flows=(Flow(),), path=path, duration_s=10))
     ['sender', 'receiver', 'bottleneck 0 in', 'bottleneck 0 out']
     """
-    sides = [f"bottleneck {i} {side}" for i in range(len(scenario.links)) for side in ("in", "out")]
+    sides = [
+        f"bottleneck {i} {side}" for i in range(len(scenario.path.links)) for side in ("in", "out")
+    ]
     return ["sender", "receiver", *sides]
 
 

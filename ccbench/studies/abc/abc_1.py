@@ -64,7 +64,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 def _measure(run: Run) -> Rows:
     row = measured(run)
-    shown = row["scheme"] in _SHOWN and run.scenario.bottlenecks[0].trace == recorded(
+    shown = row["scheme"] in _SHOWN and run.scenario.path.bottlenecks[0].trace == recorded(
         CELLULAR_LINKS[0]
     )
     return [{**row, "course": course(run).rename(columns={0: "mbps"}) if shown else None}]

@@ -70,10 +70,10 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 def _sharing(count: int, seed: int, duration_s: float) -> Scenario:
     return Scenario(
         flows=(Flow(cca=ABC.cca, count=count),),
-        bottlenecks=(ABC.bottleneck(LINK_MBPS),),
-        rtt_ms=RTT_MS,
+        path=NetworkPath(
+            bottlenecks=(ABC.bottleneck(LINK_MBPS),), rtt_ms=RTT_MS, noise=typical(rtt_ms=RTT_MS)
+        ),
         duration_s=duration_s,
-        noise=typical(rtt_ms=RTT_MS),
         seed=seed,
         name=f"{count} ABC flows, {LINK_MBPS:g} Mbit/s",
     )

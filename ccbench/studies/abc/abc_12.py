@@ -17,7 +17,7 @@ import numpy as np
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Flow, Scenario
+from ccbench.experiment.scenario import Flow, NetworkPath, Scenario
 from ccbench.studies.abc.abc_3 import LINK_MBPS
 from ccbench.studies.abc.links import ABC
 from ccbench.studies.catalogue import info
@@ -50,10 +50,10 @@ def _competition(rtts_ms: tuple[int, ...], seed: int, duration_s: float) -> Scen
     base_ms = _RTTS_MS[0]
     return Scenario(
         flows=tuple(Flow(cca=ABC.cca, extra_rtt_ms=rtt_ms - base_ms) for rtt_ms in rtts_ms),
-        bottlenecks=(ABC.bottleneck(LINK_MBPS),),
-        rtt_ms=base_ms,
+        path=NetworkPath(
+            bottlenecks=(ABC.bottleneck(LINK_MBPS),), rtt_ms=base_ms, noise=typical(rtt_ms=base_ms)
+        ),
         duration_s=duration_s,
-        noise=typical(rtt_ms=base_ms),
         seed=seed,
         queue_log=False,
         name=f"ABC flows of {', '.join(map(str, rtts_ms))} ms, seed {seed}",
@@ -61,7 +61,7 @@ def _competition(rtts_ms: tuple[int, ...], seed: int, duration_s: float) -> Scen
 
 
 def _measure(run: Run) -> Rows:
-    rtts_ms = (run.scenario.rtt_ms + run.scenario.flow_table()["extra_rtt_ms"]).to_numpy()
+    rtts_ms = (run.scenario.path.rtt_ms + run.scenario.flow_table()["extra_rtt_ms"]).to_numpy()
     mbps = run.summary()["throughput_mbps"].to_numpy()
     return [
         {

@@ -25,7 +25,7 @@ from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.base.random_streams import stream
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import MTU_BYTES, Flow, Scenario
+from ccbench.experiment.scenario import MTU_BYTES, Flow, NetworkPath, Scenario
 from ccbench.studies.abc.links import ABC, COLOURS, RTT_MS, router
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, unbounded
@@ -77,10 +77,12 @@ def _mix(rtt_ms: float, load_percent: float, seed: int, duration_s: float) -> Sc
                 label="short",
             ),
         ),
-        bottlenecks=(_TWO_QUEUES.bottleneck(LINK_MBPS, bdp_packets),),
-        rtt_ms=rtt_ms,
+        path=NetworkPath(
+            bottlenecks=(_TWO_QUEUES.bottleneck(LINK_MBPS, bdp_packets),),
+            rtt_ms=rtt_ms,
+            noise=typical(rtt_ms=rtt_ms),
+        ),
         duration_s=duration_s,
-        noise=typical(rtt_ms=rtt_ms),
         seed=seed,
         queue_log=False,
         sample_interval_ms=1000,  # for up to 24,000 flows
@@ -122,7 +124,7 @@ def _measure(run: Run) -> Rows:
     summary = run.summary()
     return [
         {
-            "rtt_ms": run.scenario.rtt_ms,
+            "rtt_ms": run.scenario.path.rtt_ms,
             "load_percent": load,
             "offered_mbps": offered_mbps,
             "seed": run.scenario.seed,

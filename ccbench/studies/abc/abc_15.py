@@ -35,7 +35,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    return [{"eta": dict(run.scenario.bottlenecks[0].qdisc_options)["eta"], **measured(run)}]
+    return [{"eta": dict(run.scenario.path.bottlenecks[0].qdisc_options)["eta"], **measured(run)}]
 
 
 def _conclude(table: pd.DataFrame) -> Findings:

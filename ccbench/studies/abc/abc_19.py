@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.base.figures import Figure
-from ccbench.experiment.scenario import Flow, Scenario
+from ccbench.experiment.scenario import Flow, NetworkPath, Scenario
 from ccbench.studies.abc.links import (
     ABC,
     COLOURS,
@@ -38,8 +38,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return tuple(
         Scenario(
             flows=(Flow(cca=scheme.cca),),
-            bottlenecks=(scheme.bottleneck(two_rates()),),
-            rtt_ms=RTT_MS,
+            path=NetworkPath(bottlenecks=(scheme.bottleneck(two_rates()),), rtt_ms=RTT_MS),
             duration_s=8.0 if quick else _DURATION_S,
             name=f"{scheme.name}, 12 and 24 Mbit/s",
         )

@@ -39,7 +39,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    options = dict(run.scenario.bottlenecks[0].qdisc_options)
+    options = dict(run.scenario.path.bottlenecks[0].qdisc_options)
     return [{"feedback": options.get("feedback", "dequeue"), **measured(run)}]
 
 

@@ -50,11 +50,13 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                 Flow(cca=ABC.cca, start_s=i * stage_s, stop_s=(_FLOWS + i) * stage_s)
                 for i in range(_FLOWS)
             ),
-            bottlenecks=(ABC.bottleneck(LINK_MBPS),),
-            rtt_ms=RTT_MS,
+            path=NetworkPath(
+                bottlenecks=(ABC.bottleneck(LINK_MBPS),),
+                rtt_ms=RTT_MS,
+                sysctls=() if increase else ((_INCREASE, "0"),),
+                noise=typical(rtt_ms=RTT_MS),
+            ),
             duration_s=_STAGES * stage_s,
-            sysctls=() if increase else ((_INCREASE, "0"),),
-            noise=typical(rtt_ms=RTT_MS),
             seed=seed,
             queue_log=False,
             name=f"five ABC flows {_NAMES[increase]} additive increase",
@@ -65,7 +67,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    increase = (_INCREASE, "0") not in run.scenario.sysctls
+    increase = (_INCREASE, "0") not in run.scenario.path.sysctls
     throughput = run.throughput(1.0)
     return [
         {

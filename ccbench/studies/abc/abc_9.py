@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.experiment.noise import NO_NOISE, typical
-from ccbench.experiment.scenario import Flow, Scenario
+from ccbench.experiment.scenario import Flow, NetworkPath, Scenario
 from ccbench.experiment.wifi import Wifi
 from ccbench.run import packets
 from ccbench.studies.abc.links import ABC, QUEUE_PACKETS, SCHEMES, router, scheme_of
@@ -74,10 +74,12 @@ def _scenario(scheme: Scheme, users: int, seed: int, duration_s: float) -> Scena
     link = replace(scheme.bottleneck(1.0, QUEUE_PACKETS), bandwidth_mbps=None, wifi=wifi)
     return Scenario(
         flows=(Flow(cca=scheme.cca, count=users),),
-        bottlenecks=(link,),
-        rtt_ms=_RTT_MS,
+        path=NetworkPath(
+            bottlenecks=(link,),
+            rtt_ms=_RTT_MS,
+            noise=typical(rtt_ms=_RTT_MS) if users > 1 else NO_NOISE,
+        ),
         duration_s=duration_s,
-        noise=typical(rtt_ms=_RTT_MS) if users > 1 else NO_NOISE,
         seed=seed,
         name=f"{scheme.name} over Wi-Fi, users: {users}",
     )
@@ -99,7 +101,9 @@ def _measure(run: Run) -> Rows:
     return [
         {
             "users": scenario.flow_count,
-            "scheme": _ABC_NAMES.get(scenario.bottlenecks[0].qdisc_options, scheme_of(scenario)),
+            "scheme": _ABC_NAMES.get(
+                scenario.path.bottlenecks[0].qdisc_options, scheme_of(scenario)
+            ),
             "seed": scenario.seed,
             "throughput_mbps": run.carried_bytes() * 8e-6 / scenario.duration_s,
             "p95_ms": float(waited.mean()),

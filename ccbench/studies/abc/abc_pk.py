@@ -53,7 +53,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    options = dict(run.scenario.bottlenecks[0].qdisc_options)
+    options = dict(run.scenario.path.bottlenecks[0].qdisc_options)
     name = "PK-ABC" if "lookahead_ms" in options else "ABC"
     return [{"d_t_ms": options["d_t_ms"], **measured(run), "scheme": name, "course": course(run)}]
 

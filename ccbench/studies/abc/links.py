@@ -33,7 +33,7 @@ import numpy as np
 from ccbench.base.errors import MissingRequirement
 from ccbench.experiment import trace_library
 from ccbench.experiment.noise import NO_NOISE, typical
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.experiment.trace import OPPORTUNITY_BYTES, Trace
 from ccbench.run import packets
 
@@ -153,10 +153,11 @@ def scheme_of(scenario: Scenario) -> str:
     Examples
     --------
     >>> link = Bottleneck(bandwidth_mbps=12, queue_packets=250, qdisc="pie")
-    >>> scheme_of(Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=100, duration_s=9))
+    >>> path = NetworkPath(bottlenecks=(link,), rtt_ms=100)
+    >>> scheme_of(Scenario(flows=(Flow(),), path=path, duration_s=9))
     'Cubic+PIE'
     """
-    link = scenario.bottlenecks[0]
+    link = scenario.path.bottlenecks[0]
     combination = scenario.flows[0].cca, link.qdisc, link.qdisc_options
     names = {
         (scheme.cca, scheme.qdisc, scheme.options): scheme.name for scheme in (*SCHEMES, ABC_20)
@@ -271,10 +272,12 @@ def cellular(  # noqa: PLR0913 - independent settings of a scenario, all by keyw
     competing = count > 1 or others
     return Scenario(
         flows=(Flow(cca=scheme.cca, count=count), *others),
-        bottlenecks=tuple(scheme.bottleneck(recorded(name)) for name in names),
-        rtt_ms=rtt_ms,
+        path=NetworkPath(
+            bottlenecks=tuple(scheme.bottleneck(recorded(name)) for name in names),
+            rtt_ms=rtt_ms,
+            noise=typical(rtt_ms=rtt_ms) if competing else NO_NOISE,
+        ),
         duration_s=duration_s,
-        noise=typical(rtt_ms=rtt_ms) if competing else NO_NOISE,
         seed=seed,
         name=f"{flows}, {' and '.join(names)}, {rtt_ms:g} ms",
     )
@@ -293,25 +296,25 @@ def path_utilisation(run: Run) -> float:
     that wait between two links from one second to the next can push the result slightly above 1.
     """
     scenario = run.scenario
-    if len(scenario.bottlenecks) == 1:
+    if len(scenario.path.bottlenecks) == 1:
         return run.utilisation()
     ends = np.arange(0, scenario.duration_s + 0.5)
     capacity = [
         [after - before for before, after in pairwise(map(link.capacity_bytes, ends))]
-        for link in scenario.bottlenecks
+        for link in scenario.path.bottlenecks
     ]
-    carried = run.carried_bytes(len(scenario.bottlenecks) - 1)
+    carried = run.carried_bytes(len(scenario.path.bottlenecks) - 1)
     return float(carried / np.min(capacity, axis=0).sum())
 
 
 def measured(run: Run) -> dict[str, Any]:
     """Return the common measurements on cellular links: utilisation and delays."""
-    links = run.scenario.bottlenecks
+    links = run.scenario.path.bottlenecks
     names = [link.trace.name if link.trace else f"{link.mean_mbps:g} Mbit/s" for link in links]
     return {
         "scheme": scheme_of(run.scenario),
         "link": " and ".join(names),
-        "rtt_ms": run.scenario.rtt_ms,
+        "rtt_ms": run.scenario.path.rtt_ms,
         "utilisation_percent": 100 * path_utilisation(run),
         **delays_ms(run),
     }
@@ -336,7 +339,7 @@ def course(run: Run, interval_s: float = 0.5) -> pd.DataFrame:
     """
     throughput = run.throughput(interval_s)
     edges = [0.0, *throughput.index]
-    capacity = np.diff([run.scenario.bottlenecks[-1].capacity_bytes(edge) for edge in edges])
+    capacity = np.diff([run.scenario.path.bottlenecks[-1].capacity_bytes(edge) for edge in edges])
     delivered = packets.delivered(run)
     interval = np.searchsorted(edges, delivered["arrival_s"].to_numpy())
     delay = delivered["queueing_ms"].groupby(interval).quantile(0.95)

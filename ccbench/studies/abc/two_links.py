@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.figures import Figure
 from ccbench.experiment.noise import NO_NOISE, typical
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.run import packets
 from ccbench.studies.abc.links import ABC, RTT_MS, course, stepped
 
@@ -48,13 +48,15 @@ def path(rates_mbps: Sequence[float], step_s: float, *cross: Flow, seed: int = 1
     """
     return Scenario(
         flows=(Flow(cca=ABC.cca), *cross),
-        bottlenecks=(
-            ABC.bottleneck(stepped(rates_mbps, step_s)),
-            Bottleneck(bandwidth_mbps=WIRED_MBPS, queue_packets=_WIRED_PACKETS),
+        path=NetworkPath(
+            bottlenecks=(
+                ABC.bottleneck(stepped(rates_mbps, step_s)),
+                Bottleneck(bandwidth_mbps=WIRED_MBPS, queue_packets=_WIRED_PACKETS),
+            ),
+            rtt_ms=RTT_MS,
+            noise=typical(rtt_ms=RTT_MS) if cross else NO_NOISE,
         ),
-        rtt_ms=RTT_MS,
         duration_s=len(rates_mbps) * step_s,
-        noise=typical(rtt_ms=RTT_MS) if cross else NO_NOISE,
         seed=seed,
         name=f"ABC over two links{', with cross traffic' if cross else ''}",
     )
@@ -72,7 +74,7 @@ def measure_steps(run: Run, *, step_s: float, settled_s: float, shares: Sequence
     shares : sequence of float
         The flow's fair share of the wired link in each step in Mbit/s.
     """
-    (wireless, _) = run.scenario.bottlenecks
+    (wireless, _) = run.scenario.path.bottlenecks
     delivered = packets.delivered(run)
     of_flow = delivered[delivered["flow"] == 0]
     mbps = run.throughput(0.5)[0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MTU_BYTES, Flow
-from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.scenario import NetworkPath, Scenario
 from ccbench.studies.bbr3.state import Entry
 
 if TYPE_CHECKING:
@@ -192,7 +192,10 @@ class DraftCase:
     def planned(self, sender: Sender, point: Point) -> Scenario:
         """Return the scenario, without its changes if it waits."""
         if self.waits(sender):
-            return replace(self.scenario(replace(sender, entry_s=1.0), point), changes=())
+            return replace(
+                self.scenario(replace(sender, entry_s=1.0), point),
+                path=replace(self.scenario(replace(sender, entry_s=1.0), point).path, changes=()),
+            )
         return self.scenario(sender, point)
 
 
@@ -206,13 +209,14 @@ def few_packets(point: Point) -> str:
     return "fewer than ten packets fill the path" if point.bdp_packets < 10 else ""  # noqa: PLR2004
 
 
-def alone(
+def alone(  # noqa: PLR0913 - settings of a path, mostly by keyword
     sender: Sender,
     point: Point,
     duration_s: float,
     *changes: Change,
     queue_bdp: float = 3.0,
     least_queue: int = 100,
+    flows: tuple[Flow, ...] = (),
     **settings: Any,
 ) -> Scenario:
     """Return a single flow on a path.
@@ -232,25 +236,29 @@ def alone(
         Startup, which keeps 2.
     least_queue : int
         Least length of the queue in packets.
+    flows : tuple of Flow
+        The flow; by default with unlimited data.
     **settings
-        Other arguments of the :class:`~ccbench.experiment.scenario.Scenario`, instead of the usual.
+        Other arguments of the :class:`~ccbench.experiment.path.NetworkPath`, instead of the usual.
 
     Examples
     --------
     >>> from ccbench.studies.bbr3.state import Sender
-    >>> alone(Sender("bbr3", ()), Point(10, 100), 5).bottlenecks[0].queue_packets
+    >>> alone(Sender("bbr3", ()), Point(10, 100), 5).path.bottlenecks[0].queue_packets
     253
     """
     queue = max(least_queue, round(queue_bdp * point.bdp_packets))
     sample_ms = point.rtt_s * 1e3 / _SAMPLES_PER_RTT
-    usual: dict[str, Any] = {
-        "flows": (Flow(cca=sender.cca),),
-        "bottlenecks": (Bottleneck(bandwidth_mbps=point.mbps, queue_packets=queue),),
-        "sample_interval_ms": min(max(sample_ms, _SHORTEST_SAMPLE_MS), _LONGEST_SAMPLE_MS),
-        "queue_log": "summary",
-    }
+    link = Bottleneck(bandwidth_mbps=point.mbps, queue_packets=queue)
+    path = NetworkPath(
+        **{"bottlenecks": (link,), "rtt_ms": point.rtt_ms, "changes": changes, **settings}
+    )
     return Scenario(
-        rtt_ms=point.rtt_ms, duration_s=duration_s, changes=changes, **{**usual, **settings}
+        flows=flows or (Flow(cca=sender.cca),),
+        path=path,
+        duration_s=duration_s,
+        sample_interval_ms=min(max(sample_ms, _SHORTEST_SAMPLE_MS), _LONGEST_SAMPLE_MS),
+        queue_log="summary",
     )
 
 

@@ -122,7 +122,7 @@ def scenarios_of(experiments: Iterable[Experiment]) -> tuple[Scenario, ...]:
 def measure(run: Run) -> Rows:
     """Return a row with the rates and the lost packets of both groups of flows."""
     scenario = run.scenario
-    (link,) = scenario.bottlenecks
+    (link,) = scenario.path.bottlenecks
     from_s = scenario.duration_s * _SETTLING
     (of_beta,) = beta_groups(scenario)
     is_beta = (scenario.flow_table()["group"] == of_beta).to_numpy()
@@ -141,10 +141,10 @@ def measure(run: Run) -> Rows:
             "beta": scenario.flows[of_beta].cca,
             "beta_flows": int(is_beta.sum()),
             "mbps": link.mean_mbps,
-            "rtt_ms": scenario.rtt_ms,
+            "rtt_ms": scenario.path.rtt_ms,
             "qdisc": link.qdisc,
             "queue_bdp": _bdp(scenario) if is_droptail else 0.0,
-            "ecn": str(scenario.ecn),
+            "ecn": str(scenario.path.ecn),
             "seed": scenario.seed,
             "beta_mbps": float(mbps[is_beta].sum()),
             "alpha_mbps": float(mbps[~is_beta].sum()),
@@ -157,8 +157,8 @@ def measure(run: Run) -> Rows:
 
 def _bdp(scenario: Scenario) -> float:
     """Return the length of the queue in bandwidth-delay products, to two digits."""
-    packets = scenario.bottlenecks[0].queue_packets or 0
-    return float(f"{packets / scenario.bdp_packets():.2g}")
+    packets = scenario.path.bottlenecks[0].queue_packets or 0
+    return float(f"{packets / scenario.path.bdp_packets():.2g}")
 
 
 def harms(table: pd.DataFrame) -> pd.DataFrame:

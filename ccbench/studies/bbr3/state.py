@@ -239,7 +239,7 @@ def state_of(run: Run, flow: int = 0) -> State:
     samples.index = pd.Index(rows["time_ns"].to_numpy() / NS, name="time_s")
     for name in (*_version_3(_empty(BBR3.info)), *own):
         samples[name] = own[name].to_numpy() if name in own else np.nan
-    times = [change.at_s for change in run.scenario.changes if change.at_s is not None]
+    times = [change.at_s for change in run.scenario.path.changes if change.at_s is not None]
     return State(samples, min(times, default=math.nan))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
-from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.scenario import NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -100,11 +100,13 @@ def cases(
     return tuple(
         Scenario(
             flows=tuple(Flow(cca=cca) for cca in mix),
-            bottlenecks=(
-                Bottleneck(bandwidth_mbps=path.mbps, queue_bdp=path.queue_bdp, loss=path.loss),
+            path=NetworkPath(
+                bottlenecks=(
+                    Bottleneck(bandwidth_mbps=path.mbps, queue_bdp=path.queue_bdp, loss=path.loss),
+                ),
+                reverse_bottlenecks=path.way_back(),
+                rtt_ms=path.rtt_ms,
             ),
-            reverse_bottlenecks=path.way_back(),
-            rtt_ms=path.rtt_ms,
             duration_s=_QUICK_S if quick else _DURATION_S,
             seed=seed,
             name=f"{' and '.join(mix)}, {path.describe()}",
@@ -138,9 +140,9 @@ def measured(run: Run) -> dict[str, Any]:
     settled = events["time_ns"] >= start_s * 1e9
     return {
         "mix": " and ".join(flow.cca for flow in scenario.flows),
-        "bandwidth_mbps": scenario.bottlenecks[0].mean_mbps,
-        "rtt_ms": scenario.rtt_ms,
-        "queue_packets": scenario.bottlenecks[0].queue_packets,
+        "bandwidth_mbps": scenario.path.bottlenecks[0].mean_mbps,
+        "rtt_ms": scenario.path.rtt_ms,
+        "queue_packets": scenario.path.bottlenecks[0].queue_packets,
         "seed": scenario.seed,
         "throughput_mbps": mbps.sum(),
         "first_share": mbps.iloc[0] / mbps.sum() if len(mbps) > 1 else None,

@@ -67,16 +67,21 @@ _CHANCE = "expected of equal engines"
 def _scenarios(paths: tuple[Path, ...], *, quick: bool) -> tuple[Scenario, ...]:
     """Return the scenarios for Mahimahi, which has its own noise; flows start as in the others."""
     return tuple(
-        replace(scenario, noise=replace(NO_NOISE, start_spread_ms=noise.start_spread_ms))
+        replace(
+            scenario,
+            path=replace(
+                scenario.path, noise=replace(NO_NOISE, start_spread_ms=noise.start_spread_ms)
+            ),
+        )
         for scenario in cases(MIXES, seeds=_REPETITIONS, quick=quick, paths=paths)
-        for noise in [typical(rtt_ms=scenario.rtt_ms)]
+        for noise in [typical(rtt_ms=scenario.path.rtt_ms)]
     )
 
 
 def _references(paths: tuple[Path, ...], *, quick: bool) -> tuple[Scenario, ...]:
     """Return the scenarios for the virtual kernel, with explicit noise."""
     return tuple(
-        replace(scenario, noise=typical(rtt_ms=scenario.rtt_ms))
+        replace(scenario, path=replace(scenario.path, noise=typical(rtt_ms=scenario.path.rtt_ms)))
         for scenario in _scenarios(paths, quick=quick)
     )
 

@@ -53,7 +53,7 @@ _EQUAL = "expected of equal releases"
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     mixes = (*MIXES, *((cca,) for cca in _OTHERS))
     return tuple(
-        replace(scenario, noise=typical(rtt_ms=scenario.rtt_ms))
+        replace(scenario, path=replace(scenario.path, noise=typical(rtt_ms=scenario.path.rtt_ms)))
         for scenario in cases(mixes, seeds=_SEEDS, quick=quick)
     )
 

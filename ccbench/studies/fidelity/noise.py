@@ -29,7 +29,7 @@ from ccbench.base.figures import Figure
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import NO_NOISE, Noise, typical
-from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.scenario import NetworkPath, Scenario
 from ccbench.run.tables import NO_FLOW
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, percentage
@@ -104,7 +104,7 @@ def _kinds(*, quick: bool) -> Iterator[tuple[str, float]]:
 
 def _repeated(scenario: Scenario, *, quick: bool) -> Iterator[Scenario]:
     """Yield a scenario with all seeds, or once if the seed has no effect."""
-    parts = {flow.cca for flow in scenario.flows} | {scenario.bottlenecks[0].qdisc}
+    parts = {flow.cca for flow in scenario.flows} | {scenario.path.bottlenecks[0].qdisc}
     is_random = scenario.draws_at_random or not parts.isdisjoint(_RANDOM)
     seeds = (2 if quick else _SEEDS) if is_random else 1
     for seed in range(1, seeds + 1):
@@ -120,10 +120,12 @@ def _shares(*, quick: bool) -> Iterator[Scenario]:
         link = Bottleneck(bandwidth_mbps=mbps, queue_bdp=bdp, qdisc=qdisc)
         scenario = Scenario(
             flows=tuple(Flow(cca=cca) for cca in pair),
-            bottlenecks=(link,),
-            rtt_ms=rtt_ms,
+            path=NetworkPath(
+                bottlenecks=(link,),
+                rtt_ms=rtt_ms,
+                noise=_noise(kind, level, packet_ms=link.packet_ms, rtt_ms=rtt_ms),
+            ),
             duration_s=5.0 if quick else _DURATION_S,
-            noise=_noise(kind, level, packet_ms=link.packet_ms, rtt_ms=rtt_ms),
             name=f"{' beside '.join(pair)}, {mbps:g} Mbit/s, {bdp:g} BDP, {qdisc}: "
             f"{kind} {level:g}",
         )
@@ -140,10 +142,8 @@ def _phases(*, quick: bool) -> Iterator[Scenario]:
             noise = NO_NOISE if kind == "none" else Noise(sender_jitter_ms=link.packet_ms)
             scenario = Scenario(
                 flows=(Flow(cca="reno"), Flow(cca="reno", extra_rtt_ms=extra_ms)),
-                bottlenecks=(link,),
-                rtt_ms=_PHASE_RTT_MS,
+                path=NetworkPath(bottlenecks=(link,), rtt_ms=_PHASE_RTT_MS, noise=noise),
                 duration_s=5.0 if quick else _DURATION_S,
-                noise=noise,
                 queue_log="summary",
                 name=f"{_PHASE}: {kind} {float(bool(noise)):g}",
             )
@@ -201,7 +201,7 @@ def _losses(run: Run, from_s: float) -> dict[str, float]:
     drops = events[events["event"] == "drop"]
     if drops.empty:
         return {**empty, **bursts}
-    number = (drops["time_ns"].diff() > run.scenario.rtt_ms * 1e6).cumsum()
+    number = (drops["time_ns"].diff() > run.scenario.path.rtt_ms * 1e6).cumsum()
     losers = pd.crosstab(number, drops["flow"]).reindex(columns=[0, 1], fill_value=0) > 0
     return {
         "loss_events": float(len(losers)),

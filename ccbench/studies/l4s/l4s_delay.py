@@ -69,11 +69,11 @@ def _measure(run: Run) -> Rows:
     scenario = run.scenario
     settled = run.qdisc_statistics().loc[scenario.duration_s / 2 :]
     median_ms, p99_ms = run.queueing_delay_percentiles_ms((50, 99), queue="l4s")
-    link_mbps = scenario.bottlenecks[0].mean_mbps
+    link_mbps = scenario.path.bottlenecks[0].mean_mbps
     return [
         {
             "mbps": link_mbps,
-            "rtt_ms": scenario.rtt_ms,
+            "rtt_ms": scenario.path.rtt_ms,
             "flows": scenario.flow_count,
             "seed": scenario.seed,
             "l4s_mean_ms": run.queueing_delay_ms(queue="l4s"),

@@ -44,7 +44,7 @@ _LENGTH_S, _QUICK_S = 80.0, 4.0
 
 #: Queueing discipline and ECN of the hosts.
 _DUALPI2, _FQ_CODEL, _DROPTAIL = "DualPI2", "FQ-CoDel", "drop-tail"
-_QUEUES = {
+_QUEUES: dict[str, tuple[str, bool | str]] = {
     _DUALPI2: ("dualpi2", "accecn"),
     "DualPI2, no ECN": ("dualpi2", False),
     _FQ_CODEL: ("fq_codel", "accecn"),
@@ -92,18 +92,18 @@ def _link(qdisc: str, mbps: float) -> Bottleneck:
 
 def _measure(run: Run) -> Rows:
     scenario = run.scenario
-    (link,) = scenario.bottlenecks
+    (link,) = scenario.path.bottlenecks
     p99_ms = np.nan
     if link.qdisc == "dualpi2":
         p99_ms = run.queueing_delay_percentiles_ms((99,), queue="l4s")[99]
     rates = settled_mbps(run)
-    (queue,) = (name for name, of in _QUEUES.items() if of == (link.qdisc, scenario.ecn))
+    (queue,) = (name for name, of in _QUEUES.items() if of == (link.qdisc, scenario.path.ecn))
     return [
         {
             "mix": " ".join(flow.cca for flow in scenario.flows),
             "queue": queue,
             "mbps": link.mean_mbps,
-            "rtt_ms": scenario.rtt_ms,
+            "rtt_ms": scenario.path.rtt_ms,
             "seed": scenario.seed,
             "cca": flow.cca,
             "flow_mbps": rate,

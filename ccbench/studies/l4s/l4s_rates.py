@@ -79,10 +79,10 @@ def _measure(run: Run) -> Rows:
     probability = run.qdisc_statistics().loc[scenario.duration_s / 2 :, "probability"]
     return [
         {
-            "mbps": scenario.bottlenecks[0].mean_mbps,
-            "rtt_ms": scenario.rtt_ms,
+            "mbps": scenario.path.bottlenecks[0].mean_mbps,
+            "rtt_ms": scenario.path.rtt_ms,
             "flows_of_each": scenario.flows[0].count,
-            "draft": _ROUNDS in dict(scenario.module_parameters),
+            "draft": _ROUNDS in dict(scenario.path.module_parameters),
             "seed": scenario.seed,
             "prague_mbps": prague,
             "cubic_mbps": cubic,

@@ -14,9 +14,11 @@ from ccbench.base.estimate import Estimate
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.scenario import NetworkPath, Scenario
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from ccbench.run.run import Run
@@ -64,7 +66,14 @@ def dualpi2(mbps: float) -> Bottleneck:
     )
 
 
-def on_path(link: Bottleneck, *flows: Flow, rtt_ms: float, **settings: Any) -> Scenario:
+def on_path(
+    link: Bottleneck,
+    *flows: Flow,
+    rtt_ms: float,
+    ecn: bool | str = False,
+    module_parameters: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> Scenario:
     """Return a scenario with typical noise and a summary of the queue.
 
     Parameters
@@ -75,6 +84,8 @@ def on_path(link: Bottleneck, *flows: Flow, rtt_ms: float, **settings: Any) -> S
         The flows that share it.
     rtt_ms : float
         Base round-trip time in milliseconds.
+    ecn, module_parameters
+        As in :class:`~ccbench.experiment.path.NetworkPath`.
     **settings
         Other arguments of the :class:`~ccbench.experiment.scenario.Scenario`.
 
@@ -85,9 +96,13 @@ def on_path(link: Bottleneck, *flows: Flow, rtt_ms: float, **settings: Any) -> S
     """
     return Scenario(
         flows=flows,
-        bottlenecks=(link,),
-        rtt_ms=rtt_ms,
-        noise=typical(rtt_ms=rtt_ms),
+        path=NetworkPath(
+            bottlenecks=(link,),
+            rtt_ms=rtt_ms,
+            noise=typical(rtt_ms=rtt_ms),
+            ecn=ecn,
+            module_parameters=tuple((module_parameters or {}).items()),
+        ),
         queue_log="summary",
         **settings,
     )
@@ -109,7 +124,7 @@ def beside_cubic(
     quick : bool
         Whether the run is too short to settle.
     **settings
-        Other arguments of the :class:`~ccbench.experiment.scenario.Scenario`.
+        Other arguments of :func:`on_path`.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from ccbench.base.figures import Figure
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.scenario import NetworkPath, Scenario
 from ccbench.experiment.subflow import Subflow
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_most, percentage
@@ -56,11 +56,9 @@ def _scenario(cca: str, count: int, first: str, seed: int, duration_s: float) ->
         flow = Flow(cca=cca, subflows=(Subflow(),) * count)
     return Scenario(
         flows=(flow, Flow(cca=cca)),
-        bottlenecks=(link,),
-        rtt_ms=_RTT_MS,
+        path=NetworkPath(bottlenecks=(link,), rtt_ms=_RTT_MS, noise=typical(rtt_ms=_RTT_MS)),
         duration_s=duration_s,
         seed=seed,
-        noise=typical(rtt_ms=_RTT_MS),
         queue_log="summary",
         name=f"{cca}, {count}, {first}",
     )
@@ -78,7 +76,7 @@ def _measure(run: Run) -> Rows:
             "first": _MULTIPATH if first.subflows else _TCP,
             "seed": run.scenario.seed,
             "share_percent": 100 * own / settled.sum(),
-            "used_percent": 100 * settled.sum() / run.scenario.bottlenecks[0].mean_mbps,
+            "used_percent": 100 * settled.sum() / run.scenario.path.bottlenecks[0].mean_mbps,
         }
     ]
 

@@ -93,13 +93,15 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    link_mbps = run.scenario.bottlenecks[0].mean_mbps
+    link_mbps = run.scenario.path.bottlenecks[0].mean_mbps
     flows = sum(flow.count for flow in run.scenario.flows if not flow.is_udp)
     poisson = sum(flow.rate_mbps or 0 for flow in run.scenario.flows)
     return [
         {
             "link_mbps": link_mbps,
-            "pulse_permille": int(dict(run.scenario.sysctls)[f"net.ipv4.tcp_nimbus_{_SETTING}"]),
+            "pulse_permille": int(
+                dict(run.scenario.path.sysctls)[f"net.ipv4.tcp_nimbus_{_SETTING}"]
+            ),
             "share_percent": round(100 * (1 - poisson / link_mbps) / flows, 1),
             "cross": category_of(run.scenario),
             "seed": run.scenario.seed,

@@ -59,7 +59,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    given_kbps = dict(run.scenario.sysctls).get(_SETTING)
+    given_kbps = dict(run.scenario.path.sysctls).get(_SETTING)
     error = 0.0 if given_kbps is None else 100 * (float(given_kbps) / LINK_MBPS / 1e3 - 1)
     return [{"error_percent": round(error, 3), **judged(run)}]
 

@@ -89,8 +89,10 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                     seed=seed,
                     name=f"{cca}, {category} traffic, link that varies",
                 )
-                link = Bottleneck(trace=walk, queue_packets=scenario.bottlenecks[0].queue_packets)
-                scenario = replace(scenario, bottlenecks=(link,))
+                link = Bottleneck(
+                    trace=walk, queue_packets=scenario.path.bottlenecks[0].queue_packets
+                )
+                scenario = replace(scenario, path=replace(scenario.path, bottlenecks=(link,)))
                 scenarios.append(scenario)
                 if cca != _STATUS_QUO:
                     scenarios += [_aggregated(scenario, period_ms) for period_ms in periods_ms]
@@ -107,16 +109,16 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 def _aggregated(scenario: Scenario, period_ms: int) -> Scenario:
     """Return the scenario with an aggregating link after its bottleneck."""
-    links = (*scenario.bottlenecks, aggregating(period_ms))
+    links = (*scenario.path.bottlenecks, aggregating(period_ms))
     return replace(
         scenario,
-        bottlenecks=links,
+        path=replace(scenario.path, bottlenecks=links),
         name=f"{scenario.name}, aggregation over {period_ms} ms",
     )
 
 
 def _measure(run: Run) -> Rows:
-    links = run.scenario.bottlenecks
+    links = run.scenario.path.bottlenecks
     period_ms = links[1].trace.opportunities_ms[0] if len(links) > 1 and links[1].trace else 0
     return [{"varies": links[0].trace is not None, "aggregation_ms": period_ms, **judged(run)}]
 

@@ -39,7 +39,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 def _measure(run: Run) -> Rows:
     cca, seed = run.scenario.flows[0].cca, run.scenario.seed
-    rtt_ms = float(delays_ms(run).median()) + run.scenario.rtt_ms
+    rtt_ms = float(delays_ms(run).median()) + run.scenario.path.rtt_ms
     return [
         {"cca": cca, "seed": seed, "time_s": time_s, "value": float(value), "rtt_ms": rtt_ms}
         for time_s, value in deviations_mbps(run).items()

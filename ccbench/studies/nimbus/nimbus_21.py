@@ -43,12 +43,12 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    room = run.scenario.bottlenecks[0].queue_packets or 0
+    room = run.scenario.path.bottlenecks[0].queue_packets or 0
     own, bbr = run.summary()["throughput_mbps"]
     return [
         {
             "cca": run.scenario.flows[0].cca,
-            "buffer_bdp": round(room / run.scenario.bdp_packets(), 2),
+            "buffer_bdp": round(room / run.scenario.path.bdp_packets(), 2),
             "seed": run.scenario.seed,
             "mbps": own,
             "bbr_mbps": bbr,

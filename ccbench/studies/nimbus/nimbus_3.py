@@ -83,7 +83,7 @@ def lowest_correlation(sent: pd.Series[float], others: pd.Series[float], lags: i
 
 def _measure(run: Run) -> Rows:
     cross = run.scenario.flow_count - 1
-    observed = observe(run, flows=range(cross), rate_window_s=run.scenario.rtt_ms / 1e3)
+    observed = observe(run, flows=range(cross), rate_window_s=run.scenario.path.rtt_ms / 1e3)
     late = observed.rates[observed.rates.index >= SETTLED_S]
     frequencies, amplitudes = observed.spectra()
     eta = observed.elasticity.loc[SETTLED_S:, "elasticity"]

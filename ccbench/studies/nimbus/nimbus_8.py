@@ -158,15 +158,15 @@ def _measure(run: Run) -> Rows:
 
     waited = delays_ms(run)
     rows = [
-        row("rtt_ms", share, value + run.scenario.rtt_ms)
+        row("rtt_ms", share, value + run.scenario.path.rtt_ms)
         for share, value in waited.quantile(_QUANTILES).items()
     ]
     off = deviations_mbps(run)
     rows += [row("deviation_mbps", time_s, value) for time_s, value in off.items()]
     rows.append(row("mbps", 0, run.summary()["throughput_mbps"].iloc[0]))
-    done = classified(run.completion_times(), waited, run.scenario.rtt_ms)
+    done = classified(run.completion_times(), waited, run.scenario.path.rtt_ms)
     size = np.searchsorted(_SIZES_BYTES, done["size_bytes"])
-    took = (done["fct_s"] + run.scenario.rtt_ms / 1e3).groupby(size)
+    took = (done["fct_s"] + run.scenario.path.rtt_ms / 1e3).groupby(size)
     rows += [
         row("fct_p95_s", _label(int(str(i))), value) for i, value in took.quantile(0.95).items()
     ]

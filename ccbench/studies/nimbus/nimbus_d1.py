@@ -70,14 +70,14 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    link = run.scenario.bottlenecks[0]
+    link = run.scenario.path.bottlenecks[0]
     assert link.queue_packets is not None
     target_ms = dict(link.qdisc_options).get("target_ms")
     return [
         {
             "queue": link.qdisc,
-            "rtt_ms": run.scenario.rtt_ms,
-            "buffer_bdp": round(link.queue_packets / run.scenario.bdp_packets(), 2)
+            "rtt_ms": run.scenario.path.rtt_ms,
+            "buffer_bdp": round(link.queue_packets / run.scenario.path.bdp_packets(), 2)
             if target_ms is None
             else float(target_ms) / RTT_MS,
             **judged(run),

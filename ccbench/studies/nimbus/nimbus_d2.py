@@ -49,7 +49,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    configured = dict(run.scenario.sysctls).get(f"net.ipv4.tcp_nimbus_{_SETTING}")
+    configured = dict(run.scenario.path.sysctls).get(f"net.ipv4.tcp_nimbus_{_SETTING}")
     off = deviations_mbps(run)
     mode = run.cca_info(0)["mode"]
     return [
@@ -57,7 +57,7 @@ def _measure(run: Run) -> Rows:
             "threshold": _DEFAULT if configured is None else float(configured) / 100,
             "seed": run.scenario.seed,
             "delay_percent": 100 * float((mode == "delay").mean()),
-            "median_rtt_ms": float(delays_ms(run).median()) + run.scenario.rtt_ms,
+            "median_rtt_ms": float(delays_ms(run).median()) + run.scenario.path.rtt_ms,
             "deviation_p10_mbps": float(off.quantile(0.1)),
             "deviation_median_mbps": float(off.median()),
         }

@@ -64,9 +64,12 @@ def scenario(cca: str, kinds: tuple[str, str], seed: int, duration_s: float) -> 
             replace(first, last_bottleneck=0, label=kinds[0]),
             replace(second, first_bottleneck=1, label=kinds[1]),
         ),
-        bottlenecks=(
-            Bottleneck(bandwidth_mbps=_FIRST_MBPS, queue_bdp=QUEUE_BDP),
-            *base.bottlenecks,
+        path=replace(
+            base.path,
+            bottlenecks=(
+                Bottleneck(bandwidth_mbps=_FIRST_MBPS, queue_bdp=QUEUE_BDP),
+                *base.path.bottlenecks,
+            ),
         ),
     )
 

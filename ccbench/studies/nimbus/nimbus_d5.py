@@ -66,7 +66,7 @@ def _measure(run: Run) -> Rows:
     roles = pd.DataFrame({flow: run.cca_info(flow)["role"] for flow in range(_FLOWS)})
     pulsers = roles.isin(PULSERS).sum(axis=1)
     elected = pulsers[pulsers > 0]
-    settings = dict(run.scenario.sysctls)
+    settings = dict(run.scenario.path.sysctls)
     return [
         {
             "kappa": int(settings[f"net.ipv4.tcp_nimbus_{_SETTING}"]) / 100,

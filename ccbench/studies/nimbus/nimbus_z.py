@@ -70,7 +70,7 @@ def errors_of(run: Run) -> pd.Series[float]:
     """Return the relative error of NimbusCC's estimate at each of its samples."""
     true = observe(run).rates["true_mbps"]
     estimate = run.cca_info(0)["z_mbps"].loc[SETTLED_S:]
-    then_s = estimate.index - run.scenario.rtt_ms / 1e3 + _ROUNDING_S
+    then_s = estimate.index - run.scenario.path.rtt_ms / 1e3 + _ROUNDING_S
     true_mbps = true.to_numpy()[np.searchsorted(true.index, then_s, side="right") - 1]
     is_positive = true_mbps > 0
     error: pd.Series[float] = (estimate - true_mbps).abs()[is_positive] / true_mbps[is_positive]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.elasticity.pulse import PULSE_HZ, PULSE_SIZE
 from ccbench.experiment.noise import Noise
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +80,7 @@ def shared(  # noqa: PLR0913 - the testbed's settings, all but the flows by keyw
 
     Examples
     --------
-    >>> shared(Flow(), Flow(cca="reno"), duration_s=60, seed=2, name="two").bdp_packets()
+    >>> shared(Flow(), Flow(cca="reno"), duration_s=60, seed=2, name="two").path.bdp_packets()
     400.0
     """
     ccas = {flow.cca.partition("_")[0] for flow in flows}
@@ -90,12 +90,14 @@ def shared(  # noqa: PLR0913 - the testbed's settings, all but the flows by keyw
     )
     return Scenario(
         flows=flows,
-        bottlenecks=(link,),
-        rtt_ms=rtt_ms,
+        path=NetworkPath(
+            bottlenecks=(link,),
+            rtt_ms=rtt_ms,
+            noise=Noise(reverse_jitter_ms=_JITTER_MS),
+            sysctls=tuple((f"net.ipv4.tcp_nimbus_{name}", str(own[name])) for name in own),
+        ),
         duration_s=duration_s,
         seed=seed,
-        noise=Noise(reverse_jitter_ms=_JITTER_MS),
-        sysctls=tuple((f"net.ipv4.tcp_nimbus_{name}", str(own[name])) for name in own),
         name=f"{name}, seed {seed}",
     )
 

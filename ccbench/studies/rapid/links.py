@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,6 +119,8 @@ def network(  # noqa: PLR0913 - a network's parameters, all by keyword
     loss_every_packets: int | None = None,
     sysctls: Mapping[str, str] | None = None,
     parameters: Mapping[str, str] = EXACT,
+    rtt_ms: float = RTT_MS,
+    ack_batch_ms: float = 0.0,
     **settings: Any,
 ) -> Scenario:
     """Return a scenario in the paper's network, with queue summaries.
@@ -137,12 +139,14 @@ def network(  # noqa: PLR0913 - a network's parameters, all by keyword
         Additional settings of the hosts.
     parameters : mapping
         RAPID's parameters, with defaults for those omitted; no effect without RAPID flows.
+    rtt_ms, ack_batch_ms : float
+        As in :class:`~ccbench.experiment.path.NetworkPath`.
     **settings
         Other arguments of the :class:`~ccbench.experiment.scenario.Scenario`.
 
     Examples
     --------
-    >>> network(Flow(cca="rapid"), duration_s=9).bottlenecks[0].queue_packets
+    >>> network(Flow(cca="rapid"), duration_s=9).path.bottlenecks[0].queue_packets
     7212
     """
     link = Bottleneck(
@@ -151,15 +155,18 @@ def network(  # noqa: PLR0913 - a network's parameters, all by keyword
         loss_every_packets=loss_every_packets,
     )
     has_rapid = any(flow.cca == "rapid" for flow in flows)
-    changes = {"rtt_ms": RTT_MS, "sample_interval_ms": _SAMPLE_MS, **settings}
     return Scenario(
         flows=flows,
-        bottlenecks=(link,),
+        path=NetworkPath(
+            bottlenecks=(link,),
+            rtt_ms=rtt_ms,
+            ack_batch_ms=ack_batch_ms,
+            module_parameters=tuple(parameters.items()) if has_rapid else (),
+            sysctls=tuple({**_SYSCTLS, **(sysctls or {})}.items()),
+        ),
         duration_s=duration_s,
         queue_log="summary",
-        module_parameters=tuple(parameters.items()) if has_rapid else (),
-        sysctls=tuple({**_SYSCTLS, **(sysctls or {})}.items()),
-        **changes,
+        **{"sample_interval_ms": _SAMPLE_MS, **settings},
     )
 
 
@@ -174,7 +181,7 @@ def tolerance_of(scenario: Scenario) -> int:
     ... ]
     [0, 64]
     """
-    return int(dict(scenario.module_parameters).get(_TOLERANCE, _DEFAULT_TOLERANCE))
+    return int(dict(scenario.path.module_parameters).get(_TOLERANCE, _DEFAULT_TOLERANCE))
 
 
 def scheme_of(scenario: Scenario) -> str:
@@ -188,7 +195,7 @@ def scheme_of(scenario: Scenario) -> str:
     cca = scenario.flows[0].cca
     if cca != "reno":
         return {"rapid": "RAPID", "highspeed": "HighSpeed"}.get(cca, cca.upper())
-    return "NewReno" if set(NEWRENO.items()) <= set(scenario.sysctls) else "Reno, SACK"
+    return "NewReno" if set(NEWRENO.items()) <= set(scenario.path.sysctls) else "Reno, SACK"
 
 
 def over_rtts(run: Run, flow: int = 0) -> pd.Series[float]:

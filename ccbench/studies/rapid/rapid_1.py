@@ -78,7 +78,7 @@ def _spare(run: Run, time_s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     """Return the bandwidth not used by the constant-rate flows at the given times."""
     scenario = run.scenario
     loads = [flow for flow in scenario.flows if flow.is_udp]
-    spare = np.full(time_s.shape, scenario.bottlenecks[0].mean_mbps)
+    spare = np.full(time_s.shape, scenario.path.bottlenecks[0].mean_mbps)
     for flow in loads:
         active = (flow.start_s < time_s) & (time_s <= (flow.stop_s or math.inf))
         spare[active] -= flow.rate_mbps or 0.0

@@ -26,7 +26,7 @@ _PARTS = (*(percent / 100 for percent in range(1, 100)), 0.995, 0.999, 1.0)
 
 
 def _measure(run: Run) -> Rows:
-    room = run.scenario.bottlenecks[0].queue_packets
+    room = run.scenario.path.bottlenecks[0].queue_packets
     mean = mean_packets(run)
     first_change_s = min(flow.start_s for flow in run.scenario.flows if flow.is_udp)
     drops = run.samples("drops")[0].loc[first_change_s:]

@@ -58,7 +58,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _measure(run: Run) -> Rows:
-    link = run.scenario.bottlenecks[0]
+    link = run.scenario.path.bottlenecks[0]
     from_s, to_s = (part * run.scenario.duration_s for part in (_FROM_PART, _TO_PART))
     mbps = over_rtts(run)
     samples = run.flows[run.flows["flow"] == 0]

@@ -74,7 +74,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 def _measure(run: Run) -> Rows:
     scenario = run.scenario
     beside = len(scenario.flows) > 1
-    link = scenario.bottlenecks[0].mean_mbps
+    link = scenario.path.bottlenecks[0].mean_mbps
     mbps = run.throughput(0.1).loc[scenario.duration_s * _FROM_PART :].mean()
     return [
         {

@@ -60,7 +60,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 def _measure(run: Run) -> Rows:
     scenario = run.scenario
     beside = len(scenario.flows) > 1
-    spare = scenario.bottlenecks[0].mean_mbps / (2 if beside else 1)
+    spare = scenario.path.bottlenecks[0].mean_mbps / (2 if beside else 1)
     mbps = run.throughput(0.1).loc[scenario.duration_s * _FROM_PART :].mean()
     summary = run.queue_summary
     assert summary is not None
@@ -69,7 +69,7 @@ def _measure(run: Run) -> Rows:
         {
             "beside": "half" if beside else "nothing",
             "tolerance": tolerance_of(scenario),
-            "queue_packets": scenario.bottlenecks[0].queue_packets,
+            "queue_packets": scenario.path.bottlenecks[0].queue_packets,
             "used_percent": 100 * float(mbps[0]) / spare,
             "dropped_percent": 100 * summary.packets("drop", 0) / arrived,
             "mean_packets": mean_packets(run),

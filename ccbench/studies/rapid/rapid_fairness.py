@@ -69,14 +69,14 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 def _measure(run: Run) -> Rows:
     scenario = run.scenario
     half = run.throughput(0.1).loc[scenario.duration_s / 2 :].mean()
-    link = scenario.bottlenecks[0].mean_mbps
+    link = scenario.path.bottlenecks[0].mean_mbps
     table = scenario.flow_table()
     return [
         {
             "case": scenario.name,
             "flow": flow,
             "start_s": float(table["start_s"][flow]),
-            "rtt_ms": scenario.rtt_ms + float(table["extra_rtt_ms"][flow]),
+            "rtt_ms": scenario.path.rtt_ms + float(table["extra_rtt_ms"][flow]),
             "mbps": float(half[flow]),
             "share_percent": 100 * float(half[flow]) / link,
             "jain": jain_index(half.to_numpy()),

@@ -71,7 +71,7 @@ def _measure(run: Run) -> Rows:
             "tolerance": tolerance_of(scenario) if _RAPID in ccas else math.nan,
             "first_mbps": float(mbps[0]),
             "second_mbps": float(mbps[1]) if len(ccas) > 1 else math.nan,
-            "link_mbps": scenario.bottlenecks[0].mean_mbps,
+            "link_mbps": scenario.path.bottlenecks[0].mean_mbps,
             "queue_ms": run.queueing_delay_ms(),
             "drops": int(run.summary()["drops"].sum()),
         }

@@ -82,7 +82,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
 def _measure(run: Run) -> Rows:
     scenario = run.scenario
-    spare_mbps = scenario.bottlenecks[0].mean_mbps
+    spare_mbps = scenario.path.bottlenecks[0].mean_mbps
     loads = [flow for flow in scenario.flows if flow.is_udp]
     release_s = loads[0].stop_s or 0.0 if loads else RTT_MS / 1e3
     mbps = over_rtts(run).loc[release_s + RTT_MS / 1e3 - 1e-6 :]

@@ -81,6 +81,6 @@ def model(run: Run) -> BbrModel:
     return BbrModel(
         bandwidth_mbps=BANDWIDTH_MBPS,
         rtt_ms=RTT_MS,
-        queue_packets=run.scenario.bottlenecks[0].queue_packets,
+        queue_packets=run.scenario.path.bottlenecks[0].queue_packets,
         bbr_flows=run.scenario.flows[0].count,
     )

@@ -45,10 +45,11 @@ def measure(run: Run) -> Rows:
     throughput = run.throughput(INTERVAL_S)
     is_beta = scenario.flow_table()["group"].isin(beta_groups(scenario))
     network = {
-        "bandwidth_mbps": scenario.bottlenecks[0].mean_mbps,
-        "rtt_ms": scenario.rtt_ms,
-        "queue_packets": scenario.bottlenecks[0].queue_packets,
-        "queue_bdp": (scenario.bottlenecks[0].queue_packets or 0) / scenario.bdp_packets(),
+        "bandwidth_mbps": scenario.path.bottlenecks[0].mean_mbps,
+        "rtt_ms": scenario.path.rtt_ms,
+        "queue_packets": scenario.path.bottlenecks[0].queue_packets,
+        "queue_bdp": (scenario.path.bottlenecks[0].queue_packets or 0)
+        / scenario.path.bdp_packets(),
         "seed": scenario.seed,
         "alpha_flows": int((~is_beta).sum()),
         "converged_s": converged_at(throughput),

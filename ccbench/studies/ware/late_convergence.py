@@ -89,7 +89,7 @@ def _measure(run: Run) -> Rows:
     beta_mbps = throughput.loc[:, (cca == "cubic").to_numpy()].sum(axis=1)
     return [
         {
-            "queue_packets": run.scenario.bottlenecks[0].queue_packets,
+            "queue_packets": run.scenario.path.bottlenecks[0].queue_packets,
             "seed": run.scenario.seed,
             "alpha_flows": int((cca != "cubic").sum()),
             "beta_flows": int((cca == "cubic").sum()),

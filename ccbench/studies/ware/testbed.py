@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import MTU_BYTES, Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import MTU_BYTES, Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,11 +78,13 @@ def competition(  # noqa: PLR0913 - all but the flows by keyword
     flow_counts = ", ".join(f"{count} {cca}" for cca, count in flows.items())
     return Scenario(
         flows=tuple(Flow(cca=cca, count=count) for cca, count in flows.items()),
-        bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=packets),),
-        rtt_ms=RTT_MS,
+        path=NetworkPath(
+            bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=packets),),
+            rtt_ms=RTT_MS,
+            noise=typical(rtt_ms=RTT_MS),
+        ),
         duration_s=duration_s,
         seed=seed,
-        noise=typical(rtt_ms=RTT_MS),
         sample_interval_ms=sample_interval_ms,
         queue_log=False,
         name=f"{flow_counts}, {packets} packets, seed {seed}",

@@ -165,7 +165,7 @@ def test_scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
     Examples
     --------
-    >>> {each.bottlenecks[0].loss for each in test_scenarios(quick=True)} == {0.0, 0.005}
+    >>> {each.path.bottlenecks[0].loss for each in test_scenarios(quick=True)} == {0.0, 0.005}
     True
     """
     return tuple(plan.scenario for plan in _test(quick=quick))
@@ -176,7 +176,7 @@ def clean_test_scenarios(*, quick: bool) -> tuple[Scenario, ...]:
 
     Examples
     --------
-    >>> {each.bottlenecks[0].loss for each in clean_test_scenarios(quick=True)}
+    >>> {each.path.bottlenecks[0].loss for each in clean_test_scenarios(quick=True)}
     {0.0}
     """
     return tuple(plan.scenario for plan in _test(quick=quick) if plan.condition == CLEAN)

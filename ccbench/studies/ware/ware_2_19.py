@@ -18,7 +18,7 @@ import numpy as np
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.studies.bbr3.state import state_of
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least
@@ -38,11 +38,13 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return tuple(
         Scenario(
             flows=(Flow(cca=cca),),
-            bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=128),),
-            rtt_ms=rtt_ms,
+            path=NetworkPath(
+                bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=128),),
+                rtt_ms=rtt_ms,
+                noise=typical(rtt_ms=rtt_ms),
+            ),
             duration_s=30.0 if quick else 120.0,
             seed=seed,
-            noise=typical(rtt_ms=rtt_ms),
             sample_interval_ms=10,
             queue_log=False,
             name=f"{cca}, {rtt_ms:g} ms, seed {seed}",
@@ -61,7 +63,7 @@ def _measure(run: Run) -> Rows:
     return [
         {
             "cca": run.scenario.flows[0].cca,
-            "rtt_ms": run.scenario.rtt_ms,
+            "rtt_ms": run.scenario.path.rtt_ms,
             "seed": run.scenario.seed,
             "probe": _PROBES[phase],
             "probes": len(times_s),

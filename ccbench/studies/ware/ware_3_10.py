@@ -39,12 +39,12 @@ def _measure(run: Run) -> Rows:
     throughput = run.throughput(1.0)
     late = throughput[throughput.index > run.scenario.duration_s - converged.measured_s(run)]
     mean = late.mean()
-    measured = mean.iloc[: bbr.count].sum() / run.scenario.bottlenecks[0].mean_mbps
+    measured = mean.iloc[: bbr.count].sum() / run.scenario.path.bottlenecks[0].mean_mbps
     predicted = converged.model(run).bbr_fraction
     return [
         {
             "other": other.cca,
-            "queue_packets": run.scenario.bottlenecks[0].queue_packets,
+            "queue_packets": run.scenario.path.bottlenecks[0].queue_packets,
             "bbr_flows": bbr.count,
             "seed": run.scenario.seed,
             "bbr_fraction": measured,

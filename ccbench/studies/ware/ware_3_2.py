@@ -48,7 +48,7 @@ def _measure(run: Run) -> Rows:
     return [
         {
             "other": run.scenario.flows[1].cca,
-            "queue_packets": run.scenario.bottlenecks[0].queue_packets,
+            "queue_packets": run.scenario.path.bottlenecks[0].queue_packets,
             "seed": run.scenario.seed,
             "bbr_mbps": bbr_mbps,
             "other_mbps": other_mbps,

@@ -58,7 +58,7 @@ def _measure(run: Run) -> Rows:
     means = {time_s: goodput.loc[:time_s].mean() for time_s in intervals_s}
     return [
         {
-            "queue_packets": run.scenario.bottlenecks[0].queue_packets,
+            "queue_packets": run.scenario.path.bottlenecks[0].queue_packets,
             "seed": run.scenario.seed,
             "converged_s": math.nan if detected_s is None else detected_s,
             "settled_s": _settled_s(goodput[0]),

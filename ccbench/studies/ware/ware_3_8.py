@@ -51,7 +51,16 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                 seed=seed,
                 bandwidth_mbps=_BANDWIDTH_MBPS,
             ),
-            sysctls=_MEMORY,
+            path=replace(
+                competition(
+                    {"bbr": flows},
+                    queue_bdp=_QUEUE_BDP,
+                    duration_s=duration_s,
+                    seed=seed,
+                    bandwidth_mbps=_BANDWIDTH_MBPS,
+                ).path,
+                sysctls=_MEMORY,
+            ),
         )
         for flows in ((1, 17, 18, 20) if quick else range(1, 21))
         for seed in seeds
@@ -67,7 +76,7 @@ def _measure(run: Run) -> Rows:
     model = BbrModel(
         bandwidth_mbps=_BANDWIDTH_MBPS,
         rtt_ms=RTT_MS,
-        queue_packets=run.scenario.bottlenecks[0].queue_packets,
+        queue_packets=run.scenario.path.bottlenecks[0].queue_packets,
         bbr_flows=flows,
     )
     return [

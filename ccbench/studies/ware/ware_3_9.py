@@ -53,7 +53,7 @@ def _measure(run: Run) -> Rows:
     ]
     return [
         {
-            "queue_packets": run.scenario.bottlenecks[0].queue_packets,
+            "queue_packets": run.scenario.path.bottlenecks[0].queue_packets,
             "bbr_flows": flows,
             "seed": run.scenario.seed,
             "measured_s": measured_s,

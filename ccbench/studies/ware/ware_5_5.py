@@ -45,11 +45,13 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     swinging = (
         Scenario(
             flows=(Flow(cca="cubic"), Flow(cca="bbr")),
-            bottlenecks=(Bottleneck(bandwidth_mbps=100, queue_packets=256),),
-            rtt_ms=10,
+            path=NetworkPath(
+                bottlenecks=(Bottleneck(bandwidth_mbps=100, queue_packets=256),),
+                rtt_ms=10,
+                noise=typical(rtt_ms=10),
+            ),
             duration_s=duration_s,
             seed=seed,
-            noise=typical(rtt_ms=10),
             queue_log=False,
             name=f"{_SWINGING}: 1 cubic, 1 bbr, seed {seed}",
         )
@@ -58,11 +60,13 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     unsettled = (
         Scenario(
             flows=(Flow(cca="cubic", count=8),),
-            bottlenecks=(Bottleneck(bandwidth_mbps=50, queue_packets=32),),
-            rtt_ms=20,
+            path=NetworkPath(
+                bottlenecks=(Bottleneck(bandwidth_mbps=50, queue_packets=32),),
+                rtt_ms=20,
+                noise=typical(rtt_ms=20),
+            ),
             duration_s=duration_s,
             seed=seed,
-            noise=typical(rtt_ms=20),
             queue_log=False,
             name=f"{_UNSETTLED}: 8 cubic, seed {seed}",
         )

@@ -22,7 +22,7 @@ from ccbench.convergence import Convergence, measured_from
 from ccbench.convergence.labels import LABELLED_S, labelled_run
 from ccbench.convergence.plot import convergence_figure
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
@@ -44,11 +44,13 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return tuple(
         Scenario(
             flows=(Flow(cca="cubic"), Flow(cca="bbr3", count=2)),
-            bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=packets),),
-            rtt_ms=rtt_ms,
+            path=NetworkPath(
+                bottlenecks=(Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_packets=packets),),
+                rtt_ms=rtt_ms,
+                noise=typical(rtt_ms=rtt_ms),
+            ),
             duration_s=LABELLED_S,
             seed=seed,
-            noise=typical(rtt_ms=rtt_ms),
             queue_log=False,
             name=f"{bandwidth_mbps} Mbit/s, {rtt_ms} ms, {packets} packets",
         )

@@ -53,9 +53,13 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     # Alternate networks between pairs, so that every network occurs.
     half = [s for i, s in enumerate(labelled_scenarios()) if (i + i // len(NETWORKS)) % 2 == 0]
     if quick:
-        half = [s for s in half if s.bottlenecks[0].mean_mbps <= 10][:4]  # noqa: PLR2004
+        half = [s for s in half if s.path.bottlenecks[0].mean_mbps <= 10][:4]  # noqa: PLR2004
     return tuple(
-        replace(scenario, seed=seed, noise=typical(rtt_ms=scenario.rtt_ms))
+        replace(
+            scenario,
+            seed=seed,
+            path=replace(scenario.path, noise=typical(rtt_ms=scenario.path.rtt_ms)),
+        )
         for scenario in half
         for seed in (_SEEDS[:1] if quick else _SEEDS)
     )

@@ -23,6 +23,7 @@ from ccbench.emulate.bess import cores
 from ccbench.emulate.bess.engine import BessEngine
 from ccbench.experiment.noise import Noise
 from tests.realtime.disturbance import in_time
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     from ccbench import Run
@@ -48,8 +49,10 @@ def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
         if name in changes:
             link[name] = changes.pop(name)
     settings: dict[str, Any] = {"rtt_ms": 40, "duration_s": 4.0, **changes}
-    return Scenario(
-        flows=flows or (Flow(cca="reno"),), bottlenecks=(Bottleneck(**link),), **settings
+    return flat(
+        flows=flows or (Flow(cca="reno"),),
+        bottlenecks=(Bottleneck(**link),),
+        **settings,
     )
 
 

@@ -22,8 +22,9 @@ from ccbench.emulate.mahimahi import records
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from ccbench.emulate.realtime.records import lateness
 from ccbench.experiment.noise import Noise
-from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES
+from ccbench.experiment.scenario import MSS_BYTES, MTU_BYTES, NetworkPath
 from tests.realtime.disturbance import in_time
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,8 +47,10 @@ def dumbbell(*flows: Flow, **changes: Any) -> Scenario:
     if "trace" in link:
         del link["bandwidth_mbps"]
     settings: dict[str, Any] = {"rtt_ms": 20, "duration_s": 3.0, **changes}
-    return Scenario(
-        flows=flows or (Flow(cca="reno"),), bottlenecks=(Bottleneck(**link),), **settings
+    return flat(
+        flows=flows or (Flow(cca="reno"),),
+        bottlenecks=(Bottleneck(**link),),
+        **settings,
     )
 
 
@@ -378,6 +381,8 @@ class TestBadInput:
     def test_bottlenecks(self) -> None:
         """Two bottlenecks are refused."""
         link = Bottleneck(bandwidth_mbps=12, queue_packets=10)
-        scenario = Scenario(flows=(Flow(),), bottlenecks=(link, link), rtt_ms=20, duration_s=1)
+        scenario = Scenario(
+            flows=(Flow(),), path=NetworkPath(bottlenecks=(link, link), rtt_ms=20), duration_s=1
+        )
         with pytest.raises(InputError, match="bottlenecks is 2; it must be one"):
             MahimahiEngine().check(scenario)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from ccbench import Bottleneck, Change, Flow, RttTrace, Scenario
+from ccbench import Bottleneck, Change, Flow, NetworkPath, RttTrace, Scenario
 from ccbench.base.errors import InputError
 from ccbench.classify.files import judge_files
 from ccbench.classify.implementation import CCAS
@@ -26,6 +26,7 @@ from ccbench.cli.main import program
 from ccbench.emulate.recording import Recording
 from ccbench.experiment.noise import Noise
 from ccbench.run import tables
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +74,7 @@ def run_folder(folder: Path, make_run: Callable[..., Any], **changes: Any) -> Pa
         if name in link:
             settings[name] = link.pop(name)
     settings.setdefault("flows", (Flow(cca="reno"),))
-    scenario = Scenario(bottlenecks=(Bottleneck(**link),), **settings)
+    scenario = flat(bottlenecks=(Bottleneck(**link),), **settings)
     make_run(scenario, 5.0).save(folder)
     return folder
 
@@ -99,7 +100,9 @@ def filled(recording: Recording) -> Recording:
 
 def recorded(make_run: Callable[..., Any], link: Bottleneck, **about: Any) -> Recording:
     """Return the recording of a command that sent nothing through a link."""
-    scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=40, duration_s=1)
+    scenario = Scenario(
+        flows=(Flow(),), path=NetworkPath(bottlenecks=(link,), rtt_ms=40), duration_s=1
+    )
     queue = tables.normalised("queue", make_run(scenario, 1.0).queue, tables.QUEUE_COLUMNS)
     provenance = {"bottleneck": link.to_dict(), **about}
     return Recording(status=0, duration_s=1.0, queue=queue, provenance=provenance)

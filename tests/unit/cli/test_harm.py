@@ -214,7 +214,7 @@ class TestEcn:
         """The ECN of both hosts is that of the option, in all runs."""
         output = lines(command("harm", HARM, ecn=option, duration="5"))
         assert ecn == output["network"].endswith(", ECN")
-        assert {ecn} == {scenario.ecn for scenario in noisy.ran}
+        assert {ecn} == {scenario.path.ecn for scenario in noisy.ran}
 
     def test_bad_ecn(self, noisy: NoisyEngine) -> None:
         """Another value is refused before anything runs."""
@@ -233,7 +233,7 @@ class TestNoise:
         words = "forward jitter 0.3 ms, reverse jitter 0.3 ms, start spread 20 ms"
         assert words == output["noise"]
         noise = Noise(forward_jitter_ms=0.3, reverse_jitter_ms=0.3, start_spread_ms=20)
-        assert {noise} == {scenario.noise for scenario in noisy.ran}
+        assert {noise} == {scenario.path.noise for scenario in noisy.ran}
 
     @pytest.mark.parametrize(
         ("options", "flags", "words"),

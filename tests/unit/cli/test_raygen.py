@@ -100,7 +100,7 @@ class TestRaygen:
         assert ExitStatus.OK == result.exit_code, result.output
         assert "Queues: fq_codel, target_ms = 3, ECN." in result.stdout
         worst = Scenario.load(tmp_path / "worst-1.toml")
-        assert ("fq_codel", True) == (worst.bottlenecks[0].qdisc, worst.ecn)
+        assert ("fq_codel", True) == (worst.path.bottlenecks[0].qdisc, worst.path.ecn)
 
     @pytest.mark.usefixtures("arithmetic")
     def test_one_fresh_seed(self, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class TestRun:
             with pytest.raises(InputError, match=rf"^standard input: .*{words}"):
                 scenario_sources.read(Path("-")).scenario()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SCENARIO.encode())))
-        assert scenario_sources.read(Path("-")).scenario().rtt_ms == 40
+        assert scenario_sources.read(Path("-")).scenario().path.rtt_ms == 40
 
     def test_binary_file(self, tmp_path: Path) -> None:
         """A binary file is refused as a scenario."""
@@ -140,7 +140,7 @@ class TestRun:
         """-o stores the run, --plot draws it, and the output names both paths."""
         folder, plot = tmp_path / "results", tmp_path / "run.png"
         result = ccbench("run", scenario, "-o", folder, "--plot", plot)
-        assert 40 == Run.load(folder).scenario.rtt_ms
+        assert 40 == Run.load(folder).scenario.path.rtt_ms
         assert plot.read_bytes().startswith(b"\x89PNG")
         assert str(folder) in result.stdout
         assert str(plot) in result.stdout
@@ -273,7 +273,7 @@ class TestRepeat:
             noisy.ran.clear()
             assert ExitStatus.OK == ccbench("run", scenario, "--fresh", *words).exit_code
             (ran,) = noisy.ran
-            assert kinds == (ran.noise.reverse_jitter_ms, ran.noise.start_spread_ms)
+            assert kinds == (ran.path.noise.reverse_jitter_ms, ran.path.noise.start_spread_ms)
 
 
 class TestPackets:

@@ -120,12 +120,12 @@ class TestLabelledScenarios:
     def test_combinations(self) -> None:
         """Each network has every start and every number of flows."""
         met = {
-            (scenario.bottlenecks[0], scenario.rtt_ms, scenario.flows[1].start_s)
+            (scenario.path.bottlenecks[0], scenario.path.rtt_ms, scenario.flows[1].start_s)
             for scenario in labelled_scenarios()
         }
         assert len(met) == len(list(product(NETWORKS, set(STARTS_S))))
         counts = {
-            (scenario.bottlenecks[0], scenario.rtt_ms, scenario.flow_count)
+            (scenario.path.bottlenecks[0], scenario.path.rtt_ms, scenario.flow_count)
             for scenario in labelled_scenarios()
         }
         assert len(counts) == len(NETWORKS) * len(COUNTS)

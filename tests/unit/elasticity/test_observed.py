@@ -23,6 +23,7 @@ from ccbench.elasticity.detector import Detector
 from ccbench.elasticity.observed import elastic_flows, observe
 from ccbench.elasticity.pulse import fundamental_mbps, pulse_mbps
 from ccbench.run.tables import EVENT_DTYPE
+from tests.scenarios import flat
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,7 @@ DURATION_S = 8
 
 def scenario(*flows: Flow, link: Bottleneck | None = None, **settings: Any) -> Scenario:
     """Return a scenario of a pulser and others."""
-    return Scenario(
+    return flat(
         flows=flows or (Flow(), Flow(kind="poisson", rate_mbps=6)),
         bottlenecks=(link or Bottleneck(bandwidth_mbps=LINK_MBPS, queue_packets=60),),
         rtt_ms=40,

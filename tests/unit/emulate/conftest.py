@@ -18,7 +18,7 @@ from ccbench.base.errors import EngineError, InputError, MissingRequirement
 from ccbench.emulate import Check, Store
 from ccbench.emulate.engine import run_identity
 from ccbench.emulate.resources import Needs
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 BASE = Scenario(
     flows=(Flow(),),
-    bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=50),),
-    rtt_ms=50,
+    path=NetworkPath(bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=50),), rtt_ms=50),
     duration_s=5,
 )
 
@@ -49,10 +48,10 @@ NEEDS = Needs(
 )
 
 #: Scenarios with special treatment in the engine below.
-FAILS = replace(BASE, rtt_ms=51, name="the bad one")
-ENDLESS = replace(BASE, rtt_ms=52)
-REFUSED = replace(BASE, rtt_ms=53)
-KILLS = replace(BASE, rtt_ms=54)
+FAILS = replace(BASE, path=replace(BASE.path, rtt_ms=51), name="the bad one")
+ENDLESS = replace(BASE, path=replace(BASE.path, rtt_ms=52))
+REFUSED = replace(BASE, path=replace(BASE.path, rtt_ms=53))
+KILLS = replace(BASE, path=replace(BASE.path, rtt_ms=54))
 
 
 @dataclass(frozen=True)

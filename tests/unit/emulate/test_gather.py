@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ccbench import Bottleneck, Flow, Scenario, emulate
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario, emulate
 from ccbench.base.errors import EngineError
 from tests.unit.conftest import ArithmeticEngine
 from tests.unit.raygen.conftest import Wrapped
@@ -13,7 +13,9 @@ from tests.unit.raygen.conftest import Wrapped
 def scenario(mbps: float) -> Scenario:
     """Make a scenario."""
     link = Bottleneck(bandwidth_mbps=mbps, queue_bdp=1)
-    return Scenario(flows=(Flow(cca="even"),), bottlenecks=(link,), rtt_ms=40, duration_s=2)
+    return Scenario(
+        flows=(Flow(cca="even"),), path=NetworkPath(bottlenecks=(link,), rtt_ms=40), duration_s=2
+    )
 
 
 class FailsAt30(Wrapped):
@@ -21,7 +23,7 @@ class FailsAt30(Wrapped):
 
     def before(self, scenario: Scenario) -> None:
         """Raise an error at 30 Mbit/s."""
-        if scenario.bottlenecks[0].mean_mbps == 30:
+        if scenario.path.bottlenecks[0].mean_mbps == 30:
             raise EngineError("no luck")
 
 

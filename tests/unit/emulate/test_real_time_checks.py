@@ -18,4 +18,4 @@ def test_rtt_trace(name: str, shown: str) -> None:
     """The refusal of a trace of RTTs names it, or says that it is set."""
     trace = RttTrace(points=((0, 40), (9, 60)), name=name)
     with pytest.raises(InputError, match=f"rtt_trace is '{shown}'; it must be left out"):
-        check_scenario(replace(BASE, rtt_trace=trace), "mahimahi")
+        check_scenario(replace(BASE, path=replace(BASE.path, rtt_trace=trace)), "mahimahi")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.emulate.realtime import files
 from ccbench.emulate.realtime.records import to_run
 from ccbench.run.tables import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS
@@ -28,7 +28,9 @@ def test_links(tmp_path: Path, *, queue_log: bool) -> None:
     Eleven full packets of 1 ms start in 10 ms, each 2 ms after its arrival.
     """
     link = Bottleneck(bandwidth_mbps=12, queue_packets=9)
-    scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=1, duration_s=0.01)
+    scenario = Scenario(
+        flows=(Flow(),), path=NetworkPath(bottlenecks=(link,), rtt_ms=1), duration_s=0.01
+    )
     samples = np.empty(
         0, [(name, "f8") for name in FLOW_COLUMNS if name != "state"] + [("state", "i1")]
     )

@@ -22,7 +22,8 @@ from ccbench.emulate.resources import Room, check_room
 from ccbench.experiment.impairments import Policer
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.receiver import Receiver
-from ccbench.experiment.scenario import Bottleneck, Change, Flow, RttTrace, Scenario
+from ccbench.experiment.scenario import Bottleneck, Change, Flow, NetworkPath, RttTrace, Scenario
+from tests.scenarios import changed
 from tests.unit.emulate.conftest import BASE, NEEDS, GuestEngine, seeds
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 #: Two CUBIC flows at 10 Gbit/s.
 FAST = Scenario(
     flows=(Flow(count=2),),
-    bottlenecks=(Bottleneck(bandwidth_mbps=10_000, queue_bdp=1),),
-    rtt_ms=40,
+    path=NetworkPath(bottlenecks=(Bottleneck(bandwidth_mbps=10_000, queue_bdp=1),), rtt_ms=40),
     duration_s=600,
 )
 LAPTOP = Machine(memory_bytes=16e9, shared_bytes=8e9, scratch_bytes=100e9, scratch=Path("/scratch"))
@@ -64,7 +64,9 @@ class TestCheckRoom:
         flow = Flow(kind="cbr", rate_mbps=1.2)
         noise = Noise(background_share=0.1)
         scenario = Scenario(
-            flows=(flow,), bottlenecks=(link, link), rtt_ms=50, duration_s=10, noise=noise
+            flows=(flow,),
+            path=NetworkPath(bottlenecks=(link, link), rtt_ms=50, noise=noise),
+            duration_s=10,
         )
         assert packets(scenario) == pytest.approx((2000, 2000))
 
@@ -77,12 +79,16 @@ class TestCheckRoom:
     def test_short_intervals(self) -> None:
         """The shortest interval is refused by number of samples, of flows, queues and qdiscs."""
         short: dict[str, Any] = {"queue_log": False, "sample_interval_ms": 0.01}
-        sampled = replace(FAST, flows=(Flow(),), duration_s=10, **short)
+        sampled = changed(FAST, flows=(Flow(),), duration_s=10, **short)
         check_room(needs(sampled), LAPTOP)
         assert "raise sample_interval_ms" in refusal(replace(sampled, duration_s=1000), LAPTOP)
-        link = replace(FAST.bottlenecks[0], qdisc="dualpi2", queue_packets=100)
+        link = replace(FAST.path.bottlenecks[0], qdisc="dualpi2", queue_packets=100)
         sizes = [
-            needs(replace(sampled, bottlenecks=(link,) * count, queue_log=log)).scratch_bytes
+            needs(
+                replace(
+                    sampled, path=replace(sampled.path, bottlenecks=(link,) * count), queue_log=log
+                )
+            ).scratch_bytes
             for count, log in ((1, False), (2, False), (1, "summary"))
         ]
         assert sizes[1] - sizes[0] >= 72 * 1e6
@@ -205,7 +211,9 @@ class TestPackets:
     def test_of_flow(self, flow: Flow, expected: int) -> None:
         """TCP flows send the smaller of offer and link capacity (120 Mbit), UDP flows the offer."""
         link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
-        scenario = Scenario(flows=(flow,), bottlenecks=(link,), rtt_ms=50, duration_s=10)
+        scenario = Scenario(
+            flows=(flow,), path=NetworkPath(bottlenecks=(link,), rtt_ms=50), duration_s=10
+        )
         (arrive,) = packets(scenario)
         assert expected <= arrive <= 1.2 * expected + 10
 
@@ -213,7 +221,9 @@ class TestPackets:
         """A flow's packets count at the bottlenecks on its path."""
         link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
         cross = Flow(kind="cbr", rate_mbps=1.2, first_bottleneck=1, last_bottleneck=1)
-        scenario = Scenario(flows=(cross,), bottlenecks=(link,) * 3, rtt_ms=50, duration_s=10)
+        scenario = Scenario(
+            flows=(cross,), path=NetworkPath(bottlenecks=(link,) * 3, rtt_ms=50), duration_s=10
+        )
         assert packets(scenario) == pytest.approx((0, 1000, 0))
 
     def test_slowest_link(self) -> None:
@@ -221,15 +231,18 @@ class TestPackets:
         fast, slow = (Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (1200, 12))
         scenario = Scenario(
             flows=(Flow(), Flow(last_bottleneck=0)),
-            bottlenecks=(fast, slow, fast),
-            rtt_ms=50,
+            path=NetworkPath(bottlenecks=(fast, slow, fast), rtt_ms=50),
             duration_s=10,
         )
         alone = replace(scenario, flows=scenario.flows[:1])
         assert packets(alone) == pytest.approx((12_000,) * 3, abs=10)
         assert packets(scenario) == pytest.approx((1_200_000, 12_000, 12_000), abs=10)
         (reverse,) = (replace(alone.flows[0], direction="reverse"),)
-        back = replace(alone, flows=(reverse,), reverse_bottlenecks=alone.bottlenecks)
+        back = replace(
+            alone,
+            flows=(reverse,),
+            path=replace(alone.path, reverse_bottlenecks=alone.path.bottlenecks),
+        )
         assert packets(back)[3:] == pytest.approx((12_000,) * 3, abs=10)
 
     def test_dumbbell(self) -> None:
@@ -237,14 +250,19 @@ class TestPackets:
         links = tuple(
             Bottleneck(bandwidth_mbps=rate, queue_packets=rate) for rate in (1000, 10, 1000)
         )
-        scenario = Scenario(flows=(Flow(),), bottlenecks=links, rtt_ms=50, duration_s=600)
+        scenario = Scenario(
+            flows=(Flow(),), path=NetworkPath(bottlenecks=links, rtt_ms=50), duration_s=600
+        )
         check_room(needs(scenario), replace(LAPTOP, memory_bytes=300e6, scratch_bytes=100e6))
 
     def test_work(self) -> None:
         """Further links cost less than hosts: three links take less than twice the time of one."""
         links = [Bottleneck(bandwidth_mbps=rate, queue_packets=100) for rate in (1000, 10, 1000)]
         long = replace(BASE, duration_s=600)
-        one, three = (replace(long, bottlenecks=tuple(some)) for some in (links[1:2], links))
+        one, three = (
+            replace(long, path=replace(long.path, bottlenecks=tuple(some)))
+            for some in (links[1:2], links)
+        )
         assert work_mbit(one) < work_mbit(three) < 2 * work_mbit(one)
 
     def test_policer(self) -> None:
@@ -254,7 +272,9 @@ class TestPackets:
             queue_packets=100,
             policer=Policer(rate_mbps=12, burst_bytes=15_000),
         )
-        scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=10)
+        scenario = Scenario(
+            flows=(Flow(),), path=NetworkPath(bottlenecks=(link,), rtt_ms=50), duration_s=10
+        )
         assert packets(scenario) == pytest.approx((12_000,), abs=20)
 
     def test_acks(self) -> None:
@@ -262,9 +282,7 @@ class TestPackets:
         link = Bottleneck(bandwidth_mbps=120, queue_packets=100)
         scenario = Scenario(
             flows=(Flow(),),
-            bottlenecks=(link,),
-            reverse_bottlenecks=(link,),
-            rtt_ms=50,
+            path=NetworkPath(bottlenecks=(link,), reverse_bottlenecks=(link,), rtt_ms=50),
             duration_s=10,
         )
         each = replace(scenario, flows=(Flow(acks="every"),))
@@ -277,9 +295,7 @@ class TestPackets:
         short = Flow(kind="bytes", size_bytes=1_448_000, receiver=Receiver(duplicate_acks=200))
         scenario = Scenario(
             flows=(Flow(), short),
-            bottlenecks=(link,),
-            reverse_bottlenecks=(link,),
-            rtt_ms=50,
+            path=NetworkPath(bottlenecks=(link,), reverse_bottlenecks=(link,), rtt_ms=50),
             duration_s=10,
         )
         _, of_both = packets(scenario)
@@ -290,7 +306,9 @@ class TestPackets:
     def test_path_data(self) -> None:
         """Additional ACKs are packets of the path, but not of its data."""
         link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
-        plain = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=50, duration_s=10)
+        plain = Scenario(
+            flows=(Flow(),), path=NetworkPath(bottlenecks=(link,), rtt_ms=50), duration_s=10
+        )
         more = replace(plain, flows=(Flow(receiver=Receiver(duplicate_acks=9)),))
         assert path_packets(plain) == data_packets(plain) == data_packets(more)
         assert path_packets(more) == path_packets(plain) + 9 * 50
@@ -301,7 +319,9 @@ class TestPackets:
         twice = replace(link, duplicates=0.5)
         flow = Flow(kind="cbr", rate_mbps=1.2)
         scenario = Scenario(
-            flows=(flow,), bottlenecks=(link, twice, link), rtt_ms=50, duration_s=10
+            flows=(flow,),
+            path=NetworkPath(bottlenecks=(link, twice, link), rtt_ms=50),
+            duration_s=10,
         )
         assert packets(scenario) == pytest.approx((1000, 1500, 1500))
 
@@ -318,8 +338,10 @@ class TestPackets:
         """Estimates use the longest RTT, whether it is constant, changes or follows a trace."""
         link = Bottleneck(bandwidth_mbps=12, queue_packets=100)
         flow = Flow(kind="bytes", size_bytes=10_000)
-        base = Scenario(flows=(flow,), bottlenecks=(link,), rtt_ms=20, duration_s=60)
-        constant, long = replace(base, rtt_ms=500), replace(base, **longer)
+        base = Scenario(
+            flows=(flow,), path=NetworkPath(bottlenecks=(link,), rtt_ms=20), duration_s=60
+        )
+        constant, long = changed(base, rtt_ms=500), changed(base, **longer)
         assert samples(long) == samples(constant) > samples(base)
         assert path_packets(long) == path_packets(constant) > path_packets(base)
 
@@ -328,7 +350,9 @@ class TestPackets:
         arrivals = tuple((i / 1000, 10_000) for i in range(100_000))
         link = Bottleneck(bandwidth_mbps=100, queue_packets=100)
         short = Flow(kind="bytes", arrivals=arrivals)
-        scenario = Scenario(flows=(short,), bottlenecks=(link,), rtt_ms=50, duration_s=200)
+        scenario = Scenario(
+            flows=(short,), path=NetworkPath(bottlenecks=(link,), rtt_ms=50), duration_s=200
+        )
         assert 2 * len(arrivals) < samples(scenario) < 50 * len(arrivals)
         assert samples(replace(scenario, flows=(Flow(count=2),))) == pytest.approx(4000, rel=0.01)
 

@@ -132,8 +132,10 @@ class TestAdvice:
         self, engine: GuestEngine, store: Store, caplog: pytest.LogCaptureFixture
     ) -> None:
         """Advice about scenarios is logged once before they run, and again for stored results."""
-        (link,) = BASE.bottlenecks
-        short = replace(BASE, bottlenecks=(replace(link, qdisc="dualpi2"),))
+        (link,) = BASE.path.bottlenecks
+        short = replace(
+            BASE, path=replace(BASE.path, bottlenecks=(replace(link, qdisc="dualpi2"),))
+        )
         with caplog.at_level(logging.WARNING, "ccbench"):
             list(run_many([short, replace(short, seed=2)], engine=engine, store=store))
             run(short, engine=engine, store=store)

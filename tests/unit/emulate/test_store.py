@@ -21,7 +21,7 @@ from ccbench.base.cache import cache_dir
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate import Store
 from ccbench.emulate.engine import run_identity
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 SCENARIO = Scenario(
     flows=(Flow(),),
-    bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=50),),
-    rtt_ms=50,
+    path=NetworkPath(bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=50),), rtt_ms=50),
     duration_s=10,
 )
 

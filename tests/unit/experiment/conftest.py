@@ -12,6 +12,7 @@ from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
 from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.when import When
+from tests.scenarios import flat
 
 LINK = Bottleneck(bandwidth_mbps=12, queue_packets=50)
 
@@ -19,7 +20,7 @@ LINK = Bottleneck(bandwidth_mbps=12, queue_packets=50)
 def scenario(**changes: Any) -> Scenario:
     """Return a scenario in which only the changes matter."""
     settings = {"flows": (Flow(),), "bottlenecks": (LINK,), "rtt_ms": 50, "duration_s": 60}
-    return Scenario(**{**settings, **changes})
+    return flat(**{**settings, **changes})
 
 
 VIDEO: dict[str, Any] = {"bitrates_mbps": (1, 2), "segment_s": 4, "buffer_s": 12}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ccbench import Bottleneck, Change, Flow, Scenario
+from ccbench import Bottleneck, Change, Flow, NetworkPath, Scenario
 from ccbench.experiment.advice import advice
 
 
@@ -21,7 +21,9 @@ def of_link(
         qdisc_options=tuple(options.items()),
     )
     scenario = Scenario(
-        flows=(Flow(),), bottlenecks=(link,), rtt_ms=20, duration_s=9, changes=changes
+        flows=(Flow(),),
+        path=NetworkPath(bottlenecks=(link,), rtt_ms=20, changes=changes),
+        duration_s=9,
     )
     return advice(scenario)
 

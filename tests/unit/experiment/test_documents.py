@@ -65,18 +65,18 @@ class TestDocuments:
         )
         loaded = Scenario.load(tmp_path / "s.toml")
         assert loaded.flows[0].arrivals == ((0.5, 1000), (1.0, 2000))
-        assert loaded.bottlenecks[0].trace == Trace(name="", opportunities_ms=(1, 2))
+        assert loaded.path.bottlenecks[0].trace == Trace(name="", opportunities_ms=(1, 2))
 
     def test_sysctls_unquoted(self) -> None:
         """Sysctls may be tables and numbers, as is natural in TOML."""
         toml = scenario().to_toml() + "[sysctls.net.ipv4]\ntcp_sack = 0\n"
-        assert Scenario.from_toml(toml).sysctls == (("net.ipv4.tcp_sack", "0"),)
+        assert Scenario.from_toml(toml).path.sysctls == (("net.ipv4.tcp_sack", "0"),)
 
     def test_module_parameters_unquoted(self) -> None:
         """Parameters may be tables, numbers and booleans; the kernel gets its own words."""
         toml = scenario().to_toml() + "[module_parameters.tcp_rapid]\npush = false\ntolerance = 9\n"
         expected = (("tcp_rapid.push", "N"), ("tcp_rapid.tolerance", "9"))
-        assert Scenario.from_toml(toml).module_parameters == expected
+        assert Scenario.from_toml(toml).path.module_parameters == expected
 
     def test_python_values(self) -> None:
         """Mappings with numbers and booleans equal the scenario of their words."""

@@ -174,12 +174,12 @@ class TestFlow:
         subflows = (Subflow(cca="reno"), Subflow(extra_rtt_ms=5))
         flow = Flow(cca="bbr", count=3, subflows=subflows)
         assert flow.flow_count == 6
-        assert [path.cca for path in flow.paths] == ["reno", "bbr"]
-        assert [path.extra_rtt_ms for path in flow.paths] == [0, 5]
+        assert [path.cca for path in flow.split] == ["reno", "bbr"]
+        assert [path.extra_rtt_ms for path in flow.split] == [0, 5]
         assert flow.to_dict()["subflows"] == [{"cca": "reno"}, {"extra_rtt_ms": 5}]
         assert flow == Flow.from_dict(flow.to_dict())
         assert "subflows" not in Flow().to_dict()
-        assert Flow().paths == (Flow(),)
+        assert Flow().split == (Flow(),)
 
     def test_offload_default(self) -> None:
         """A document states only that a flow has no segmentation offload, as this is rare."""

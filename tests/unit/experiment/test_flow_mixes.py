@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from scipy import integrate, stats
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.cli.main import program
 from ccbench.experiment import arrivals
@@ -243,7 +243,9 @@ class TestScenario:
         """Flows of a given size have their completion time, or none if they did not end."""
         flows = (Flow(), Flow(kind="bytes", arrivals=((1.0, 5000), (2.0, 7000)), label="short"))
         link = Bottleneck(bandwidth_mbps=12, queue_bdp=1)
-        scenario = Scenario(flows=flows, bottlenecks=(link,), rtt_ms=50, duration_s=9)
+        scenario = Scenario(
+            flows=flows, path=NetworkPath(bottlenecks=(link,), rtt_ms=50), duration_s=9
+        )
         columns = ["time_ns", "bottleneck", "event", "flow", "bytes"]
         queue = pd.DataFrame(columns=[*columns, "backlog_packets", "backlog_bytes"])
         names = ["time_ns", "flow", "delivered_bytes", "throughput_bytes", "retransmits", "drops"]

@@ -26,11 +26,14 @@ class TestIdentity:
             EVERYTHING,
             name="other",
             flows=tuple(replace(flow, label="other") for flow in EVERYTHING.flows),
-            bottlenecks=(
-                EVERYTHING.bottlenecks[0],
-                replace(
-                    EVERYTHING.bottlenecks[1],
-                    trace=Trace(name="other", opportunities_ms=(0, 3, 3, 8)),
+            path=replace(
+                EVERYTHING.path,
+                bottlenecks=(
+                    EVERYTHING.path.bottlenecks[0],
+                    replace(
+                        EVERYTHING.path.bottlenecks[1],
+                        trace=Trace(name="other", opportunities_ms=(0, 3, 3, 8)),
+                    ),
                 ),
             ),
         )

@@ -30,7 +30,7 @@ class TestScenario:
     def test_queue_bdp(self) -> None:
         """A queue of 2 BDP at 12 Mbit/s and 50 ms holds 100 packets of 1500 bytes."""
         sized = scenario(bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_bdp=2),))
-        assert sized.bottlenecks[0].queue_packets == 100
+        assert sized.path.bottlenecks[0].queue_packets == 100
         same = scenario(bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=100),))
         assert sized == same
         assert hash(sized) == hash(same)
@@ -39,13 +39,13 @@ class TestScenario:
     def test_queue_bdp_at_least_one(self) -> None:
         """The queue holds at least one packet, however small the BDP."""
         tiny = scenario(bottlenecks=(Bottleneck(bandwidth_mbps=0.1, queue_bdp=0.1),), rtt_ms=1)
-        assert tiny.bottlenecks[0].queue_packets == 1
+        assert tiny.path.bottlenecks[0].queue_packets == 1
 
     def test_queue_bdp_of_trace(self) -> None:
         """The BDP of a trace is that of its mean rate."""
         trace = Trace(name="12 Mbit/s", opportunities_ms=(1,))
         sized = scenario(bottlenecks=(Bottleneck(trace=trace, queue_bdp=1),))
-        assert sized.bottlenecks[0].queue_packets == 50
+        assert sized.path.bottlenecks[0].queue_packets == 50
 
     @pytest.mark.parametrize(
         ("settings", "message"),
@@ -272,8 +272,8 @@ class TestPacketSizes:
         link = Bottleneck(bandwidth_mbps=72, queue_bdp=2)
         for mtu in (576, 1280, 1500, 9000):
             sized = scenario(bottlenecks=(link,), mtu_bytes=mtu)
-            assert sized.bdp_packets() * mtu == pytest.approx(72e6 / 8 * 0.05)
-            assert sized.bottlenecks[0].queue_packets == round(2 * 72e6 / 8 * 0.05 / mtu)
+            assert sized.path.bdp_packets() * mtu == pytest.approx(72e6 / 8 * 0.05)
+            assert sized.path.bottlenecks[0].queue_packets == round(2 * 72e6 / 8 * 0.05 / mtu)
 
     def test_identity(self) -> None:
         """The default is not part of a scenario's document."""

@@ -127,7 +127,7 @@ class TestFind:
         file = tmp_path / "s.toml"
         file.write_text(scenario("slowing.down"))
         loaded = Scenario.load(file)
-        assert SLOWING == loaded.bottlenecks[0].trace
+        assert SLOWING == loaded.path.bottlenecks[0].trace
         assert loaded == Scenario.from_toml(loaded.to_toml())
 
     def test_in_search_space(self, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.base.errors import InputError
 from ccbench.emulate.realtime.host import check_scenario
 from ccbench.experiment.wifi import Wifi
@@ -74,6 +74,8 @@ class TestBottleneck:
     def test_real_time(self) -> None:
         """Real-time engines refuse Wi-Fi."""
         link = Bottleneck(wifi=Wifi(bitrates_mbps=(65,)), queue_packets=50)
-        scenario = Scenario(flows=(Flow(),), bottlenecks=(link,), rtt_ms=20, duration_s=1)
+        scenario = Scenario(
+            flows=(Flow(),), path=NetworkPath(bottlenecks=(link,), rtt_ms=20), duration_s=1
+        )
         with pytest.raises(InputError, match=r"bottlenecks\[0\]\.wifi"):
             check_scenario(scenario, "mahimahi")

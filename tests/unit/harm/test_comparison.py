@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.base.errors import InputError
 from ccbench.harm import (
     compare,
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 SOLO = Scenario(
     flows=(Flow(cca="cubic", count=2),),
-    bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=50),),
-    rtt_ms=40,
+    path=NetworkPath(bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=50),), rtt_ms=40),
     duration_s=30,
     queue_log=False,
 )
@@ -96,7 +95,7 @@ class TestCompare:
 
     def test_another_network(self, make_run: MakeRun) -> None:
         """Runs of different networks are not compared."""
-        other = replace(COMPETING, rtt_ms=50)
+        other = replace(COMPETING, path=replace(COMPETING.path, rtt_ms=50))
         with pytest.raises(InputError, match="network and beta flows is 'rtt_ms'"):
             compare(make_run(SOLO, (5, 5)), make_run(other, (1, 2, 4, 3)))
 

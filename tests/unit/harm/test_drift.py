@@ -9,12 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ccbench import Bottleneck, Change, Flow, Scenario
+from ccbench import Bottleneck, Change, Flow, NetworkPath, Scenario
 from ccbench.harm import Drift
 from tests.unit.conftest import run_with_rates
 
 LINK = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
-PAIR = Scenario(flows=(Flow(), Flow(start_s=20)), bottlenecks=(LINK,), rtt_ms=40, duration_s=150)
+PAIR = Scenario(
+    flows=(Flow(), Flow(start_s=20)),
+    path=NetworkPath(bottlenecks=(LINK,), rtt_ms=40),
+    duration_s=150,
+)
 
 
 def of(
@@ -62,7 +66,7 @@ class TestDrift:
 
     def test_changes(self) -> None:
         """Where the path changes, the throughput does, too, and no longer run would alter that."""
-        changed = replace(PAIR, changes=(Change(at_s=70, rtt_ms=90),))
+        changed = replace(PAIR, path=replace(PAIR.path, changes=(Change(at_s=70, rtt_ms=90),)))
         assert of(changed, np.linspace(2, 8, 150)) is None
 
     def test_short(self) -> None:

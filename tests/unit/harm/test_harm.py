@@ -176,8 +176,8 @@ class TestExperiment:
         """Both runs have the requested queue."""
         experiment = _experiment(qdisc="codel", qdisc_options=[("target_ms", 50)])
         for scenario in (experiment.solo, experiment.competing):
-            assert "codel" == scenario.bottlenecks[0].qdisc
-            assert (("target_ms", 50),) == scenario.bottlenecks[0].qdisc_options
+            assert "codel" == scenario.path.bottlenecks[0].qdisc
+            assert (("target_ms", 50),) == scenario.path.bottlenecks[0].qdisc_options
 
     def test_all_flows_last(self) -> None:
         """All flows start at once and send until the end."""

@@ -29,7 +29,7 @@ class PhaseEngine(NoisyEngine):
     def run(self, scenario: Scenario, **settings: Any) -> Run:
         """Swap the rates of two flows if the jitter is above a millisecond."""
         result = super().run(scenario, **settings)
-        if scenario.flow_count == 1 or scenario.noise.reverse_jitter_ms < 1:
+        if scenario.flow_count == 1 or scenario.path.noise.reverse_jitter_ms < 1:
             return result
         return run_with_rates(scenario, result.throughput().iloc[0].to_numpy()[::-1])
 
@@ -43,9 +43,11 @@ class SymmetricEngine(NoisyEngine):
     def run(self, scenario: Scenario, **settings: Any) -> Run:
         """Shift the equal rates of two flows by a random share, the first flow's by `bias` more."""
         result = super().run(scenario, **settings)
-        if scenario.flow_count == 1 or not scenario.noise:
+        if scenario.flow_count == 1 or not scenario.path.noise:
             return result
-        rng = np.random.default_rng([scenario.seed, round(1e6 * scenario.noise.reverse_jitter_ms)])
+        rng = np.random.default_rng(
+            [scenario.seed, round(1e6 * scenario.path.noise.reverse_jitter_ms)]
+        )
         share = np.clip(0.5 + self.bias + rng.normal(0, self.deviation), 0.1, 0.9)
         return run_with_rates(scenario, 10 * np.array([share, 1 - share]))
 

@@ -60,7 +60,9 @@ class TestRepeat:
     def test_typical_noise(self) -> None:
         """Long flows have the typical noise of their link by default."""
         assert experiment().noise.reverse_jitter_ms > 0
-        assert experiment().competing.noise == experiment().solo.noise == experiment().noise
+        assert (
+            experiment().competing.path.noise == experiment().solo.path.noise == experiment().noise
+        )
         assert experiment(NO_NOISE).noise == NO_NOISE
 
     def test_exact(self, noisy_engine: NoisyEngine) -> None:

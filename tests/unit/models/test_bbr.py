@@ -267,9 +267,9 @@ class TestMeasuredErrors:
         measured, study = measured_errors(), ware_3_10.STUDY
         models = [
             BbrModel(
-                bandwidth_mbps=scenario.bottlenecks[0].mean_mbps,
-                rtt_ms=scenario.rtt_ms,
-                queue_packets=scenario.bottlenecks[0].queue_packets,
+                bandwidth_mbps=scenario.path.bottlenecks[0].mean_mbps,
+                rtt_ms=scenario.path.rtt_ms,
+                queue_packets=scenario.path.bottlenecks[0].queue_packets,
                 bbr_flows=scenario.flows[0].count,
             )
             for scenario in study.scenarios(quick=False)

@@ -22,9 +22,9 @@ class TestSearchConfig:
     def test_experiment(self) -> None:
         """A chromosome becomes the network and the flows of its genes."""
         scenario = small().experiment((100.0, 40.0, 2.0, 3, 1), seed=9).competing
-        assert scenario.bottlenecks[0].bandwidth_mbps == 100
-        assert scenario.bottlenecks[0].queue_packets == 667
-        assert (scenario.rtt_ms, scenario.duration_s, scenario.seed) == (40, 4, 9)
+        assert scenario.path.bottlenecks[0].bandwidth_mbps == 100
+        assert scenario.path.bottlenecks[0].queue_packets == 667
+        assert (scenario.path.rtt_ms, scenario.duration_s, scenario.seed) == (40, 4, 9)
         groups = {(flow.cca, flow.count) for flow in scenario.flows}
         assert {("even", 1), ("greedy", 3)} == groups
 
@@ -44,9 +44,9 @@ class TestSearchConfig:
         config = small(qdisc="fq_codel", qdisc_options={"target_ms": 3}, ecn=True)
         experiment = config.experiment((100.0, 40.0, 2.0, 3, 1))
         for scenario in (experiment.solo, experiment.competing):
-            (link,) = scenario.bottlenecks
+            (link,) = scenario.path.bottlenecks
             assert ("fq_codel", (("target_ms", 3),)) == (link.qdisc, link.qdisc_options)
-            assert scenario.ecn is True
+            assert scenario.path.ecn is True
         assert SearchConfig.from_dict(config.to_dict()) == config
         assert "fq_codel, target_ms = 3, ECN" == config.queue_words
         assert "droptail, no ECN" == small().queue_words
@@ -55,7 +55,7 @@ class TestSearchConfig:
         """A gene of the queueing discipline excludes a given one."""
         space = Space((*DEFAULT_SPACE.genes, Choice(name="qdisc", values=("pie", "codel"))))
         experiment = small(space=space).experiment((100.0, 40.0, 2.0, 3, 1, "pie"))
-        assert "pie" == experiment.competing.bottlenecks[0].qdisc
+        assert "pie" == experiment.competing.path.bottlenecks[0].qdisc
         with pytest.raises(InputError, match=r"^qdisc is 'fq_codel'; .* a gene qdisc"):
             small(space=space, qdisc="fq_codel")
 

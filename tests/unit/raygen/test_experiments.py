@@ -26,10 +26,10 @@ class TestRoundTripTimes:
         own = _experiment(alpha_rtt_ratio=ratio)
         competing = own.competing
         (beta,), (alpha,) = own.beta, own.alpha
-        beta_ms, alpha_ms = (competing.rtt_ms + flow.extra_rtt_ms for flow in (beta, alpha))
+        beta_ms, alpha_ms = (competing.path.rtt_ms + flow.extra_rtt_ms for flow in (beta, alpha))
         assert (100, 100 * ratio) == (beta_ms, alpha_ms)
         # 12 Mbit/s are a full packet each millisecond.
-        assert 150 == competing.bottlenecks[0].queue_packets
+        assert 150 == competing.path.bottlenecks[0].queue_packets
 
     def test_description(self) -> None:
         """A description has beta's round-trip time and BDPs, and alpha's if it differs."""
@@ -46,7 +46,11 @@ class TestRoundTripTimes:
 
     def test_typical_noise(self) -> None:
         """Runs have the typical noise of their path, so that seeds matter."""
-        assert typical(rtt_ms=100) == _experiment().competing.noise == _experiment().solo.noise
+        assert (
+            typical(rtt_ms=100)
+            == _experiment().competing.path.noise
+            == _experiment().solo.path.noise
+        )
 
 
 class TestShortFlows:

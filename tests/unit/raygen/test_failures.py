@@ -29,7 +29,7 @@ class _FailsAbove(Wrapped):
 
     def before(self, scenario: Scenario) -> None:
         greedy = "greedy" in set(scenario.flow_table()["cca"])
-        if greedy and scenario.bottlenecks[0].mean_mbps > 100:
+        if greedy and scenario.path.bottlenecks[0].mean_mbps > 100:
             raise EngineError("too fast")
 
 
@@ -61,8 +61,8 @@ class TestFailures:
 
         class FirstFew(Wrapped):
             def before(self, scenario: Scenario) -> None:
-                links = {item.bottlenecks for item in self.ran}
-                if len(links) == 4 and scenario.bottlenecks not in links:
+                links = {item.path.bottlenecks for item in self.ran}
+                if len(links) == 4 and scenario.path.bottlenecks not in links:
                     raise EngineError("too late")
 
         config = small(strategy="random", budget=5)
@@ -74,7 +74,7 @@ class TestFailures:
 
         class SecondSeedFails(Wrapped):
             def before(self, scenario: Scenario) -> None:
-                if scenario.seed in second and scenario.bottlenecks[0].mean_mbps > 100:
+                if scenario.seed in second and scenario.path.bottlenecks[0].mean_mbps > 100:
                     raise EngineError("bad seed")
 
         config = small(repeat=2)

@@ -410,7 +410,7 @@ class TestFailures:
                 return getattr(engine, name)
 
             def run(self, scenario: Scenario, **options: Any) -> Run:
-                if scenario.rtt_ms > 200:
+                if scenario.path.rtt_ms > 200:
                     raise EngineError("<b>too far</b> & away")
                 return engine.run(scenario, **options)
 

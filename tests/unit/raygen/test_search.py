@@ -98,7 +98,7 @@ class TestSearch:
         """The longest runs of a generation are started first."""
         counting = Wrapped(engine)
         search(small(budget=8, population=8), engine=counting, jobs=1)
-        rates = [scenario.bottlenecks[0].mean_mbps for scenario in counting.ran[:16]]
+        rates = [scenario.path.bottlenecks[0].mean_mbps for scenario in counting.ran[:16]]
         assert rates == sorted(rates, reverse=True)
 
     def test_resumes(self, engine: Engine, tmp_path: Path) -> None:

@@ -344,7 +344,7 @@ class TestFile:
         space = Space.load("examples/raygen/l4s.toml")
         config = SearchConfig(alpha="prague", beta="cubic", space=space, qdisc="dualpi2")
         for chromosome in space.corners():
-            (link,) = config.experiment(chromosome).competing.bottlenecks
+            (link,) = config.experiment(chromosome).competing.path.bottlenecks
             assert 10_000 == link.queue_packets
 
     def test_traces_are_read(self, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.base.errors import InputError
 from ccbench.run.captures import writer
 from ccbench.run.captures.reader import IpPacket, read_capture
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _LINK = Bottleneck(bandwidth_mbps=10, queue_packets=63)
-SCENARIO = Scenario(flows=(Flow(),), bottlenecks=(_LINK,), rtt_ms=40, duration_s=20)
+SCENARIO = Scenario(
+    flows=(Flow(),), path=NetworkPath(bottlenecks=(_LINK,), rtt_ms=40), duration_s=20
+)
 NAMES = writer.points(SCENARIO)
 
 

@@ -13,6 +13,7 @@ from ccbench.cli.run import _print_fallbacks
 from ccbench.experiment.scenario import Flow
 from ccbench.run.run import Run
 from ccbench.run.tables import COMPLETION_COLUMNS, ECN_COLUMNS
+from tests.scenarios import changed
 from tests.unit.run.test_run import SCENARIO, make_run, table
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ COMPLETE = {"sender": "accecn", "receiver": "accecn", "received_ect0_bytes": 100
 
 def run(*ends: dict[str, Any], asking: tuple[str, ...] = (), **settings: Any) -> Run:
     """Return a run of flows that have delivered data, with these rows about their ends."""
-    scenario = replace(
+    scenario = changed(
         SCENARIO, **{"flows": (Flow(cca="bbr", count=len(ends)),), "ecn": "accecn", **settings}
     )
     rows = [{**COMPLETE, "flow": flow, **end} for flow, end in enumerate(ends)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.run.outcomes import OUTCOMES
 from ccbench.run.outcomes.videos import stalls_s
 from ccbench.run.tables import FLOW_COLUMNS, MESSAGE_COLUMNS, QUEUE_COLUMNS, empty
@@ -28,7 +28,9 @@ def transfers_of(*ends_s: float, delivered_bytes: int = 20_000_000) -> Run:
         }
     ).astype({"delivered_bytes": "uint64", "sent_bytes": "uint64"})
     return Run(
-        scenario=Scenario(flows=(flow,), bottlenecks=(LINK,), rtt_ms=40, duration_s=600),
+        scenario=Scenario(
+            flows=(flow,), path=NetworkPath(bottlenecks=(LINK,), rtt_ms=40), duration_s=600
+        ),
         queue=empty(QUEUE_COLUMNS),
         flows=empty(FLOW_COLUMNS),
         completions=completions,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.base.l4s import QUEUES
 from ccbench.run.packets import delivered, fates, waits_ns
@@ -32,8 +32,7 @@ def run_of(
     )
     scenario = Scenario(
         flows=(Flow(), Flow(extra_rtt_ms=10))[:flows],
-        bottlenecks=links[:bottlenecks],
-        rtt_ms=20,
+        path=NetworkPath(bottlenecks=links[:bottlenecks], rtt_ms=20),
         duration_s=1,
     )
     rows = [(*event, 0)[:4] for event in events]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ccbench.base.errors import InputError
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.run import plots
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 SCENARIO = Scenario(
     flows=(Flow(cca="bbr"), Flow(cca="cubic", count=2, label="web")),
-    bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=20),) * 2,
-    rtt_ms=40,
+    path=NetworkPath(bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=20),) * 2, rtt_ms=40),
     duration_s=60,
     sample_interval_ms=1000,
 )
@@ -56,8 +55,12 @@ class TestThroughputAndQueue:
     def test_directions(self, make_run: Callable[[Scenario, Any], Run]) -> None:
         """Flows and queues of the way back are marked, with their numbers in the run."""
         flows = (Flow(cca="bbr"), Flow(cca="cubic", direction="reverse"))
-        links, back = SCENARIO.bottlenecks[:1], SCENARIO.bottlenecks[:1]
-        scenario = replace(SCENARIO, flows=flows, bottlenecks=links, reverse_bottlenecks=back)
+        links, back = SCENARIO.path.bottlenecks[:1], SCENARIO.path.bottlenecks[:1]
+        scenario = replace(
+            SCENARIO,
+            flows=flows,
+            path=replace(SCENARIO.path, bottlenecks=links, reverse_bottlenecks=back),
+        )
         top, *queues = plots.throughput_and_queue(make_run(scenario, [5, 3])).axes
         assert ["bbr (0)", "reverse cubic (1)"] == [*last_points(top)]
         names = ["queue 0 (packets)", "reverse queue 1 (packets)"]

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ccbench import Bottleneck, Flow, Scenario, emulate
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario, emulate
 from ccbench.base.errors import InputError
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.wifi import Wifi
 from ccbench.run.repetition import check_folder, folders, repetitions
+from tests.scenarios import changed
 from tests.unit.conftest import run_with_rates
 
 if TYPE_CHECKING:
@@ -27,11 +28,9 @@ if TYPE_CHECKING:
 LINK = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
 SCENARIO = Scenario(
     flows=(Flow(cca="greedy"), Flow(cca="even")),
-    bottlenecks=(LINK,),
-    rtt_ms=40,
+    path=NetworkPath(bottlenecks=(LINK,), rtt_ms=40, noise=Noise(reverse_jitter_ms=1)),
     duration_s=5,
     queue_log=False,
-    noise=Noise(reverse_jitter_ms=1),
 )
 
 
@@ -65,7 +64,7 @@ class TestRepeat:
 
     def test_exact(self, noisy_engine: NoisyEngine) -> None:
         """Identical runs are one run without interval."""
-        scenario = replace(SCENARIO, noise=Noise())
+        scenario = replace(SCENARIO, path=replace(SCENARIO.path, noise=Noise()))
         result = emulate.repeat(scenario, 3, engine=noisy_engine, store=None)
         assert result.is_exact
         assert math.isnan(result.estimates(lambda one: one.flows)["drops"].tolist()[0].low)
@@ -103,7 +102,7 @@ class TestRepeat:
 )
 def test_draws_at_random(changes: dict[str, object], *, random: bool) -> None:
     """Noise, losses, Poisson arrivals and Wi-Fi are random; nothing else in a scenario is."""
-    assert replace(SCENARIO, **changes).draws_at_random == random  # type: ignore[arg-type]
+    assert changed(SCENARIO, **changes).draws_at_random == random
 
 
 class TestFolder:

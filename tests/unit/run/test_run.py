@@ -16,7 +16,7 @@ import pytest
 from ccbench.base import durable
 from ccbench.base.errors import DamagedRun, InputError
 from ccbench.base.tcp_states import STATES
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario, Trace
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario, Trace
 from ccbench.run import table_files
 from ccbench.run.run import Run
 from ccbench.run.tables import (
@@ -38,8 +38,7 @@ MS = 1_000_000
 SCENARIO = Scenario(
     name="two flows",
     flows=(Flow(cca="bbr"), Flow(cca="reno", start_s=0.25)),
-    bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=50),) * 2,
-    rtt_ms=40,
+    path=NetworkPath(bottlenecks=(Bottleneck(bandwidth_mbps=12, queue_packets=50),) * 2, rtt_ms=40),
     duration_s=1,
     sample_interval_ms=50,
 )
@@ -295,13 +294,18 @@ class TestUtilisation:
         """The capacity of a trace is its opportunities in that time, not its mean rate."""
         trace = Trace(name="late", opportunities_ms=(1, 1, 1, 10_000))
         link = Bottleneck(trace=trace, queue_packets=10)
-        run = make_run(replace(SCENARIO, bottlenecks=(link,)), links=self.links(3000))
+        run = make_run(
+            replace(SCENARIO, path=replace(SCENARIO.path, bottlenecks=(link,))),
+            links=self.links(3000),
+        )
         assert run.utilisation() == pytest.approx(2 / 3)
 
     def test_no_capacity(self) -> None:
         """A link without capacity in that time has no utilisation."""
         link = Bottleneck(trace=Trace(name="late", opportunities_ms=(60_000,)), queue_packets=10)
-        run = make_run(replace(SCENARIO, bottlenecks=(link,)), links=self.links(0))
+        run = make_run(
+            replace(SCENARIO, path=replace(SCENARIO.path, bottlenecks=(link,))), links=self.links(0)
+        )
         assert math.isnan(run.utilisation())
 
     def test_not_counted(self) -> None:
@@ -330,7 +334,9 @@ class TestQueueingDelay:
         links = self.links(
             left_packets=5, waited_ns=40 * MS, l4s_left_packets=3, l4s_waited_ns=6 * MS
         )
-        run = make_run(replace(SCENARIO, bottlenecks=(link,)), links=links)
+        run = make_run(
+            replace(SCENARIO, path=replace(SCENARIO.path, bottlenecks=(link,))), links=links
+        )
         delays = [run.queueing_delay_ms(queue=queue) for queue in (None, "classic", "l4s")]
         assert delays == [8, 17, 2]
 

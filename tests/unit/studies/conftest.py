@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ccbench import Bottleneck, Flow, Scenario
+from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.base.figures import Figure
 from ccbench.raygen import SearchConfig
 from ccbench.studies import (
@@ -38,8 +38,9 @@ def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return tuple(
         Scenario(
             flows=(Flow(cca="even", count=count),),
-            bottlenecks=(Bottleneck(bandwidth_mbps=LINK_MBPS, queue_bdp=1),),
-            rtt_ms=40,
+            path=NetworkPath(
+                bottlenecks=(Bottleneck(bandwidth_mbps=LINK_MBPS, queue_bdp=1),), rtt_ms=40
+            ),
             duration_s=2 * count,
             seed=seed,
             name=f"{count} flows",

@@ -16,7 +16,7 @@ from ccbench import studies
 from ccbench.base.errors import MissingRequirement
 from ccbench.cli.main import program
 from ccbench.experiment import trace_library
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.experiment.trace import Trace
 from ccbench.studies.abc import (
     abc_1,
@@ -104,11 +104,13 @@ class TestLinks:
         for scheme in (*SCHEMES, ABC_20):
             scenario = cellular(scheme, "long.down")
             assert scheme.name == scheme_of(scenario)
-            assert 250 == scenario.bottlenecks[0].queue_packets
+            assert 250 == scenario.path.bottlenecks[0].queue_packets
         link = Bottleneck(
             bandwidth_mbps=9, queue_packets=9, qdisc="abc", qdisc_options=router(eta=0.9)
         )
-        changed = Scenario(flows=(Flow(cca="abc"),), bottlenecks=(link,), rtt_ms=9, duration_s=9)
+        changed = Scenario(
+            flows=(Flow(cca="abc"),), path=NetworkPath(bottlenecks=(link,), rtt_ms=9), duration_s=9
+        )
         assert ABC.name == scheme_of(changed)
 
 

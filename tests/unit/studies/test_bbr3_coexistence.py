@@ -26,7 +26,7 @@ def _rates(scenario: Scenario) -> list[float]:
     rates = []
     for flow in scenario.flows:
         of_group = 1 - share if flow.cca in _SHARES else share
-        rates += [of_group * scenario.bottlenecks[0].mean_mbps / flow.count] * flow.count
+        rates += [of_group * scenario.path.bottlenecks[0].mean_mbps / flow.count] * flow.count
     return rates
 
 

@@ -139,10 +139,10 @@ class TestPlanned:
         """Without a phase, changes wait for a run that shows their time, and then have it."""
         point = next(point for point in GRID if not case.unsuitable(point))
         assert case.waits(_SILENT)
-        assert () == case.planned(_SILENT, point).changes
+        assert () == case.planned(_SILENT, point).path.changes
         timed = Sender("mine", (), entry_s=3.0)
         assert not case.waits(timed)
-        changes = case.planned(timed, point).changes
+        changes = case.planned(timed, point).path.changes
         assert min(change.at_s or 0.0 for change in changes) >= 3.0
         assert {None} == {change.when for change in changes}
 

@@ -55,7 +55,9 @@ class TestNoise:
     def test_competition(self, name: str) -> None:
         """Competing flows have the typical noise of their path, and several seeds."""
         scenarios = _study(name).scenarios(quick=False)
-        assert all(scenario.noise == typical(rtt_ms=scenario.rtt_ms) for scenario in scenarios)
+        assert all(
+            scenario.path.noise == typical(rtt_ms=scenario.path.rtt_ms) for scenario in scenarios
+        )
         assert len({item.seed for item in scenarios}) >= 4
 
 
@@ -199,7 +201,7 @@ class TestWare52:
         def rates(scenario: Scenario) -> list[float]:
             if scenario.flow_count <= 2:
                 return [10 / scenario.flow_count] * scenario.flow_count
-            is_long = (scenario.bottlenecks[0].queue_packets or 0) > 100
+            is_long = (scenario.path.bottlenecks[0].queue_packets or 0) > 100
             cubic = long_mbps if is_long else short_mbps
             return _in_order(scenario, [cubic], [(10 - cubic) / 3] * 3)
 

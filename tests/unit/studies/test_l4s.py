@@ -138,5 +138,7 @@ def test_scenarios(name: str) -> None:
     study = study_of(name)
     scenarios = study.scenarios(quick=False)
     assert ("7.3",) == study.kernels
-    assert all(scenario.noise == typical(rtt_ms=scenario.rtt_ms) for scenario in scenarios)
+    assert all(
+        scenario.path.noise == typical(rtt_ms=scenario.path.rtt_ms) for scenario in scenarios
+    )
     assert len({scenario.seed for scenario in scenarios}) >= 4

@@ -97,9 +97,9 @@ class TestCrossTraffic:
         assert poisson == pytest.approx(3 * (96 - poisson) / 4)
         # The sender's round trip is always 50 ms, and the queue 2 of its BDP.
         assert [50.0, 20.0, 40.0, 60.0] == [
-            scenario.rtt_ms + flow.extra_rtt_ms for flow in scenario.flows[:4]
+            scenario.path.rtt_ms + flow.extra_rtt_ms for flow in scenario.flows[:4]
         ]
-        assert 800 == scenario.bottlenecks[0].queue_packets
+        assert 800 == scenario.path.bottlenecks[0].queue_packets
 
     @pytest.mark.parametrize("part", [0.25, 0.5, 0.75])
     def test_elastic_part(self, part: float) -> None:
@@ -143,7 +143,7 @@ class TestCrossTraffic:
 
     def test_halves_of_figure_14(self) -> None:
         """The aggregating link comes after a fixed bottleneck, and after one that varies."""
-        links = [s.bottlenecks for s in nimbus_14.STUDY.scenarios(quick=False)]
+        links = [s.path.bottlenecks for s in nimbus_14.STUDY.scenarios(quick=False)]
         behind = [first.trace is not None for first, *second in links if second]
         assert behind.count(True) == behind.count(False) == 5 * 2 * 5
 
@@ -152,8 +152,8 @@ class TestCrossTraffic:
         scenario = nimbus_d4.scenario("nimbus", ("inelastic", "elastic"), 1, 60.0)
         ends = scenario.flow_table()[["first_bottleneck", "last_bottleneck"]]
         assert [[0, 1], [0, 0], [1, 1]] == ends.to_numpy().tolist()
-        assert [192, 96] == [link.mean_mbps for link in scenario.bottlenecks]
-        assert [1600, 800] == [link.queue_packets for link in scenario.bottlenecks]
+        assert [192, 96] == [link.mean_mbps for link in scenario.path.bottlenecks]
+        assert [1600, 800] == [link.queue_packets for link in scenario.path.bottlenecks]
         assert 96 == scenario.flows[1].rate_mbps
 
     def test_random_walk(self) -> None:
@@ -286,7 +286,7 @@ class TestStudies:
         study: Study = studies.get(name)  # type: ignore[assignment]
         for scenario in study.scenarios(quick=True):
             has = any(flow.cca.startswith("nimbus") for flow in scenario.flows)
-            assert has == any("tcp_nimbus" in name for name, _ in scenario.sysctls)
+            assert has == any("tcp_nimbus" in name for name, _ in scenario.path.sysctls)
 
 
 class TestComparisons:

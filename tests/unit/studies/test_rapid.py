@@ -26,7 +26,7 @@ STANDING = 50
 
 def with_standing_queue(scenario: Scenario) -> Run:
     """Return a run of a full link with a standing queue."""
-    (link,) = scenario.bottlenecks
+    (link,) = scenario.path.bottlenecks
     flows = scenario.flow_count
     carried = round(link.mean_mbps * 1e6 / 8 * scenario.duration_s)
     packets = carried // PACKET_BYTES
@@ -64,7 +64,7 @@ def test_queueing_delay(name: str) -> None:
     study = study_of(name)
     scenario = study.scenarios(quick=True)[0]
     rows = study.measure(with_standing_queue(scenario))
-    packet_ms = PACKET_BYTES * 8e-3 / scenario.bottlenecks[0].mean_mbps
+    packet_ms = PACKET_BYTES * 8e-3 / scenario.path.bottlenecks[0].mean_mbps
     assert rows
     for row in rows:
         assert row["queue_ms"] == pytest.approx(STANDING * packet_ms, rel=1e-3)

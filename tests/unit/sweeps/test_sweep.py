@@ -145,7 +145,7 @@ class TestSettings:
         path = "sysctls.net.ipv4.tcp_sack"
         for table in ({"net": {"ipv4": {"tcp_sack": 1}}}, {"net.ipv4.tcp_sack": 1}, {}):
             sweep = sweeps.Sweep.of({**DOCUMENT, "sysctls": table}, vary={path: [0]})
-            assert (("net.ipv4.tcp_sack", "0"),) == sweep.cases[0].scenario.sysctls
+            assert (("net.ipv4.tcp_sack", "0"),) == sweep.cases[0].scenario.path.sysctls
 
     @pytest.mark.parametrize(
         ("path", "values"),
@@ -181,7 +181,7 @@ class TestSettings:
         cases = sweeps.Sweep.of(document, vary={path: values}).cases
         keys = {case.scenario.key() for case in cases}
         assert len(keys) == len(values)
-        queues = {case.scenario.bottlenecks[0].queue_packets for case in cases}
+        queues = {case.scenario.path.bottlenecks[0].queue_packets for case in cases}
         assert len(queues) == (2 if path == "mtu_bytes" else 1)
 
     def test_whole_parts(self, engine: ArithmeticEngine) -> None:
@@ -189,7 +189,7 @@ class TestSettings:
         bursts = [ccbench.BurstLoss.of(0.01, length) for length in (2, 20)]
         path = "bottlenecks.0.burst_loss"
         cases = sweep_of({path: bursts, "bottlenecks.0.loss_packets": [(3,), (3, 4)]}).cases
-        links = [case.scenario.bottlenecks[0] for case in cases]
+        links = [case.scenario.path.bottlenecks[0] for case in cases]
         assert bursts == [link.burst_loss for link in links[::2]]
         assert [(3,), (3, 4)] == [link.loss_packets for link in links[:2]]
         table = sweep_of({path: bursts}).run(engine=engine)
@@ -222,7 +222,7 @@ class TestSettings:
         """Options of a qdisc vary by name; the engine checks them."""
         path = "bottlenecks.0.qdisc_options.target_ms"
         vary = {"bottlenecks.0.qdisc": ["codel", "pie"], path: [5, 15]}
-        options = [dict(c.scenario.bottlenecks[0].qdisc_options) for c in sweep_of(vary).cases]
+        options = [dict(c.scenario.path.bottlenecks[0].qdisc_options) for c in sweep_of(vary).cases]
         assert [{"target_ms": 5}, {"target_ms": 15}] * 2 == options
         with pytest.raises(InputError, match="the last of bottlenecks is"):
             sweep_of({"bottlenecks.1.qdisc_options.target_ms": [5]})
@@ -247,8 +247,11 @@ class TestAll:
             {**DOCUMENT, "bottlenecks": [late]},
             vary={"bottlenecks.*.reordering.share": [0, 0.01]},
         ).cases
-        assert off.scenario.bottlenecks == sweep_of({"rtt_ms": [40]}).cases[0].scenario.bottlenecks
-        assert on.scenario.bottlenecks[0].reordering is not None
+        assert (
+            off.scenario.path.bottlenecks
+            == sweep_of({"rtt_ms": [40]}).cases[0].scenario.path.bottlenecks
+        )
+        assert on.scenario.path.bottlenecks[0].reordering is not None
 
     @pytest.mark.parametrize(
         ("vary", "words"),
@@ -270,7 +273,7 @@ class TestSweep:
     def test_combinations(self) -> None:
         """All combinations are present, the last setting's values first."""
         cases = sweep_of({"rtt_ms": [10, 40, 160], "flows.0.cca": ["even", "greedy"]}).cases
-        got = [(case.scenario.rtt_ms, case.scenario.flows[0].cca) for case in cases]
+        got = [(case.scenario.path.rtt_ms, case.scenario.flows[0].cca) for case in cases]
         assert [(r, c) for r in (10, 40, 160) for c in ("even", "greedy")] == got
 
     @pytest.mark.parametrize("other", ["rtt_ms", "bottlenecks.0.bandwidth_mbps"])
@@ -278,9 +281,9 @@ class TestSweep:
         """A queue in BDPs follows the combination's own rate and round trip."""
         cases = sweep_of({QUEUE: [1, 3], other: [20, 80]}).cases
         for case in cases:
-            link, packets = case.scenario.bottlenecks[0], case.scenario.bdp_packets()
+            link, packets = case.scenario.path.bottlenecks[0], case.scenario.path.bdp_packets()
             assert round(cast("float", case.values[QUEUE]) * packets) == link.queue_packets
-        assert 4 == len({case.scenario.bottlenecks[0].queue_packets for case in cases})
+        assert 4 == len({case.scenario.path.bottlenecks[0].queue_packets for case in cases})
 
     def test_trace_beside_file(self, tmp_path: Path) -> None:
         """Traces are found relative to the scenario's file."""
@@ -290,7 +293,7 @@ class TestSweep:
         (tmp_path / "s.toml").write_text(f"{text}queue_bdp=1\n")
         vary = {"bottlenecks.0.trace": ["slow.trace", "fast.trace"]}
         cases = sweeps.Sweep.of(tmp_path / "s.toml", vary=vary).cases
-        assert [1.2, 12.0] == [case.scenario.bottlenecks[0].mean_mbps for case in cases]
+        assert [1.2, 12.0] == [case.scenario.path.bottlenecks[0].mean_mbps for case in cases]
 
     @pytest.mark.parametrize(
         ("vary", "settings", "words"),
@@ -336,9 +339,9 @@ class TestSweep:
         change = {"when": {"flow": 4, "packet": 100}, "flow": 3, "app_rate_mbps": 1}
         scenario = ccbench.Scenario.from_dict({**DOCUMENT, "flows": flows, "changes": [change]})
         for run in sweeps.metrics.harm_scenarios(scenario, beta=(2,)):
-            trigger = run.changes[0].when
+            trigger = run.path.changes[0].when
             assert trigger is not None
-            assert (1, 0) == (trigger.flow, run.changes[0].flow)
+            assert (1, 0) == (trigger.flow, run.path.changes[0].flow)
             assert "vegas" == run.flow_table()["cca"][1]
 
     @pytest.mark.parametrize(
@@ -435,7 +438,7 @@ class Fails(Wrapped):
 
     def before(self, scenario: Scenario) -> None:
         """Raise an error at that round-trip time."""
-        if scenario.rtt_ms == 40:
+        if scenario.path.rtt_ms == 40:
             raise EngineError("no luck", ["Oops"])
 
 

@@ -23,7 +23,7 @@ _NEXT_STEP = (
 
 def check(scenario: Scenario, kernel: KernelBuild) -> None:
     """Raise an InputError if the kernel or a CCA does not support the scenario's ECN."""
-    ends = {"ecn": scenario.ecn, "receiver_ecn": scenario.receiver_ecn}
+    ends = {"ecn": scenario.path.ecn, "receiver_ecn": scenario.path.receiver_ecn}
     if "accecn" not in kernel.descriptions.features:
         for name, value in ends.items():
             if value == "accecn":
@@ -31,8 +31,8 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
                 error = validation.bad(name, value, allowed, _NEXT_STEP)
                 raise error from MissingFeature(_FULL_NAMES["accecn"])
     _check_subflows(scenario, kernel)
-    if scenario.hosts_ecn == ("accecn", "accecn"):
-        for where, flow in scenario.named_paths():
+    if scenario.path.hosts_ecn == ("accecn", "accecn"):
+        for where, flow in scenario.named_split_flows():
             if not flow.is_udp and kernel.cca(flow.cca).excludes == "accecn":
                 allowed = 'one whose feedback works with ecn = "accecn"'
                 step = "choose another congestion control, or ecn = true"
@@ -42,8 +42,8 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
 def _check_subflows(scenario: Scenario, kernel: KernelBuild) -> None:
     """Check that a connection does not mix congestion controls that need the receiver's part."""
     for i, flow in enumerate(scenario.flows):
-        ccas = {path.cca for path in flow.paths}
-        for k, path in enumerate(flow.paths):
+        ccas = {path.cca for path in flow.split}
+        for k, path in enumerate(flow.split):
             if len(ccas) > 1 and kernel.cca(path.cca).needs_receiver:
                 allowed = "that of all subflows of the connection, as it needs the receiver's part"
                 step = "use one for all, or two connections"
@@ -61,5 +61,5 @@ def check_cca(cca: str, kernel: KernelBuild, field: str) -> None:
 
 def needing_accecn(scenario: Scenario, kernel: KernelBuild) -> list[str]:
     """Return the scenario's congestion controls that ask for accurate ECN by themselves, sorted."""
-    ccas = {flow.cca for flow in scenario.paths if not flow.is_udp}
+    ccas = {flow.cca for flow in scenario.split_flows if not flow.is_udp}
     return sorted(cca for cca in ccas if kernel.cca(cca).feature == "accecn")

@@ -202,7 +202,7 @@ def guest_input(
         "ccbench_link": _link_options(scenario, captures=captures),
         "ccbench_flows": _flows_options(scenario, kernel, releases=releases),
     }
-    qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.links]
+    qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.path.links]
     programs_mb = programs.memory_mb if programs else 0
     steps = plan(scenario, modules, qdiscs, programs) + (removal(scenario) if releases else "")
     return GuestInput(
@@ -223,16 +223,16 @@ def guest_input(
 
 def _link_options(scenario: Scenario, *, captures: bool) -> str:
     """Return the parameters of the module of the path."""
-    clearing = sum(1 << i for i, link in enumerate(scenario.links) if link.clears_ecn)
+    clearing = sum(1 << i for i, link in enumerate(scenario.path.links) if link.clears_ecn)
     options = {f"out={HERE}": True, f"clears_ecn={clearing}": clearing, "capture=1": captures}
     return " ".join(option for option, is_used in options.items() if is_used)
 
 
 def _flows_options(scenario: Scenario, kernel: KernelBuild, *, releases: bool) -> str:
     """Return the parameters of the module that sends and receives."""
-    records_ecn = "accecn" in scenario.hosts_ecn or features.needing_accecn(scenario, kernel)
+    records_ecn = "accecn" in scenario.path.hosts_ecn or features.needing_accecn(scenario, kernel)
     # An ordinary host negotiates the ECN of its own, not that of the flows' congestion controls.
-    is_ordinary = scenario.receiver_ecn is not None
+    is_ordinary = scenario.path.receiver_ecn is not None
     options = {
         "ecn=1": bool(records_ecn),
         "receiver_cca=reno": is_ordinary,

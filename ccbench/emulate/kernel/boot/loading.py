@@ -31,11 +31,11 @@ def loaded(scenario: Scenario, kernel: KernelBuild, also: Collection[str] = ()) 
     parameters or sysctls (whose names start with that of the module) the scenario names, those in
     `also`, and before each the modules that it needs.
     """
-    sysctls = dict(scenario.sysctls)
-    named = {path.cca for path in scenario.paths if not path.is_udp}
-    named |= {kernel.queue(link.qdisc).kernel_name for link in scenario.links}
+    sysctls = dict(scenario.path.sysctls)
+    named = {flow.cca for flow in scenario.split_flows if not flow.is_udp}
+    named |= {kernel.queue(link.qdisc).kernel_name for link in scenario.path.links}
     named |= {sysctls.get(_DEFAULT_CCA, "")}
-    settings = {name.partition(".")[0] for name, _ in scenario.module_parameters}
+    settings = {name.partition(".")[0] for name, _ in scenario.path.module_parameters}
 
     def is_used(module: Module) -> bool:
         prefix = f"{module.name}_"

@@ -38,23 +38,18 @@ def module_options(scenario: Scenario, module: str) -> str:
 
     Examples
     --------
-    >>> from ccbench import Bottleneck, Flow, Scenario
+    >>> from ccbench import Bottleneck, Flow, NetworkPath, Scenario
     >>> link = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
     >>> settings = {"tcp_rapid.tolerance": "64", "tcp_copa.inverse_delta": "4"}
-    >>> scenario = Scenario(
-    ...     flows=(Flow(cca="rapid"),),
-    ...     bottlenecks=(link,),
-    ...     rtt_ms=40,
-    ...     duration_s=9,
-    ...     module_parameters=settings,
-    ... )
+    >>> path = NetworkPath(bottlenecks=(link,), rtt_ms=40, module_parameters=settings)
+    >>> scenario = Scenario(flows=(Flow(cca="rapid"),), path=path, duration_s=9)
     >>> module_options(scenario, "tcp_rapid")
     'tolerance=64'
     """
     prefix = f"{module}."
     return " ".join(
         f"{name.removeprefix(prefix)}={value}"
-        for name, value in scenario.module_parameters
+        for name, value in scenario.path.module_parameters
         if name.startswith(prefix)
     )
 
@@ -64,7 +59,7 @@ def command_line(scenario: Scenario, kernel: KernelBuild) -> tuple[str, ...]:
     ipv6 = ("ipv6.disable=0",) if uses_ipv6(scenario) else ()
     return ipv6 + tuple(
         f"{name}={value}"
-        for name, value in scenario.module_parameters
+        for name, value in scenario.path.module_parameters
         if name.partition(".")[0] not in kernel.modules
     )
 
@@ -79,7 +74,7 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
         in `sysctls` are incompatible.
     """
     _check_nimbus(scenario)
-    for full_name, _ in scenario.module_parameters:
+    for full_name, _ in scenario.path.module_parameters:
         module, _, name = full_name.partition(".")
         parameters = module_parameters(module, kernel)
         if name in parameters:
@@ -96,7 +91,7 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
 
 def _check_nimbus(scenario: Scenario) -> None:
     """Raise an InputError if elected pulsers have no frequencies to compare their peaks with."""
-    given = dict(scenario.sysctls)
+    given = dict(scenario.path.sysctls)
     if given.get(f"{_NIMBUS}elect", "0") != "1":
         return
     pulses = {

@@ -121,7 +121,7 @@ def removal(scenario: Scenario) -> str:
     """Return the steps that remove the qdiscs after the experiment."""
     requests = (
         _netlink(f"bottleneck{index}-end", rtnetlink.remove_qdisc(_HOST_INTERFACE + index))
-        for index in range(len(scenario.links))
+        for index in range(len(scenario.path.links))
     )
     return "".join(f"{step}\n" for step in ("first-netns", *requests))
 
@@ -143,16 +143,16 @@ def _steps(
     if hosts.uses_ipv6(scenario):
         yield _sysctl("net.ipv6.conf.default.disable_ipv6", "1")  # of the bottlenecks' devices
     yield f"feed /proc/ccbench/link {_RUN}/link.bin"
-    for index, (bottleneck, qdisc) in enumerate(zip(scenario.links, qdiscs, strict=True)):
+    for index, (bottleneck, qdisc) in enumerate(zip(scenario.path.links, qdiscs, strict=True)):
         interface = _HOST_INTERFACE + index
         assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
-        link = Link(bottleneck.queue_packets, bottleneck.mean_mbps, scenario.mtu_bytes)
+        link = Link(bottleneck.queue_packets, bottleneck.mean_mbps, scenario.path.mtu_bytes)
         given = dict(bottleneck.qdisc_options)
         request = rtnetlink.set_qdisc(interface, qdisc, link, given)
         yield _netlink(f"bottleneck{index}-up", rtnetlink.set_up(interface))
         for _ in range(qdisc.requests):
             yield _netlink(f"bottleneck{index}-{qdisc.name}", request)
-    sender_ecn, receiver_ecn = scenario.hosts_ecn
+    sender_ecn, receiver_ecn = scenario.path.hosts_ecn
     ends: tuple[tuple[str, bool | str, Sequence[str]], ...] = (
         ("sender", sender_ecn, programs.sender if programs else ()),
         ("receiver", receiver_ecn, programs.receiver if programs else ()),
@@ -164,7 +164,7 @@ def _steps(
         if is_multipath:
             yield from _subflow_addresses(host)
             own |= _MULTIPATH_SYSCTLS
-        sysctls = {**_HOST_SYSCTLS, **own, **dict(scenario.sysctls)}
+        sysctls = {**_HOST_SYSCTLS, **own, **dict(scenario.path.sysctls)}
         for name in sorted(sysctls, key=_LAST_SYSCTL.__eq__):
             yield _sysctl(name, sysctls[name])
         yield from program_steps
@@ -219,7 +219,7 @@ def guest_memory_mb(scenario: Scenario) -> int:
     or unread, about 8 KB per flow, and 64 MB for the kernel itself.
     """
     packets = 4 * path_packets(scenario) + unread_packets(scenario)
-    packet_kb = 2 * max(1, scenario.mtu_bytes / MTU_BYTES)
+    packet_kb = 2 * max(1, scenario.path.mtu_bytes / MTU_BYTES)
     needed_mb = 64 + (packets * packet_kb + scenario.flow_count * 8) / 1024
     # A power of two, so that similar scenarios run with the same amount of memory.
     return max(256, 1 << int(needed_mb - 1).bit_length())
@@ -233,26 +233,26 @@ def path_packets(scenario: Scenario) -> float:
 
 def data_packets(scenario: Scenario) -> float:
     """Return the maximum number of packets of data on the path and in its queues."""
-    twice = 1 + max(link.duplicates or 0 for link in scenario.links)
-    queued = sum(map(scenario.longest_queue, range(len(scenario.links))))
+    twice = 1 + max(link.duplicates or 0 for link in scenario.path.links)
+    queued = sum(map(scenario.path.longest_queue, range(len(scenario.path.links))))
     return twice * _in_flight(scenario) + queued
 
 
 def in_flight_packets(scenario: Scenario, mbps: float) -> float:
     """Return the maximum number of packets at a rate within the longest round trip."""
-    noise = scenario.noise
+    noise = scenario.path.noise
     jitter_ms = noise.forward_jitter_ms + noise.reverse_jitter_ms + noise.sender_jitter_ms
-    if noise.wifi_jitter_ms or any(change.wifi_jitter_ms for change in scenario.changes):
+    if noise.wifi_jitter_ms or any(change.wifi_jitter_ms for change in scenario.path.changes):
         jitter_ms += _LONG_WIFI_JITTER_MS
-    extra_ms = max(flow.extra_rtt_ms for flow in scenario.paths)
-    late_ms = sum(map(_late_ms, scenario.links))
-    longest_rtt_ms = scenario.longest_rtt_ms + extra_ms + jitter_ms + late_ms
-    return mbps * 1e3 * longest_rtt_ms / (8 * scenario.mtu_bytes)
+    extra_ms = max(flow.extra_rtt_ms for flow in scenario.split_flows)
+    late_ms = sum(map(_late_ms, scenario.path.links))
+    longest_rtt_ms = scenario.path.longest_rtt_ms + extra_ms + jitter_ms + late_ms
+    return mbps * 1e3 * longest_rtt_ms / (8 * scenario.path.mtu_bytes)
 
 
 def _in_flight(scenario: Scenario) -> float:
     """Return the maximum number of packets of the fastest link within the longest round trip."""
-    fastest_mbps = max(map(scenario.highest_mbps, range(len(scenario.links))))
+    fastest_mbps = max(map(scenario.path.highest_mbps, range(len(scenario.path.links))))
     return in_flight_packets(scenario, fastest_mbps)
 
 
@@ -260,7 +260,7 @@ def unread_packets(scenario: Scenario) -> float:
     """Return the maximum number of packets that wait for receivers that read slowly."""
     slow = ((flow, flow.receiver) for flow in scenario.flows)
     return sum(
-        flow.flow_count * 2 * receiver.largest_window_bytes / scenario.mss_bytes
+        flow.flow_count * 2 * receiver.largest_window_bytes / scenario.path.mss_bytes
         for flow, receiver in slow
         if receiver is not None and receiver.read_mbps is not None
     )

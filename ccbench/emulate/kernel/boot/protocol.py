@@ -209,41 +209,41 @@ def describe_link(
     of a bottleneck are its trace, its lost packets, its losses over time and its jitter. The path
     of a flow consists of its extra delay and its first and last bottlenecks.
     """
-    points = () if scenario.rtt_trace is None else scenario.rtt_trace.points
+    points = () if scenario.path.rtt_trace is None else scenario.path.rtt_trace.points
     header = np.array(
         (
             _PROTOCOL,
-            len(scenario.links),
-            len(scenario.reverse_bottlenecks),
+            len(scenario.path.links),
+            len(scenario.path.reverse_bottlenecks),
             scenario.flow_count,
             QUEUE_LOGS.index(scenario.queue_log),
-            len(scenario.changes),
+            len(scenario.path.changes),
             len(points),
-            round(scenario.rtt_ms * 1e6),
-            round((scenario.forward_delay_ms or 0) * 1e6),
-            round(scenario.noise.forward_jitter_ms * 1e6),
-            round(scenario.noise.reverse_jitter_ms * 1e6),
-            round(scenario.noise.sender_jitter_ms * 1e6),
-            round(scenario.noise.wifi_jitter_ms * 1e6),
-            round(scenario.ack_batch_ms * 1e6),
+            round(scenario.path.rtt_ms * 1e6),
+            round((scenario.path.forward_delay_ms or 0) * 1e6),
+            round(scenario.path.noise.forward_jitter_ms * 1e6),
+            round(scenario.path.noise.reverse_jitter_ms * 1e6),
+            round(scenario.path.noise.sender_jitter_ms * 1e6),
+            round(scenario.path.noise.wifi_jitter_ms * 1e6),
+            round(scenario.path.ack_batch_ms * 1e6),
             scenario.seed,
             round(scenario.duration_s * 1e9),
             round(scenario.sample_interval_ms * 1e6),
-            scenario.mtu_bytes,
+            scenario.path.mtu_bytes,
         ),
         dtype=LINK_HEADER,
     )
     bottlenecks = np.array(
-        [_bottleneck(b, scenario.noise) for b in scenario.links], dtype=BOTTLENECK
+        [_bottleneck(b, scenario.path.noise) for b in scenario.path.links], dtype=BOTTLENECK
     )
-    lists = [part for link in scenario.links for part in _lists(link)]
-    extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.paths]
-    first, last = zip(*map(scenario.links_of, scenario.paths), strict=True)
+    lists = [part for link in scenario.path.links for part in _lists(link)]
+    extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.split_flows]
+    first, last = zip(*map(scenario.path.links_of, scenario.split_flows), strict=True)
     paths = (_per_flow(scenario, np.array(column, "u4")) for column in (extra_us, first, last))
     rtts = np.array([(_nanoseconds(time), round(rtt * 1e6)) for time, rtt in points], RTT_POINT)
     records = [
         (*trigger, *_change(change, len(attribute)))
-        for change, trigger, attribute in zip(scenario.changes, triggers, options, strict=True)
+        for change, trigger, attribute in zip(scenario.path.changes, triggers, options, strict=True)
     ]
     changes = np.array(records, dtype=CHANGE)
     parts = (header, bottlenecks, *lists, *paths, rtts, changes)
@@ -384,7 +384,7 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
             round(scenario.sample_interval_ms * 1e6),
             scenario.seed,
             receivers.size,
-            scenario.mtu_bytes,
+            scenario.path.mtu_bytes,
         ),
         dtype=FLOWS_HEADER,
     )
@@ -392,12 +392,12 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
         [
             _group(scenario, path, len(flow.subflows), is_first=not i, served=served)
             for flow in scenario.flows
-            for i, path in enumerate(flow.paths)
+            for i, path in enumerate(flow.split)
         ],
         FLOW_SPEC,
     )
     subnets = hosts.subnets(scenario)
-    groups["subnet"] = [subnets.get(hosts.subnet_key(path), 0) for path in scenario.paths]
+    groups["subnet"] = [subnets.get(hosts.subnet_key(path), 0) for path in scenario.split_flows]
     specs = _per_flow(scenario, groups)
     specs["start_ns"] = np.round(scenario.starts_s() * 1e9)
     first = 0
@@ -422,11 +422,15 @@ def _receivers(scenario: Scenario) -> Iterator[tuple[int, ...]]:
         last = first + flow.flow_count - 1
         windows = [
             change.window_bytes
-            for change in scenario.changes
+            for change in scenario.path.changes
             if change.window_bytes and first <= (change.flow or 0) <= last
         ]
         if flow.receiver is not None or windows:
-            yield (first, flow.flow_count, *_receiver(flow.receiver, windows, scenario.mss_bytes))
+            yield (
+                first,
+                flow.flow_count,
+                *_receiver(flow.receiver, windows, scenario.path.mss_bytes),
+            )
         first = last + 1
 
 
@@ -503,7 +507,7 @@ def _group(
 
 def _per_flow(scenario: Scenario, groups: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the entry of each single flow from an array with one for each path."""
-    return groups[scenario.path_numbers()]
+    return groups[scenario.split_numbers()]
 
 
 def _nanoseconds(seconds: float) -> int:

@@ -26,15 +26,15 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
     InputError
         If the kernel lacks a qdisc or its options, or a congestion control requires other options.
     """
-    for i, bottleneck in enumerate(scenario.links):
-        with validation.within(f"{scenario.link_name(i)}."):
+    for i, bottleneck in enumerate(scenario.path.links):
+        with validation.within(f"{scenario.path.link_name(i)}."):
             kernel.queue(bottleneck.qdisc).check(dict(bottleneck.qdisc_options))
-    for i, change in enumerate(scenario.changes):
+    for i, change in enumerate(scenario.path.changes):
         if change.changes_queue:
-            qdisc = kernel.queue(scenario.links[change.bottleneck].qdisc)
+            qdisc = kernel.queue(scenario.path.links[change.bottleneck].qdisc)
             with validation.within(f"changes[{i}]."):
                 qdisc.check_change(_link(scenario, change), dict(change.qdisc_options))
-    for where, flow in scenario.named_paths():
+    for where, flow in scenario.named_split_flows():
         if not flow.is_udp and (needed := kernel.cca(flow.cca).qdisc_option) is not None:
             _check_option(scenario, kernel, f"{flow.cca!r} ({where})", needed)
 
@@ -42,10 +42,10 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
 def changed(scenario: Scenario, kernel: KernelBuild) -> list[bytes]:
     """Return the netlink attribute with the qdisc's options of each change; empty without."""
     attributes = []
-    for change in scenario.changes:
+    for change in scenario.path.changes:
         attribute = b""
         if change.changes_queue:
-            qdisc = kernel.queue(scenario.links[change.bottleneck].qdisc)
+            qdisc = kernel.queue(scenario.path.links[change.bottleneck].qdisc)
             encoded = qdisc.encode_change(_link(scenario, change), dict(change.qdisc_options))
             attribute = rtnetlink.qdisc_attribute(qdisc, encoded)
         attributes.append(attribute)
@@ -56,8 +56,8 @@ def _link(scenario: Scenario, change: Change) -> Link | None:
     """Return the link of a change with its new limit of the queue, or None if that remains."""
     if change.queue_packets is None:
         return None
-    mbps = scenario.links[change.bottleneck].mean_mbps
-    return Link(change.queue_packets, mbps, scenario.mtu_bytes)
+    mbps = scenario.path.links[change.bottleneck].mean_mbps
+    return Link(change.queue_packets, mbps, scenario.path.mtu_bytes)
 
 
 def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:
@@ -65,13 +65,13 @@ def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:
 
     Runs store it, as :mod:`ccbench.run.packets` is independent of modules.
     """
-    names = {bottleneck.qdisc for bottleneck in scenario.links} - QDISCS.keys()
+    names = {bottleneck.qdisc for bottleneck in scenario.path.links} - QDISCS.keys()
     return {name: kernel.queue(name).drops.name.lower() for name in sorted(names)}
 
 
 def unlimited(scenario: Scenario, kernel: KernelBuild) -> list[str]:
     """Return the qdiscs whose queues have no limit; runs store them, too."""
-    names = sorted({bottleneck.qdisc for bottleneck in scenario.links} - QDISCS.keys())
+    names = sorted({bottleneck.qdisc for bottleneck in scenario.path.links} - QDISCS.keys())
     return [name for name in names if kernel.queue(name).limit == NO_LIMIT]
 
 
@@ -80,12 +80,12 @@ def _check_option(
 ) -> None:
     """Raise an InputError if a bottleneck's option is not the one that a flow's CCA requires."""
     qdisc, option, value = needed
-    for i, bottleneck in enumerate(scenario.links):
+    for i, bottleneck in enumerate(scenario.path.links):
         if bottleneck.qdisc != qdisc:
             continue
         default = kernel.queue(qdisc).options[option].default
-        actual = {scenario.link_name(i): dict(bottleneck.qdisc_options).get(option, default)}
-        for j, change in enumerate(scenario.changes):
+        actual = {scenario.path.link_name(i): dict(bottleneck.qdisc_options).get(option, default)}
+        for j, change in enumerate(scenario.path.changes):
             options = dict(change.qdisc_options)
             if change.bottleneck == i and option in options:
                 actual[f"changes[{j}]"] = options[option]

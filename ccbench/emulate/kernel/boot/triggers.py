@@ -48,9 +48,9 @@ def check(scenario: Scenario, kernel: KernelBuild) -> None:
 def of_changes(scenario: Scenario, kernel: KernelBuild) -> list[Trigger]:
     """Return the trigger of each change."""
     triggers = []
-    paths = scenario.paths
-    ccas = [paths[number].cca for number in scenario.path_numbers()]
-    for i, change in enumerate(scenario.changes):
+    paths = scenario.split_flows
+    ccas = [paths[number].cca for number in scenario.split_numbers()]
+    for i, change in enumerate(scenario.path.changes):
         with validation.within(f"changes[{i}].when."):
             triggers.append(_trigger(change.when, ccas, kernel) if change.when else Trigger())
     return triggers

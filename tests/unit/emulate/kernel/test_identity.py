@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ccbench.base.dataclass_dicts import settings
 from ccbench.emulate import Store
 from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel import web
@@ -62,9 +63,12 @@ TRACE = Trace(name="one", opportunities_ms=(1, 2, 4))
 #: A flow of every kind.
 RICH = replace(
     EVERYTHING,
-    bottlenecks=(
-        EVERYTHING.bottlenecks[0],
-        replace(EVERYTHING.bottlenecks[1], qdisc_options=(("target_ms", 5),)),
+    path=replace(
+        EVERYTHING.path,
+        bottlenecks=(
+            EVERYTHING.path.bottlenecks[0],
+            replace(EVERYTHING.path.bottlenecks[1], qdisc_options=(("target_ms", 5),)),
+        ),
     ),
 )
 IMPAIRMENTS: dict[str, Any] = {
@@ -433,7 +437,7 @@ class TestScenarios:
     def test_all_fields(self, cls: type[Any]) -> None:
         """Every field of a scenario's classes is covered here."""
         pairs, for_people = PAIRS[cls]
-        assert {field.name for field in fields(cls)} == {*pairs, *for_people}
+        assert {*settings(cls)} == {*pairs, *for_people}
 
     @pytest.mark.parametrize(("one", "other"), ALL_PAIRS)
     def test_differences(self, one: Scenario, other: Scenario) -> None:
@@ -529,7 +533,7 @@ class TestEngine:
 
     def test_starts(self) -> None:
         """Each single flow has the start time of the scenario's table, including noise."""
-        noisy = replace(RICH, noise=Noise(start_spread_ms=40))
+        noisy = replace(RICH, path=replace(RICH.path, noise=Noise(start_spread_ms=40)))
         header, spec = protocol.FLOWS_HEADER.itemsize, protocol.FLOW_SPEC.itemsize
         for item in (RICH, noisy):
             content = KernelEngine(KERNEL).guest_input(item).files["flows.bin"]
