@@ -46,6 +46,7 @@ __all__ = [
     "inline",
     "instance_of",
     "number",
+    "open_table",
     "set_field",
     "table",
     "tables",
@@ -143,6 +144,25 @@ def tables(cls: type, *, least: int = 1, is_suggested: bool = True) -> Metadata:
         return tuple(of_one(f"{name}[{i}]", part) for i, part in enumerate(parts))
 
     return {**checked(check), "tables": cls, "is_suggested": is_suggested}
+
+
+def open_table(
+    check: Callable[[str, Any], object],
+    *,
+    read: Callable[[str, Any, Path], object] | None = None,
+    has_dots: bool = False,
+) -> Metadata:
+    """Return the metadata of a field with pairs, in documents a table with any names.
+
+    Parameters
+    ----------
+    check, read : callable
+        As in :func:`checked` and :func:`document_form`.
+    has_dots : bool
+        Whether names contain dots.
+    """
+    form = document_form(read=read, write=dict)
+    return {**checked(check), **form, "is_open": True, "has_dots": has_dots}
 
 
 def inline(cls: type) -> Metadata:

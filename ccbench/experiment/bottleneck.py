@@ -15,6 +15,7 @@ from ccbench.base.checked_fields import (
     document_form,
     instance_of,
     number,
+    open_table,
     set_field,
     table,
     whole,
@@ -205,7 +206,7 @@ class Bottleneck(Document):
     )
     qdisc: str = field(default="droptail", metadata=checked(_qdisc))
     qdisc_options: tuple[tuple[str, Option], ...] = field(
-        default=(), metadata=checked(checked_options) | document_form(write=dict)
+        default=(), metadata=open_table(checked_options)
     )
     loss: float = field(default=0.0, metadata=number(Range(0, 1, high_open=True), example=0.01))
     loss_every_packets: int | None = field(

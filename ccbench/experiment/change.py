@@ -10,8 +10,8 @@ from ccbench.base.checked_fields import (
     check_exactly_one,
     check_fields,
     checked,
-    document_form,
     number,
+    open_table,
     set_field,
     table,
     whole,
@@ -149,7 +149,7 @@ class Change(Document):
         default=None, metadata=whole(Range(1, 1_000_000), example=100, optional=True)
     )
     qdisc_options: tuple[tuple[str, Option], ...] = field(
-        default=(), metadata=checked(checked_options) | document_form(write=dict)
+        default=(), metadata=open_table(checked_options)
     )
     flow: int | None = field(
         default=None, metadata=whole(Range(0, 999_999), example=0, optional=True)

@@ -22,14 +22,13 @@ from ccbench.base.errors import InputError
 from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment import arrivals, receiver
 from ccbench.experiment.receiver import Receiver
-from ccbench.experiment.subflow import subflows
+from ccbench.experiment.subflow import Subflow, subflows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from ccbench.experiment.arrivals import Arrivals
-    from ccbench.experiment.subflow import Subflow
 
 __all__ = [
     "ACKS",
@@ -209,6 +208,13 @@ def _written_subflows(several: tuple[Subflow, ...]) -> list[dict[str, Any]]:
     return [subflow.to_dict() for subflow in several]
 
 
+#: In documents a list of tables, which the check reads.
+_SUBFLOWS = {
+    **document_form(read=lambda _name, value, _base_dir: value, write=_written_subflows),
+    "tables": Subflow,
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Flow(Document):
     """A group of identical flows, or a list of short flows.
@@ -369,9 +375,7 @@ class Flow(Document):
         default=(), metadata=document_form(read=_read_arrivals, write=_written_arrivals)
     )
     connections: int | None = None
-    subflows: tuple[Subflow, ...] = field(
-        default=(), metadata=checked(subflows) | document_form(write=_written_subflows)
-    )
+    subflows: tuple[Subflow, ...] = field(default=(), metadata=checked(subflows) | _SUBFLOWS)
     label: str = field(default="", compare=False, metadata=checked(validation.one_line))
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from ccbench.base.checked_fields import (
     document_form,
     instance_of,
     number,
+    open_table,
     set_field,
     table,
     tables,
@@ -157,13 +158,13 @@ class NetworkPath(Document):
     receiver_ecn: bool | str | None = field(default=None, metadata=checked(_ecn, optional=True))
     sysctls: tuple[tuple[str, str], ...] = field(
         default=(),
-        metadata=checked(kernel_settings.sysctls)
-        | document_form(read=kernel_settings.flattened, write=dict),
+        metadata=open_table(kernel_settings.sysctls, read=kernel_settings.flattened, has_dots=True),
     )
     module_parameters: tuple[tuple[str, str], ...] = field(
         default=(),
-        metadata=checked(kernel_settings.module_parameters)
-        | document_form(read=kernel_settings.flattened, write=dict),
+        metadata=open_table(
+            kernel_settings.module_parameters, read=kernel_settings.flattened, has_dots=True
+        ),
     )
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -210,12 +210,11 @@ def load_networks(path: str | Path) -> tuple[Network, ...]:
     >>> [network.name for network in load_networks("examples/deployable/networks.toml")][0]
     '12 Mbit/s, 30 ms, 2 BDP'
     """
-    own_keys = {field.name for field in fields(Network)} - {"bottleneck"}
 
     def read(table: Mapping[str, object], base_dir: Path) -> Network:
-        rest = {key: value for key, value in table.items() if key not in own_keys}
-        name = _described(Bottleneck.from_dict(rest, base_dir), table.get("rtt_ms"))
-        return dataclass_dicts.build(Network, {"name": name, **table}, base_dir)
+        network = dataclass_dicts.build(Network, {"name": "", **table}, base_dir)
+        described = _described(network.bottleneck, table["rtt_ms"])
+        return replace(network, name=network.name or described)
 
     return _load(Path(path), "networks", read)
 

@@ -15,22 +15,14 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ccbench.base import dataclass_dicts
+from ccbench.base.dataclass_dicts import plain as plain_part
+from ccbench.base.dataclass_dicts import settings
 from ccbench.base.errors import InputError
 from ccbench.experiment import kernel_settings
-from ccbench.experiment.bottleneck import Bottleneck
-from ccbench.experiment.change import Change
-from ccbench.experiment.flow import Flow
-from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
 from ccbench.experiment.loss_trace import LossTrace
-from ccbench.experiment.noise import Noise
-from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.rtt_trace import RttTrace
 from ccbench.experiment.scenario import Scenario
-from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.traffic import FlowMix
-from ccbench.experiment.when import When
-from ccbench.experiment.wifi import Wifi
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,29 +37,23 @@ Value: TypeAlias = "float | str | bool | tuple[Any, ...] | DataclassInstance"
 
 #: Settings that do not affect results, or that the metrics determine.
 _FIXED = frozenset({"name", "label", "queue_log"})
-#: Lists of tables and the classes of their elements.
-_LISTS: Mapping[str, type[DataclassInstance]] = {
-    "flows": Flow,
-    "bottlenecks": Bottleneck,
-    "reverse_bottlenecks": Bottleneck,
-    "changes": Change,
-    "subflows": Subflow,
-}
-#: Nested tables with fixed settings and their classes.
-_TABLES: Mapping[str, type[DataclassInstance]] = {
-    "noise": Noise,
-    "receiver": Receiver,
-    "burst_loss": BurstLoss,
-    "policer": Policer,
-    "reordering": Reordering,
-    "jitter": Jitter,
-    "when": When,
-}
-#: Likewise, but in place of a table there may be another kind of value.
-_OR_TABLES: Mapping[str, type[DataclassInstance]] = {"wifi": Wifi, "arrivals": FlowMix}
-#: Tables of the scenario with arbitrary names of settings, which contain dots.
-_DOTTED_TABLES = ("sysctls", "module_parameters")
-_OPEN_TABLES = (*_DOTTED_TABLES, "qdisc_options")
+#: Tables in place of another kind of value, and their classes.
+_OR_TABLES: Mapping[str, type[DataclassInstance]] = {"arrivals": FlowMix}
+
+
+def _lists(cls: type[DataclassInstance]) -> Iterator[str]:
+    for name, field in settings(cls).items():
+        if part := field.metadata.get("tables"):
+            yield name
+            yield from _lists(part)
+
+
+#: Lists of tables.
+_LISTS = frozenset(_lists(Scenario))
+#: Tables of the scenario with names of settings that contain dots.
+_DOTTED_TABLES = frozenset(
+    name for name, field in settings(Scenario).items() if field.metadata.get("has_dots")
+)
 #: A setting of an open table; for a qdisc option, with the path of the table.
 _IN_OPEN_TABLE = re.compile(r"(?:sysctls|module_parameters|(\w+\.\d+\.qdisc_options))\.(?:[^.].*)")
 
@@ -127,15 +113,15 @@ def check_path(document: Mapping[str, Any], path: str) -> None:
 
 
 def _check_one(document: Mapping[str, Any], path: str) -> None:
-    settings = paths(document)
+    known = paths(document)
     open_table = _IN_OPEN_TABLE.fullmatch(path)
-    if path in settings or (open_table and (open_table[1] is None or open_table[1] in settings)):
+    if path in known or (open_table and (open_table[1] is None or open_table[1] in known)):
         return
     if path.rpartition(".")[2] in _FIXED:
         message = "names and queue_log do not affect the metrics: leave it out"
         raise InputError(f"vary: {path!r} cannot vary; {message}")
     if not _is_present(document, path):
-        step = _step(document, path, settings)
+        step = _step(document, path, known)
         raise InputError(f"vary: {path!r} is not a setting of this scenario; {step}")
 
 
@@ -160,7 +146,7 @@ def plain(value: Value) -> Any:
     if isinstance(value, float | int | str):
         return value
     to_dict = getattr(value, "to_dict", None)
-    return to_dict() if to_dict else dataclass_dicts.plain(value)
+    return to_dict() if to_dict else plain_part(value)
 
 
 def changed(document: Mapping[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
@@ -196,7 +182,7 @@ def _is_present(document: Mapping[str, Any], path: str) -> bool:
     return True
 
 
-def _step(document: Mapping[str, Any], path: str, settings: Iterable[str]) -> str:
+def _step(document: Mapping[str, Any], path: str, known: Iterable[str]) -> str:
     """Return the next step for a path that is not that of a setting."""
     keys = path.replace("[", ".").replace("]", "").split(".")
     value: Any = document
@@ -211,7 +197,7 @@ def _step(document: Mapping[str, Any], path: str, settings: Iterable[str]) -> st
     # Of the settings in the same table, as others would be those of another flow or bottleneck.
     for depth in range(len(keys) - 1, -1, -1):
         prefix = "".join(f"{key}." for key in keys[:depth])
-        if near := [setting for setting in settings if setting.startswith(prefix)]:
+        if near := [setting for setting in known if setting.startswith(prefix)]:
             close = difflib.get_close_matches(words, near, n=1, cutoff=0.5)
             return f"did you mean {close[0]}?" if close else f"try for example {near[0]}"
     return "try rtt_ms or bottlenecks.0.queue_bdp"
@@ -225,18 +211,22 @@ def _item(value: Any, key: str) -> Any:
 
 
 def _paths(cls: type[DataclassInstance], table: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    for field in dataclasses.fields(cls):
-        name, value = field.name, table.get(field.name)
+    for name, field in settings(cls).items():
+        about, value = field.metadata, table.get(name)
         if name in _FIXED:
             continue
-        if name in _LISTS:
-            for i, part in enumerate(value or ()):
-                yield from _paths(_LISTS[name], part, f"{prefix}{name}.{i}.")
+        if part := about.get("tables"):
+            for i, item in enumerate(value or ()):
+                yield from _paths(part, item, f"{prefix}{name}.{i}.")
             continue
-        if name not in _DOTTED_TABLES and name != "noise":
+        if not about.get("has_dots"):
             yield f"{prefix}{name}"
-        if name in _OPEN_TABLES:
+        nested = about.get("table") or (
+            _OR_TABLES.get(name) if isinstance(value, Mapping) else None
+        )
+        if about.get("is_open"):
             yield from (f"{prefix}{name}.{key}" for key in value or {})
-        elif name in _TABLES or (name in _OR_TABLES and isinstance(value, Mapping)):
-            nested = {**_TABLES, **_OR_TABLES}[name]
-            yield from _paths(nested, value or {}, f"{prefix}{name}.")
+        elif nested is not None:
+            yield from _paths(
+                nested, value if isinstance(value, Mapping) else {}, f"{prefix}{name}."
+            )
