@@ -12,17 +12,17 @@ A user's own study is a file that sets ``STUDY``. Run it with ``ccbench study ru
 
     from ccbench.base.figures import Figure
 
-    from ccbench import Bottleneck, Flow, Scenario
+    from ccbench import Bottleneck, Flow, NetworkPath, Scenario
     from ccbench.studies import Comparison, Findings, Study, StudyInfo, published
 
 
     def scenarios(*, quick):
         link = Bottleneck(bandwidth_mbps=12, queue_bdp=1)
+        path = NetworkPath(bottlenecks=(link,), rtt_ms=20)
         return tuple(
             Scenario(
                 flows=(Flow(cca="cubic"), Flow(cca="cubic", extra_rtt_ms=extra_ms)),
-                bottlenecks=(link,),
-                rtt_ms=20,
+                path=path,
                 duration_s=2 if quick else 60,
                 name=f"{extra_ms} ms more",
             )

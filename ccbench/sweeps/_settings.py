@@ -136,6 +136,7 @@ def plain(value: Value) -> Any:
 
     Examples
     --------
+    >>> from ccbench import Policer
     >>> plain(Policer(rate_mbps=10, burst_bytes=50_000))
     {'rate_mbps': 10.0, 'burst_bytes': 50000}
     """
@@ -221,12 +222,9 @@ def _paths(cls: type[DataclassInstance], table: Mapping[str, Any], prefix: str) 
             continue
         if not about.get("has_dots"):
             yield f"{prefix}{name}"
-        nested = about.get("table") or (
-            _OR_TABLES.get(name) if isinstance(value, Mapping) else None
-        )
+        own = value if isinstance(value, Mapping) else {}
+        nested = about.get("table") or (_OR_TABLES.get(name) if own else None)
         if about.get("is_open"):
-            yield from (f"{prefix}{name}.{key}" for key in value or {})
+            yield from (f"{prefix}{name}.{key}" for key in own)
         elif nested is not None:
-            yield from _paths(
-                nested, value if isinstance(value, Mapping) else {}, f"{prefix}{name}."
-            )
+            yield from _paths(nested, own, f"{prefix}{name}.")

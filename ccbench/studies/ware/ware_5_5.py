@@ -24,7 +24,7 @@ from ccbench.convergence.rivals import (
     near_fixed_point,
 )
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, exactly, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
