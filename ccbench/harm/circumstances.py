@@ -14,7 +14,7 @@ from ccbench.base.errors import InputError
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import Noise, typical
-from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.scenario import NetworkPath, Scenario
 from ccbench.harm.comparison import metrics_named
 
 if TYPE_CHECKING:

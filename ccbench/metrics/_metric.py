@@ -82,9 +82,9 @@ class Part:
     def active_s(self) -> tuple[Times, Times]:
         """Start and end of each flow's active time in the window; none if the end is earlier."""
         scenario = self.run.scenario
-        stops_s = np.array([flow.stop_s or scenario.duration_s for flow in scenario.paths])
+        stops_s = np.array([flow.stop_s or scenario.duration_s for flow in scenario.split_flows])
         end_ns = self.run.completions["end_ns"].to_numpy()
-        to_s = np.where(end_ns >= 0, end_ns / 1e9, stops_s[scenario.path_numbers()])
+        to_s = np.where(end_ns >= 0, end_ns / 1e9, stops_s[scenario.split_numbers()])
         from_s, end_s = self.window
         return np.maximum(scenario.starts_s(), from_s), np.minimum(to_s, end_s)
 

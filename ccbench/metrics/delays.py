@@ -31,7 +31,7 @@ def of_queues(run: Run, value: Callable[[int, str | None], float]) -> pd.Series[
     value : callable
         Returns the value for the number of a bottleneck and the name of a queue within it, or None.
     """
-    links = run.scenario.links
+    links = run.scenario.path.links
     values = {}
     for number, link in enumerate(links):
         place = str(number) if len(links) > 1 else ""

@@ -84,7 +84,7 @@ def _jain(part: Part) -> pd.Series[float]:
 
 
 def _utilisation(part: Part) -> pd.Series[float]:
-    links = len(part.run.scenario.links)
+    links = len(part.run.scenario.path.links)
     names = [str(i) for i in range(links)] if links > 1 else [""]
     return pd.Series([part.run.utilisation(i) for i in range(links)], names)
 

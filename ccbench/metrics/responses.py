@@ -65,7 +65,7 @@ def _worst(of: Callable[[Part, _Period], float]) -> Callable[[Part], pd.Series[f
 def _capacity_mbps(part: Part, from_s: float, to_s: float) -> float:
     """Return the least mean capacity of the links of a direction that has flows."""
     scenario = part.run.actual_scenario
-    numbers = range(len(scenario.bottlenecks))
+    numbers = range(len(scenario.path.bottlenecks))
     capacities = (dynamics.capacities_bytes(scenario, i, [from_s, to_s]) for i in numbers)
     return min(float(after - before) for before, after in capacities) * 8e-6 / (to_s - from_s)
 

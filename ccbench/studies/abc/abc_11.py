@@ -19,7 +19,7 @@ import numpy as np
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Flow, Scenario
+from ccbench.experiment.scenario import Flow, NetworkPath, Scenario
 from ccbench.metrics import jain_index
 from ccbench.studies.abc.abc_3 import LINK_MBPS
 from ccbench.studies.abc.links import (

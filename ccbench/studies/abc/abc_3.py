@@ -18,7 +18,7 @@ import pandas as pd
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.experiment.noise import typical
-from ccbench.experiment.scenario import Flow, Scenario
+from ccbench.experiment.scenario import Flow, NetworkPath, Scenario
 from ccbench.metrics import jain_index
 from ccbench.studies.abc.links import ABC, RTT_MS
 from ccbench.studies.catalogue import info

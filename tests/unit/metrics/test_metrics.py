@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Change, Flow, Scenario, sweeps
+from ccbench import Bottleneck, Change, Flow, NetworkPath, Scenario, sweeps
 from ccbench.base.errors import InputError
 from ccbench.metrics import METRICS, Part, achieved, measured, named
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 SOLO = Scenario(
     flows=(Flow(cca="cubic", count=2),),
-    bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=50),),
-    rtt_ms=40,
+    path=NetworkPath(bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=50),), rtt_ms=40),
     duration_s=30,
     sample_interval_ms=1000,
     queue_log=False,
@@ -146,14 +145,16 @@ class TestRates:
 class TestResponses:
     def test_recovery(self, make_run: MakeRun) -> None:
         """Recovery ends at 90 % of the former throughput in proportion to the capacity."""
-        halved = replace(SOLO, changes=(Change(at_s=10, bandwidth_mbps=5),))
+        halved = replace(
+            SOLO, path=replace(SOLO.path, changes=(Change(at_s=10, bandwidth_mbps=5),))
+        )
         rates = steps(halved, (10, (5, 5)), (4, (1, 1)), (16, (3, 1.9)))
         (time_s,) = measured(make_run(halved, rates), named(["recovery_time"]))["value"]
         assert 5 == pytest.approx(time_s)  # the end of the first second that has recovered
 
     def test_outage(self, make_run: MakeRun) -> None:
         """After an outage, the time counts from its end."""
-        cut = replace(SOLO, changes=(Change(at_s=10, outage_s=5),))
+        cut = replace(SOLO, path=replace(SOLO.path, changes=(Change(at_s=10, outage_s=5),)))
         rates = steps(cut, (10, (5, 5)), (5, (0, 0)), (3, (1, 1)), (12, (5, 5)))
         (time_s,) = measured(make_run(cut, rates), named(["recovery_time"]))["value"]
         assert 4 == pytest.approx(time_s)
@@ -162,7 +163,7 @@ class TestResponses:
         """Without a change, or without a recovery, there is no time."""
         unchanged = measured(make_run(SOLO, (5, 5)), named(["recovery_time"]))
         assert unchanged["value"].isna().all()
-        cut = replace(SOLO, changes=(Change(at_s=10, outage_s=1),))
+        cut = replace(SOLO, path=replace(SOLO.path, changes=(Change(at_s=10, outage_s=1),)))
         rates = steps(cut, (10, (5, 5)), (20, (1, 1)))
         assert measured(make_run(cut, rates), named(["recovery_time"]))["value"].isna().all()
 
@@ -191,7 +192,7 @@ class TestTable:
 
     def test_several_bottlenecks(self, make_run: MakeRun) -> None:
         """Each bottleneck has a value with its number."""
-        two = replace(SOLO, bottlenecks=SOLO.bottlenecks * 2)
+        two = replace(SOLO, path=replace(SOLO.path, bottlenecks=SOLO.path.bottlenecks * 2))
         values = measured(make_run(two, (5, 5)), named(["utilisation"]))
         assert ["0", "1"] == values["of"].tolist()
         pd.testing.assert_series_equal(
