@@ -2,9 +2,9 @@
 """Conservation laws that every run obeys, whatever its engine and its qdiscs.
 
 Per queue and flow, the packets and bytes that arrived are those that left, were dropped or remain;
-no queue is shorter than 0, no packet waits for longer than the run, no link carries more than its
-queue has sent, and no open connection has a window of 0. A run that breaks one of them is an error
-of its qdisc, congestion control or engine, never a result.
+no queue is shorter than 0 or longer than its limit, no packet waits for longer than the run, no
+link carries more than its queue has sent, and no open connection has a window of 0. A run that
+breaks one of them is an error of its qdisc, congestion control or engine, never a result.
 """
 
 from __future__ import annotations
@@ -72,6 +72,11 @@ def _check_log(run: RunRecord, bottleneck: int) -> None:
         if negative.any():
             packet = _packet(rows, negative.argmax())
             raise _ViolationError(f"as {backlog} is negative after the {packet}")
+    longest = rows["backlog_bytes"].to_numpy() > _limit_bytes(run, bottleneck)
+    if longest.any():
+        raise _ViolationError(
+            f"as {_overrun(run, bottleneck)} with the {_packet(rows, longest.argmax())}"
+        )
     packets, size = _balance(rows, run.scenario.flow_count)
     faulty = (packets < 0) | (size < 0) | ((packets == 0) & (size != 0))
     if faulty.any():
@@ -83,6 +88,17 @@ def _check_log(run: RunRecord, bottleneck: int) -> None:
         dequeued = int((rows["event"].cat.codes == EVENTS.index("dequeue")).sum())
         if left != dequeued:
             raise _ViolationError(f"as {left} packets left the queue and {dequeued} are logged")
+
+
+def _limit_bytes(run: RunRecord, bottleneck: int) -> float:
+    """Return the size of the longest queue that a bottleneck may have, with an arriving packet."""
+    if run.scenario.path.links[bottleneck].qdisc in run.provenance.get("unlimited_qdiscs", ()):
+        return float("inf")
+    return (run.scenario.path.longest_queue(bottleneck) + 1) * run.scenario.path.mtu_bytes
+
+
+def _overrun(run: RunRecord, bottleneck: int) -> str:
+    return f"it is longer than its limit of {run.scenario.path.longest_queue(bottleneck)} packets"
 
 
 def _balance(
@@ -130,6 +146,10 @@ def _check_summary(run: RunRecord, bottleneck: int) -> None:
         if negative.any():
             time_s = samples["time_ns"].iloc[int(negative.argmax())] / 1e9
             raise _ViolationError(f"as {backlog} is negative at {time_s:g} s")
+    longest = samples["backlog_bytes"].to_numpy() > _limit_bytes(run, bottleneck)
+    if longest.any():
+        time_s = samples["time_ns"].iloc[int(longest.argmax())] / 1e9
+        raise _ViolationError(f"as {_overrun(run, bottleneck)} at {time_s:g} s")
     occupancy = run.queue_summary.rows("occupancy", bottleneck)
     if (occupancy["packets"] >= _NEGATIVE).any():
         raise _ViolationError("as the queue was shorter than 0 packets")

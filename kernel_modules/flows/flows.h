@@ -166,6 +166,23 @@ void tcp_rx_read(struct sock *sk, size_t most_bytes);
 void tcp_close_receiver(struct flow *flow);
 void tcp_close_listeners(void);
 
+/* ---- guard.c ---- */
+
+/* Guards the user's congestion controls. */
+int guard_create(void);
+
+/* ---- damage.c ---- */
+
+/* Ends the run if a host has discarded packets as damaged. */
+void damage_check(void);
+
+/* ---- memory.c ---- */
+
+/* Ends the run if a user's module has written to memory that it had freed. */
+void memory_check(void);
+/* Handles the end of an area of a user's module; returns false if a timer in it is running. */
+bool memory_ends(const void *area, size_t bytes);
+
 /* ---- reader.c ---- */
 
 int reader_create(struct flow *flow);

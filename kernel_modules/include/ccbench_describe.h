@@ -29,6 +29,8 @@
 #define QDISC_DROPS(packet)		" drops=" #packet
 /* The qdisc can mark ECN-capable packets. */
 #define QDISC_MARKS			" marks"
+/* The qdisc changes headers on purpose, beyond the traffic class. */
+#define QDISC_REWRITES			" rewrites"
 
 /* An option of a qdisc: attribute, OPTION_* or nothing, summary. */
 #define CCBENCH_OPTION(qdisc, name, attribute, properties, summary) \

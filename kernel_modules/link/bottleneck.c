@@ -109,6 +109,7 @@ struct sk_buff *bottleneck_dequeue(struct bottleneck *link)
 		      q->ops->id, link->index, PTR_ERR(skb));
 	if (unlikely(dropped))
 		kfree_skb_list(dropped);
+	conservation_length(link, q, skb);
 	return skb;
 }
 
@@ -456,6 +457,7 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 	}
 	if (unlikely(to_free))
 		kfree_skb_list(to_free);
+	conservation_length(link, q, NULL);
 	if (!link->in_service)
 		link_next(link);
 	rcu_read_unlock_bh();

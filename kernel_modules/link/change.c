@@ -41,10 +41,13 @@ static void change_queue(struct work_struct *work)
 	int err = -EOPNOTSUPP;
 
 	rtnl_lock();
+	WRITE_ONCE(change->link->changing, true);
 	q = rtnl_dereference(netdev_get_tx_queue(change->link->dev, 0)->qdisc);
 	if (q->ops->change)
 		err = q->ops->change(q, change->options, NULL);
+	/* This frees what it has dropped. */
 	rtnl_unlock();
+	WRITE_ONCE(change->link->changing, false);
 	/* A run without the change must not look like a result. */
 	if (err)
 		panic("ccbench: the qdisc %s cannot be changed: error %d\n", q->ops->id, err);

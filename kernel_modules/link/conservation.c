@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Conservation of the packets in a queue: each one that enters a qdisc leaves it once, or is
- * dropped once, as the same packet. A qdisc that does otherwise gives wrong numbers, so the
- * first such packet ends the run.
+ * dropped once, as the same packet with the same headers, and the qdisc's own length is that
+ * of the queue. A qdisc that does otherwise gives wrong numbers, so the first such packet ends
+ * the run.
  *
  * A bit for each packet tells whether it is in the queue. After the experiment, the queues are
  * emptied; packets that do not appear are lost.
  */
 #include <linux/bitmap.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/rtnetlink.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <net/checksum.h>
 #include <net/sch_generic.h>
 
 #include "link.h"
@@ -22,6 +29,18 @@
 #define LONGEST_PAUSE_NS	NSEC_PER_SEC
 /* The same as a part of the experiment; a slow shaper may pause for long. */
 #define LONGEST_PAUSE_PART	10
+
+/* An odd number without a pattern in its bits. */
+#define DIGEST_FACTOR	0x9e3779b97f4a7c15ULL
+
+/* A queue may change the traffic class of packets, and with it the checksum of IPv4. */
+#define IPV4_CLASS	htonl(0x00ff0000)	/* word 0 */
+#define IPV4_CHECKSUM	htonl(0x0000ffff)	/* word 2 */
+#define IPV6_CLASS	htonl(0x0ff00000)	/* word 0 */
+
+static char *rewriting = "";
+module_param(rewriting, charp, 0);
+MODULE_PARM_DESC(rewriting, "Qdiscs that change headers on purpose, separated by commas");
 
 static struct Qdisc *qdisc_of(const struct bottleneck *link)
 {
@@ -40,6 +59,67 @@ void conservation_fail(const struct bottleneck *link, const struct sk_buff *skb,
 	      qdisc_of(link)->ops->id, link->index, ccbench_now_ns(), problem, skb->len, whose);
 }
 
+/* Number of words of the headers of a packet, at most those that are in its linear part. */
+static u32 header_words(const struct sk_buff *skb, bool is_ipv4)
+{
+	const struct iphdr *ip = (const struct iphdr *)skb->data;
+	const u32 network = is_ipv4 ? ip->ihl : sizeof(struct ipv6hdr) / sizeof(u32);
+	const u32 linear = skb_headlen(skb) / sizeof(u32);
+	const u8 protocol = is_ipv4 ? ip->protocol : ((const struct ipv6hdr *)ip)->nexthdr;
+	u32 transport = sizeof(struct udphdr) / sizeof(u32);
+
+	if (protocol == IPPROTO_TCP && linear > network + 3)
+		transport = ((const struct tcphdr *)((const u32 *)ip + network))->doff;
+	return min(network + transport, linear);
+}
+
+/*
+ * Digest of the headers that a queue must not change, and of who has their checksums. Sums of
+ * sums depend on the order.
+ */
+static noinline u16 digest_of_headers(const struct sk_buff *skb)
+{
+	const bool is_ipv4 = skb->protocol == htons(ETH_P_IP);
+	const __be32 *word = (const __be32 *)skb->data;
+	u64 sum = skb->ip_summed, sums = (__force u16)skb->protocol;
+	u32 i, words;
+
+	if (skb_headlen(skb) < sizeof(struct iphdr))
+		return 0;
+	words = header_words(skb, is_ipv4);
+	for (i = 0; i < words; i++) {
+		__be32 value = word[i];
+
+		if (i == 0)
+			value &= ~(is_ipv4 ? IPV4_CLASS : IPV6_CLASS);
+		else if (i == 2 && is_ipv4)
+			value &= ~IPV4_CHECKSUM;
+		sum += (__force u32)value;
+		sums += sum;
+	}
+	return (sums * DIGEST_FACTOR + sum) * DIGEST_FACTOR >> 48;
+}
+
+/* The mark, and the headers if the qdisc may be the user's. */
+static u16 digest_of(const struct bottleneck *link, const struct sk_buff *skb)
+{
+	return skb->mark ^ (unlikely(link->compares_headers) ? digest_of_headers(skb) : 0);
+}
+
+/* Whether headers are compared: Linux's own qdiscs do not change them. */
+static bool compares_headers(const struct Qdisc_ops *ops)
+{
+	const size_t bytes = strlen(ops->id);
+	const char *at;
+
+	for (at = rewriting; *at; at = strchrnul(at, ',')) {
+		at += *at == ',';
+		if (!strncmp(at, ops->id, bytes) && (!at[bytes] || at[bytes] == ','))
+			return false;
+	}
+	return ops->owner;
+}
+
 int conservation_create(struct bottleneck *link, u32 flows)
 {
 	link->flows = flows;
@@ -51,13 +131,16 @@ void conservation_enters(struct bottleneck *link, struct sk_buff *skb, u64 now)
 {
 	const u32 number = link->arrivals++;
 
+	if (unlikely(!number))
+		link->compares_headers = compares_headers(qdisc_of(link)->ops);
 	*arrival_of(skb) = (struct arrival) {
 		.time_ns = now,
 		.number = number,
 		.bytes = skb->len,
-		.mark = skb->mark,
+		.digest = digest_of(link, skb),
 	};
 	link->waiting++;
+	link->waiting_bytes += skb->len;
 	if (unlikely(__test_and_set_bit(number % TRACKED, link->present)) && !link->overdue)
 		link->overdue = number - TRACKED + 1;
 }
@@ -66,10 +149,13 @@ void conservation_sent(const struct bottleneck *link, const struct sk_buff *skb)
 {
 	const struct arrival *arrival = arrival_of(skb);
 
-	if (unlikely(arrival->mark != (u16)skb->mark))
-		conservation_fail(link, skb, "it has changed skb->mark, or the end of skb->cb");
 	if (unlikely(arrival->bytes != (u16)skb->len))
 		conservation_fail(link, skb, "it has changed the length, or the end of skb->cb");
+	if (unlikely(arrival->digest != digest_of(link, skb)))
+		conservation_fail(link, skb, "it has changed a header beyond the traffic class, skb->mark, skb->ip_summed, or the end of skb->cb");
+	if (unlikely(link->compares_headers) && skb->protocol == htons(ETH_P_IP) &&
+	    ip_fast_csum(skb->data, ((const struct iphdr *)skb->data)->ihl))
+		conservation_fail(link, skb, "it has left the IP header with a wrong checksum");
 }
 
 void conservation_leaves(struct bottleneck *link, const struct sk_buff *skb, u64 now)
@@ -82,6 +168,26 @@ void conservation_leaves(struct bottleneck *link, const struct sk_buff *skb, u64
 	    !link->overdue)
 		conservation_fail(link, skb, "it has sent or freed a packet twice");
 	link->waiting--;
+	link->waiting_bytes -= skb->len;
+}
+
+void conservation_differs(const struct bottleneck *link, struct Qdisc *q,
+			  const struct sk_buff *taken)
+{
+	const u32 packets = link->waiting - !!taken;
+	const u32 bytes = link->waiting_bytes - (taken ? taken->len : 0);
+	u32 qlen, backlog;
+
+	/* conservation_sent() refuses a packet of another length next. */
+	if (link->changing || (taken && arrival_of(taken)->bytes != (u16)taken->len))
+		return;
+	/* Some count per processor. */
+	qdisc_qstats_qlen_backlog(q, &qlen, &backlog);
+	if (qlen == packets && backlog == bytes)
+		return;
+	panic("ccbench: qdisc %s of bottleneck %u: at %llu ns, its qlen is %u packets and its backlog %u bytes, while %u packets of %u bytes wait in it, after packet number %u that %s\n",
+	      q->ops->id, link->index, ccbench_now_ns(), qlen, backlog, packets, bytes,
+	      taken ? arrival_of(taken)->number + 1 : link->arrivals, taken ? "left" : "arrived");
 }
 
 /* Number of the first packet that arrived and is in the queue, from 1. */

@@ -140,9 +140,12 @@ struct bottleneck {
 	u32 flows;		/* of the experiment */
 	u32 arrivals;		/* packets that have entered it */
 	u32 waiting;		/* packets in it */
+	u32 waiting_bytes;
 	u32 overdue;		/* number of a packet that waits for too long, from 1; 0: none */
 	unsigned long *present;	/* bits of the packets in it, by their numbers */
 	u64 pause_ns;		/* since then the link is idle, while packets wait; 0: it is not */
+	bool compares_headers;	/* of packets before and after it */
+	bool changing;		/* the qdisc has dropped packets that are not freed yet */
 	const struct sk_buff *arriving;	/* packet that is being enqueued */
 	bool orphaned;		/* the qdisc has removed its destructor */
 	u8 l4s_mask;		/* bits of the ECN field of packets for its L4S queue; 0: none */
@@ -183,8 +186,8 @@ void bottleneck_sample(const struct bottleneck *link, u64 time_ns);
  * qdiscs.
  */
 struct arrival {
-	u16 bytes;		/* of the packet, and the lower bits of its mark, which remain: */
-	u16 mark;		/* Linux 7.3 writes the reason of a drop over both */
+	u16 bytes;		/* of the packet, and a digest of the rest, which remain: */
+	u16 digest;		/* Linux 7.3 writes the reason of a drop over both */
 	u32 number;		/* of the packet, from 0 */
 	u64 time_ns;
 };
@@ -205,6 +208,20 @@ void conservation_enters(struct bottleneck *link, struct sk_buff *skb, u64 now);
 void conservation_leaves(struct bottleneck *link, const struct sk_buff *skb, u64 now);
 /* Checks that a packet that leaves for the link is as it entered. */
 void conservation_sent(const struct bottleneck *link, const struct sk_buff *skb);
+/* Handles a qdisc whose own length seems to differ from that of its queue. */
+void conservation_differs(const struct bottleneck *link, struct Qdisc *q,
+			  const struct sk_buff *taken);
+
+/* Compares the length of a queue with that of its qdisc, which has just returned a packet, or NULL. */
+static inline void conservation_length(const struct bottleneck *link, struct Qdisc *q,
+				       const struct sk_buff *taken)
+{
+	const u32 bytes = taken ? taken->len : 0;
+
+	if (unlikely(q->q.qlen != link->waiting - !!taken ||
+		     q->qstats.backlog != link->waiting_bytes - bytes))
+		conservation_differs(link, q, taken);
+}
 /* Ends the run, as a qdisc has done something with a packet. */
 void conservation_fail(const struct bottleneck *link, const struct sk_buff *skb,
 		       const char *problem);

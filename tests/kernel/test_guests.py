@@ -94,6 +94,18 @@ CRASHES = [
     ("sleep", r"sleeping in atomic context;", "mutex_lock(&lock), mutex_lock(&lock)"),
 ]
 
+#: Deeds to the socket, and what the guard of congestion controls says about them.
+TOUCHES = [
+    ("nxt", "changes the field snd_nxt of struct tcp_sock, which belongs to TCP"),
+    ("packets", "changes the field packets_out of struct tcp_sock, which belongs to TCP"),
+    ("srtt", "changes the field srtt_us of struct tcp_sock, which belongs to TCP"),
+    ("area", r"writes beyond its private area \(ICSK_CA_PRIV_SIZE\)"),
+    ("huge", r"sets a window of 2\^31 packets or more"),
+    ("threshold", "sets a window or an ssthresh of 0 packets"),
+    ("zero", "returns 0 packets"),
+    ("timer", "leaves a timer in its private area running"),
+]
+
 HOOKS = (
     "init",
     "release",
@@ -205,12 +217,31 @@ class TestEvilModules:
         assert "prints without end, mostly 'evil prints'" in str(error)
         assert "correct the module (tcp_evil): it must not print for each packet" in str(error)
 
-    def test_zero_ssthresh(self, end: Ending) -> None:
-        """A division by zero in Linux, by a threshold of 0, is blamed on the user's module."""
-        error, _ = end("zero", "ssthresh")
-        assert "a division by zero" in str(error)
-        assert re.match(r"tcp_evil crashed in evil_\w+\+0x", str(error)), str(error)
-        assert str(error).endswith(": correct the module")
+    @pytest.mark.parametrize(("deed", "problem"), TOUCHES)
+    def test_touch(self, end: Ending, deed: str, problem: str) -> None:
+        """A hook that changes what belongs to TCP, or is no window, ends the run with its name."""
+        error, _ = end(deed, "ssthresh" if deed == "zero" else "cong_avoid")
+        start = r"^the congestion control evil of flow 0 is faulty: at \d+ ns, its hook \w+ "
+        assert re.search(f"{start}{problem};.*: correct the module$", str(error)), str(error)
+
+    @pytest.mark.parametrize(
+        ("deed", "problem"),
+        [
+            ("twice", r"\(%(again)s\) frees what .* \(%(once)s\) has freed"),
+            ("later", r"byte 16 of what .* \(%(once)s\) has freed is written afterwards"),
+        ],
+    )
+    def test_freed_memory(self, end: Ending, deed: str, problem: str) -> None:
+        """A second kfree(), and a write to freed memory, name the lines of the module."""
+        error, _ = end(deed)
+        lines = {word: line_of(f"/* {word} */") for word in ("once", "again")}
+        assert re.search(rf"memory is misused: .*{problem % lines}", str(error)), str(error)
+
+    def test_damaged_packets(self, end: Ending) -> None:
+        """Packets that a host discards as damaged or not for it end the run."""
+        error, _ = end("address")
+        assert re.match(r"the host receiver has discarded \d+ packets.*\(In\w+\)", str(error))
+        assert str(error).endswith(": correct the module (tcp_evil)")
 
     def test_load(self, evil: KernelBuild) -> None:
         """The error of a module's initialisation is the module's, with its reason."""
@@ -262,17 +293,28 @@ class TestEvilModules:
         assert not workspaces()
 
 
+#: What a run says about the length of a queue, in packets and bytes, according to the qdisc and by
+#: its packets.
+_LENGTH = r"its qlen is %d packets and its backlog %d bytes, while %d packets of %d bytes wait"
+
 #: Deeds of the qdisc with every 50th packet, and what a run says about them.
 QDISC_DEEDS = [
-    ("lose", r"\d+ of \d+ packets have neither left it nor been freed: the first is number 50"),
-    ("orphan", r"packets have neither left it nor been freed: the first is number 50"),
+    ("lose", rf"{_LENGTH % (12, 18000, 13, 19500)} in it, after packet number 50 that arrived"),
+    ("orphan", rf"{_LENGTH % (12, 18000, 13, 19500)} in it, after packet number 50 that arrived"),
+    ("qlen", rf"{_LENGTH % (14, 19500, 13, 19500)} in it, after packet number 50 that arrived"),
+    ("backlog", rf"{_LENGTH % (13, 19600, 13, 19500)} in it, after packet number 50 that arrived"),
+    ("uncounted", r"its qlen is \d+ packets .*, after packet number \d+ that left"),
     ("free", r"it frees an arriving packet itself, which it must give to qdisc_drop\(\)"),
-    ("clone", r"it has sent a packet that never entered it: a packet of 1500 bytes of flow \d"),
+    ("clone", rf"{_LENGTH % (14, 21000, 13, 19500)} in it, after packet number 50 that arrived"),
     ("replace", r"it has sent a packet that never entered it: a packet of 1500 bytes of flow \d"),
     ("trim", r"it has changed the length.*: a packet of 1480 bytes of flow \d"),
-    ("mark", r"it has changed skb->mark.*: a packet of 1500 bytes of flow \d"),
-    ("wild", r"it has changed skb->mark.*: a packet of 1500 bytes of no flow"),
-    ("clear", r"the end of skb->cb: a packet of 1500 bytes of flow \d"),
+    *(
+        (deed, r"it has changed a header .*, skb->mark.*: a packet of 1500 bytes of flow \d")
+        for deed in ("mark", "ttl", "window", "option", "summed", "swap")
+    ),
+    ("wild", r"it has changed .*skb->mark.*: a packet of 1500 bytes of no flow"),
+    ("sum", r"it has left the IP header with a wrong checksum: a packet of 1500 bytes of flow \d"),
+    ("clear", r"its qlen is 13 packets and its backlog 18000 bytes"),
     ("stamp", r"the end of skb->cb: a packet of 1500 bytes of flow \d"),
     ("hold", r"since \d+ ns, it sends nothing over an idle link, while \d+ packets wait"),
 ]
@@ -294,16 +336,20 @@ class TestEvilQdisc:
         assert run.queue.equals(usual.queue)
         assert math.inf == run.bottleneck_summary()["queue_packets"][0]
 
-    @pytest.mark.parametrize("queue_log", [True, "summary", False])
     @pytest.mark.parametrize(("deed", "message"), QDISC_DEEDS)
     @pytest.mark.usefixtures("own_crashes")
-    def test_conservation(
-        self, faulty: KernelEngine, deed: str, message: str, queue_log: Any
-    ) -> None:
+    def test_conservation(self, faulty: KernelEngine, deed: str, message: str) -> None:
         """A qdisc that loses, copies, changes or holds packets gives an error, never a number."""
         problem = rf"^the qdisc evil of bottleneck 0 is faulty: .*{message}.*: correct the module$"
         with pytest.raises(EngineError, match=problem):
-            faulty.run(self.scenario(deed, queue_log=queue_log))
+            faulty.run(self.scenario(deed, queue_log=False))
+
+    @pytest.mark.parametrize("queue_log", [True, "summary"])
+    @pytest.mark.usefixtures("own_crashes")
+    def test_logs(self, faulty: KernelEngine, queue_log: Any) -> None:
+        """The checks do not depend on the record of the queue."""
+        with pytest.raises(EngineError, match=r"is faulty: .* its qlen is 12 packets"):
+            faulty.run(self.scenario("lose", queue_log=queue_log))
 
     @pytest.mark.parametrize(
         ("deed", "message"),

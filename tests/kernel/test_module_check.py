@@ -68,12 +68,15 @@ def test_leak(module: Path) -> None:
 
 
 def test_window_and_messages(module: Path) -> None:
-    """A window beyond all bounds, and messages for packets, are reported in each scenario."""
+    """A window beyond all bounds, messages for packets, and the host's time are reported."""
     edit(module, "return max(", 'pr_info("loss\\n");\n\treturn max(')
-    edit(module, "if (!tcp_is_cwnd_limited(sk))", "tcp_snd_cwnd_set(tp, 1 << 20);\n\tif (0)")
+    time = 'u32 low, high;\n\tasm volatile("rdtsc" : "=a" (low), "=d" (high));'
+    window = "tcp_snd_cwnd_set(tp, (1 << 20) + low % 1024);\n\tif (0)"
+    edit(module, "if (!tcp_is_cwnd_limited(sk))", f"{time}\n\t{window}")
     result = CliRunner().invoke(program, ["module", "check", str(module)])
     assert result.exit_code == ExitStatus.FAILED
     assert "floods the path: its window reaches" in result.stdout
+    assert "two runs of one scenario differ" in result.stdout
 
 
 def test_does_not_compile(module: Path) -> None:

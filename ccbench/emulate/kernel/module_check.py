@@ -277,6 +277,8 @@ def _checked(
             problems, details = [str(error)], getattr(error, "console", ())
         else:
             problems, details = [*_problems(run, console, kernel)], ()
+            if title == "two flows" and not _is_same(run, engine.run(scenario)):
+                problems.append("two runs of one scenario differ: it uses something of the host")
         found = found or bool(problems)
         for problem in problems:
             yield Finding(
@@ -320,6 +322,11 @@ def _problems(run: Run, console: str, kernel: KernelBuild) -> Iterator[str]:
     printed = _messages(console)
     if printed > _MANY_MESSAGES:
         yield f"it prints {printed} messages; a module must not print for each packet"
+
+
+def _is_same(run: Run, other: Run) -> bool:
+    """Return whether two runs have the same packets and samples."""
+    return run.queue.equals(other.queue) and run.flows.equals(other.flows)
 
 
 def _room(scenario: Scenario) -> float:

@@ -98,6 +98,8 @@ class Qdisc(ABC):
     drops : Drops
     marks : bool
         Whether it can mark packets (ECN) instead of dropping them.
+    rewrites : bool
+        Whether it changes headers on purpose, beyond the traffic class.
     requests : int
         Number of times to send the request with the options.
     since : str
@@ -117,6 +119,7 @@ class Qdisc(ABC):
     limit: str = "packets"
     drops: Drops = Drops.ARRIVAL
     marks: bool = False
+    rewrites: bool = False
     requests: int = 1
     since: str = ""
     l4s_option: str = ""

@@ -3,7 +3,9 @@
  * A FIFO which does with every 50th packet what no qdisc may do.
  * For tests of what becomes of the run.
  */
+#include <linux/ip.h>
 #include <linux/module.h>
+#include <linux/tcp.h>
 #include <net/pkt_sched.h>
 
 #include "ccbench_describe.h"
@@ -21,6 +23,18 @@ static u32 arrivals;
 static bool does(const char *name)
 {
 	return !strcmp(deed, name);
+}
+
+/* Exchanges the headers of a packet and the last one in the queue. */
+static void evil_swap(struct sk_buff *skb, struct sk_buff *other)
+{
+	u8 header[40];
+
+	if (!other)
+		return;
+	memcpy(header, skb->data, sizeof(header));
+	memcpy(skb->data, other->data, sizeof(header));
+	memcpy(other->data, header, sizeof(header));
 }
 
 static int evil_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
@@ -52,6 +66,22 @@ static int evil_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 		consume_skb(skb);
 		return copy ? qdisc_enqueue_tail(copy, sch) : NET_XMIT_DROP;
 	}
+	if (does("qlen"))
+		sch->q.qlen++;
+	if (does("backlog"))
+		sch->qstats.backlog += 100;
+	if (does("ttl"))
+		ip_hdr(skb)->ttl--;
+	if (does("sum"))
+		ip_hdr(skb)->check++;
+	if (does("window"))
+		tcp_hdr(skb)->window = htons(1);
+	if (does("option"))
+		skb->data[sizeof(struct iphdr) + sizeof(struct tcphdr) + 8] ^= 1;
+	if (does("summed"))
+		skb->ip_summed = CHECKSUM_NONE;
+	if (does("swap"))
+		evil_swap(skb, sch->q.tail);
 	if (does("trim"))
 		pskb_trim(skb, skb->len - 20);
 	if (does("mark"))
@@ -69,6 +99,12 @@ static struct sk_buff *evil_dequeue(struct Qdisc *sch)
 {
 	if (does("hold") && arrivals > EVERY)
 		return NULL;
+	if (does("uncounted") && arrivals > EVERY && sch->q.head && sch->q.head->next) {
+		struct sk_buff *skb = __qdisc_dequeue_head(&sch->q);
+
+		sch->q.qlen++;
+		kfree_skb(skb);
+	}
 	return qdisc_dequeue_head(sch);
 }
 

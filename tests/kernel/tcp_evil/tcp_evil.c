@@ -60,6 +60,43 @@ static noinline void evil_recurse(void)
 	barrier_data(local);
 }
 
+static void evil_late(struct timer_list *timer)
+{
+}
+
+/* Deeds to a socket, and to memory. */
+static noinline void evil_touch(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct timer_list *late = inet_csk_ca(sk);
+	char *food;
+
+	if (!strcmp(deed, "nxt"))
+		tp->snd_nxt++;
+	else if (!strcmp(deed, "packets"))
+		tp->packets_out++;
+	else if (!strcmp(deed, "srtt"))
+		tp->srtt_us /= 2;
+	else if (!strcmp(deed, "huge"))
+		tp->snd_cwnd = U32_MAX;
+	else if (!strcmp(deed, "threshold"))
+		tp->snd_ssthresh = 0;
+	else if (!strcmp(deed, "area"))
+		memset(inet_csk_ca(sk), 1, ICSK_CA_PRIV_SIZE + 2);
+	else if (!strcmp(deed, "timer"))
+		timer_setup(late, evil_late, 0), mod_timer(late, jiffies + 1000 * HZ);
+	else if (!strcmp(deed, "address"))
+		inet_sk(sk)->cork.fl.u.ip4.daddr ^= htonl(4);
+
+	food = kmalloc(40, GFP_ATOMIC);
+	OPTIMIZER_HIDE_VAR(food);
+	kfree(food); /* once */
+	if (!strcmp(deed, "twice"))
+		kfree(food); /* again */
+	else if (!strcmp(deed, "later") && food)
+		food[16] = 1;
+}
+
 static noinline void evil_do(void)
 {
 	if (!strcmp(deed, "null"))
@@ -106,10 +143,13 @@ static noinline void evil_do(void)
 		deed = "none";
 }
 
-static void evil_in(const char *name, const struct sock *sk)
+static void evil_in(const char *name, struct sock *sk)
 {
-	if (!strcmp(hook, name) && (!sk || tcp_snd_cwnd(tcp_sk(sk)) > 20))
-		evil_do();
+	if (strcmp(hook, name) || (sk && tcp_snd_cwnd(tcp_sk(sk)) <= 20))
+		return;
+	if (sk)
+		evil_touch(sk);
+	evil_do();
 }
 
 static void evil_start(struct sock *sk)

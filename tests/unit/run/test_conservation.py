@@ -84,6 +84,14 @@ class TestLog:
             r"bytes have been added or removed until the dequeue of a packet of 1480 bytes",
         )
 
+    def test_limit(self) -> None:
+        """A queue beyond its limit is named with the first packet; a qdisc may have none."""
+        arrivals = [("enqueue", 0)] * (SCENARIO.path.longest_queue(0) + 2)
+        conservation.check(logged(*arrivals[1:]))
+        refused(logged(*arrivals), "longer than its limit of .* with the enqueue of a packet")
+        run = logged(*arrivals)
+        conservation.check(replace(run, provenance={"unlimited_qdiscs": ["droptail"]}))
+
     def test_link(self) -> None:
         """Counters of the link must agree with the log and the run's length."""
         refused(logged(*EVENTS_OF_FLOWS, left_packets=3), "3 packets left the queue and 2 are")
@@ -92,7 +100,9 @@ class TestLog:
         refused(logged(*EVENTS_OF_FLOWS, waited_ns=waited_ns), "longer than the run")
 
 
-def summarised(*counts: tuple[str, int, int], backlog: int = 0, waited_ns: int = 0) -> Run:
+def summarised(
+    *counts: tuple[str, int, int], backlog: int = 0, backlog_bytes: int = 0, waited_ns: int = 0
+) -> Run:
     """Return a run with a summary of events: their name, flow and number."""
     events, flows, packets = zip(*counts, strict=True)
     summary = QueueSummary(
@@ -106,7 +116,9 @@ def summarised(*counts: tuple[str, int, int], backlog: int = 0, waited_ns: int =
             bytes=[1500 * number for number in packets],
             waited_ns=waited_ns,
         ),
-        samples=table(SUMMARY_TABLES["samples"], backlog_packets=[backlog]),
+        samples=table(
+            SUMMARY_TABLES["samples"], backlog_packets=[backlog], backlog_bytes=[backlog_bytes]
+        ),
     )
     return make_run(replace(SCENARIO, queue_log="summary"), queue_summary=summary)
 
@@ -128,6 +140,12 @@ class TestSummary:
         refused(
             summarised(("enqueue", 0, 1), backlog=2**32 - 1), "backlog_packets is negative at 0"
         )
+
+    def test_limit(self) -> None:
+        """A queue beyond its limit is an error at its time."""
+        longest = (SCENARIO.path.longest_queue(0) + 1) * 1500
+        conservation.check(summarised(("enqueue", 0, 1), backlog_bytes=longest))
+        refused(summarised(("enqueue", 0, 1), backlog_bytes=longest + 1), "longer than its limit")
 
     def test_waits(self) -> None:
         """Packets cannot wait for longer than the run."""

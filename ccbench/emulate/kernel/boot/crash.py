@@ -57,10 +57,13 @@ _PANIC = frozenset({"panic", "vpanic"})
 _WARN = frozenset({"warn_slowpath_fmt"})
 #: Line that states the reason of a crash, rather than the state of the processor.
 _REASON = re.compile(r"WARNING: |BUG: |bad: scheduling|softirq: huh|Kernel panic")
-#: A code address: the instruction that crashed, or a return address in the call trace.
-_PLACE = re.compile(
-    r"(?P<at>RIP: \d+:|WARNING: .* (?=\w)|\[<[0-9a-f]+>\] (?:\? )?)"
+#: A code address.
+_ADDRESS = re.compile(
     r"(?P<function>[\w.]+)\+0x(?P<offset>[0-9a-f]+)/0x(?P<size>[0-9a-f]+)(?: \[(?P<module>\w+)\])?"
+)
+#: The address of the instruction that crashed, or a return address in the call trace.
+_PLACE = re.compile(
+    rf"(?P<at>RIP: \d+:|WARNING: .* (?=\w)|\[<[0-9a-f]+>\] (?:\? )?){_ADDRESS.pattern}"
 )
 #: Linux's messages and their causes, in order of precedence: a panic may follow an earlier fault.
 _CAUSES = (
@@ -147,11 +150,11 @@ class Crash:
     def read(cls, console: Sequence[str], own_modules: Collection[str] = ()) -> Crash | None:
         """Return the first crash on a console, None if there is none.
 
-        A WARN() in one of the user's modules is one.
+        A WARN() is one if there are modules of the user.
         """
         console = [_TIME.sub("", line) for line in console]
         lines = _from_crash(console)
-        warned = _from_warning(console, own_modules)
+        warned = _from_warning(console) if own_modules else []
         if warned and console.index(warned[0]) < len(console) - len(lines):
             lines = warned
         if not lines:
@@ -204,18 +207,14 @@ def _from_crash(console: Sequence[str]) -> list[str]:
     return lines
 
 
-def _from_warning(console: Sequence[str], modules: Collection[str]) -> list[str]:
-    """Return the lines of the first WARN() in one of some modules, or called from one."""
-    names = "|".join(map(re.escape, modules)) or r"(?!)"
-    own = re.compile(rf"\+0x[0-9a-f]+/0x[0-9a-f]+ \[(?:{names})\]")
+def _from_warning(console: Sequence[str]) -> list[str]:
+    """Return the lines of the first WARN()."""
     begin = None
     for i, line in enumerate(console):
-        if line.startswith(_WARNING):
+        if begin is None and line.startswith(_WARNING):
             begin = i
         if begin is not None and line.startswith(_END_OF_TRACE):
-            if any(map(own.search, console[begin:i])):
-                return [*console[begin:i]]
-            begin = None
+            return [*console[begin:i]]
     return []
 
 
@@ -231,6 +230,23 @@ def describe(place: Place, build: KernelBuild) -> str:
     """Return a place with its source line, if available."""
     line = source_line(place, build)
     return f"{place} ({line})" if line else str(place)
+
+
+def with_lines(text: str, build: KernelBuild) -> str:
+    """Return a message of Linux with the source lines of the return addresses in it."""
+
+    def described(match: re.Match[str]) -> str:
+        offset, size = int(match["offset"], 16), int(match["size"], 16)
+        place = Place(
+            function=match["function"],
+            offset=offset,
+            size=size,
+            module=match["module"] or "",
+            returns=True,
+        )
+        return describe(place, build)
+
+    return _ADDRESS.sub(described, text)
 
 
 def explain(crash: Crash, build: KernelBuild) -> str:

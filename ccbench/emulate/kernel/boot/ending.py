@@ -40,8 +40,18 @@ _BAD_SYSCTL = re.compile(r"write /proc/sys/(\S+) (.*): (.*)")
 #: Console message about an invalid module parameter, after which Linux may continue without it.
 _BAD_PARAMETER = re.compile(r"(\w+): `(.*)' (?:invalid|too large) for parameter `([\w.]+)'")
 
-#: Console message about a qdisc that does not conserve its packets (link/conservation.c).
-_QDISC = re.compile(r"not syncing: ccbench: qdisc (\S+) of bottleneck (\d+): (.*)")
+#: Console message about a qdisc that does not conserve its packets (link/conservation.c), or a
+#: congestion control that changes what belongs to TCP (flows/guard.c).
+_FAULTY = re.compile(
+    r"not syncing: ccbench: "
+    r"(?P<subject>(?:qdisc|congestion control) (?P<name>\S+) of \w+ \d+): (?P<fault>.*)"
+)
+
+#: Console message about packets that something has damaged (flows/damage.c).
+_DAMAGED = re.compile(r"not syncing: ccbench: (the host .*)")
+
+#: Console message about memory that a module of the user misuses (flows/memory.c).
+_MISUSED = re.compile(r"not syncing: ccbench: memory: (.*)")
 
 #: Console message of a failed step that loads a module.
 _BAD_MODULE = re.compile(r"module /modules/(\w+)\.ko.*: (.*)")
@@ -98,7 +108,7 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
         _refusal_of_host(console, lines, records)
         or _own_refusal(lines, build)
         or _refusal(lines, build, is_out_of_memory=is_out_of_memory)
-        or _faulty_qdisc(console, lines, build)
+        or _faulty_module(console, lines, build)
         or (_out_of_memory(console, crashed, build, memory_mb) if is_out_of_memory else None)
         or (None if crashed or hung_s else _end_without_crash(console, lines, build, status))
         or _crash(console, crashed, build, hung_s)
@@ -113,15 +123,28 @@ def _refusal_of_host(console: str, lines: Sequence[str], records: Path) -> Ccben
     return trapping.refusal(console)
 
 
-def _faulty_qdisc(console: str, lines: Sequence[str], build: KernelBuild) -> EngineError | None:
-    """Return the error if a qdisc does not conserve its packets."""
-    match = next(filter(None, map(_QDISC.search, lines)), None)
-    if match is None:
+def _faulty_module(console: str, lines: Sequence[str], build: KernelBuild) -> EngineError | None:
+    """Return the error if ccbench's checks in the guest have found something faulty."""
+    step = _OWN_MODULE
+    if match := _first(_FAULTY, lines):
+        message = f"the {match['subject']} is faulty: {match['fault']}"
+        if match["name"] not in (*build.own.qdiscs, *build.own.ccas):
+            step = _REPORT
+    elif match := _first(_MISUSED, lines):
+        message = f"memory is misused: {crash.with_lines(match[1], build)}"
+    elif match := _first(_DAMAGED, lines):
+        message = match[1]
+        step += f" ({', '.join(build.own.modules)})"
+        if not build.own.modules:
+            step = _REPORT
+    else:
         return None
-    qdisc, number, what = match.groups()
-    step = _OWN_MODULE if qdisc in build.own.qdiscs else _REPORT
-    message = f"the qdisc {qdisc} of bottleneck {number} is faulty: {what}"
     return EngineError(f"{message}; {_store(console)}: {step}")
+
+
+def _first(pattern: re.Pattern[str], lines: Sequence[str]) -> re.Match[str] | None:
+    """Return the first match in a console."""
+    return next(filter(None, map(pattern.search, lines)), None)
 
 
 def _out_of_memory(
@@ -183,7 +206,7 @@ def _own_refusal(lines: Sequence[str], build: KernelBuild) -> EngineError | None
         name, reason = module.groups()
         if any(map(_BAD_PARAMETER.search, lines)):
             return None
-        symbol = next(filter(None, map(_NO_SYMBOL.search, lines)), None)
+        symbol = _first(_NO_SYMBOL, lines)
         if symbol:
             cause = f"it needs the symbol {symbol[1]}, which this kernel does not export"
         else:
@@ -251,7 +274,7 @@ def _early_exit(status: int) -> str:
 
 def _refused_input(lines: Sequence[str], build: KernelBuild, *, is_out_of_memory: bool) -> str:
     """Return which setting of the scenario the guest has refused; empty if none."""
-    if parameter := next(filter(None, map(_BAD_PARAMETER.search, lines)), None):
+    if parameter := _first(_BAD_PARAMETER, lines):
         loaded, value, name = parameter.groups()
         # Of a built-in module, the kernel's command line contains the name.
         module, _, name = name.rpartition(".") if "." in name else (loaded, "", name)

@@ -15,13 +15,14 @@ from ccbench.emulate.kernel.boot.loading import loaded
 from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan, removal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     import numpy.typing as npt
 
     from ccbench.emulate.kernel.boot.plan import Programs
     from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.experiment.qdiscs import Qdisc
     from ccbench.experiment.scenario import Scenario
 
 __all__ = ["GuestInput", "guest_input"]
@@ -198,11 +199,11 @@ def guest_input(
     names = loaded(scenario, kernel, also)
     # A module of the user may fail where it releases what it has.
     releases = any(kernel.modules[name].is_own for name in names)
+    qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.path.links]
     modules = {name: parameters.module_options(scenario, name) for name in names} | {
-        "ccbench_link": _link_options(scenario, captures=captures),
+        "ccbench_link": _link_options(scenario, qdiscs, captures=captures),
         "ccbench_flows": _flows_options(scenario, kernel, releases=releases),
     }
-    qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.path.links]
     programs_mb = programs.memory_mb if programs else 0
     steps = plan(scenario, modules, qdiscs, programs) + (removal(scenario) if releases else "")
     return GuestInput(
@@ -221,10 +222,16 @@ def guest_input(
     )
 
 
-def _link_options(scenario: Scenario, *, captures: bool) -> str:
+def _link_options(scenario: Scenario, qdiscs: Iterable[Qdisc], *, captures: bool) -> str:
     """Return the parameters of the module of the path."""
     clearing = sum(1 << i for i, link in enumerate(scenario.path.links) if link.clears_ecn)
-    options = {f"out={HERE}": True, f"clears_ecn={clearing}": clearing, "capture=1": captures}
+    rewriting = sorted({qdisc.kernel_name for qdisc in qdiscs if qdisc.rewrites})
+    options = {
+        f"out={HERE}": True,
+        f"clears_ecn={clearing}": clearing,
+        "capture=1": captures,
+        f"rewriting={','.join(rewriting)}": rewriting,
+    }
     return " ".join(option for option, is_used in options.items() if is_used)
 
 
@@ -233,9 +240,11 @@ def _flows_options(scenario: Scenario, kernel: KernelBuild, *, releases: bool) -
     records_ecn = "accecn" in scenario.path.hosts_ecn or features.needing_accecn(scenario, kernel)
     # An ordinary host negotiates the ECN of its own, not that of the flows' congestion controls.
     is_ordinary = scenario.path.receiver_ecn is not None
+    own = sorted({flow.cca for flow in scenario.split_flows}.intersection(kernel.own.ccas))
     options = {
         "ecn=1": bool(records_ecn),
         "receiver_cca=reno": is_ordinary,
         "close_all=1": releases,
+        f"guarded={','.join(own)}": own,
     }
     return " ".join(option for option, is_used in options.items() if is_used)

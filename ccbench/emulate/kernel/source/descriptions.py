@@ -271,6 +271,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
         "limit": ("limit_attribute", int),
         "drops": ("drops", lambda text: Drops[text.upper()]),
         "marks": ("marks", _true),
+        "rewrites": ("rewrites", _true),
     },
     "option": {
         "attribute": ("attribute", int),

@@ -27,8 +27,8 @@ __all__ = ["COMPILED_IN", "Exempt", "compile_guest", "module_files"]
 COMPILED_IN = "/modules"
 
 #: Flags for the user's modules: a hook remains on the stack during its last call, so that messages
-#: about crashes in Linux name it.
-_OWN_FLAGS = "-fno-optimize-sibling-calls"
+#: about crashes in Linux name it, and what they free and start is checked.
+_OWN_FLAGS = f"-fno-optimize-sibling-calls -include $(src)/../{HEADERS}/own_calls.h"
 
 #: Mount points in the guest's root.
 _MOUNT_POINTS = ("dev", "host", "proc", "run", "sys", "tmp")

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packets that hosts have discarded as damaged or not for them. No path does this to a packet,
+ * so a module has, and the run must not look like a result.
+ */
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <net/snmp.h>
+#include <net/tcp.h>
+#include <net/udp.h>
+
+#include "flows.h"
+
+static void check(const char *host, const char *counter, unsigned long packets)
+{
+	if (packets)
+		panic("ccbench: the host %s has discarded %lu packets, which something has damaged (%s)\n",
+		      host, packets, counter);
+}
+
+static void check_host(const char *host, const struct net *net)
+{
+	static const struct {
+		const char *name;
+		int index;
+	} counters[] = {
+		{ "InHdrErrors", IPSTATS_MIB_INHDRERRORS },
+		{ "InAddrErrors", IPSTATS_MIB_INADDRERRORS },
+		{ "InUnknownProtos", IPSTATS_MIB_INUNKNOWNPROTOS },
+		{ "InTruncatedPkts", IPSTATS_MIB_INTRUNCATEDPKTS },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(counters); i++) {
+		check(host, counters[i].name,
+		      snmp_fold_field(net->mib.ip_statistics, counters[i].index));
+		/* Without IPv6 there are none. */
+		if (net->mib.ipv6_statistics)
+			check(host, counters[i].name,
+			      snmp_fold_field(net->mib.ipv6_statistics, counters[i].index));
+	}
+	check(host, "TcpInCsumErrors",
+	      snmp_fold_field(net->mib.tcp_statistics, TCP_MIB_CSUMERRORS));
+	check(host, "UdpInCsumErrors",
+	      snmp_fold_field(net->mib.udp_statistics, UDP_MIB_CSUMERRORS));
+}
+
+void damage_check(void)
+{
+	check_host("sender", ccbench_sender_net());
+	check_host("receiver", ccbench_receiver_net());
+}

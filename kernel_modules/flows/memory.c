@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory that a user's modules free, and timers that they start, by the functions here
+ * (include/own_calls.h). What they free is filled with a pattern, and waits in a list before
+ * Linux may use it again, so that a second kfree() and a later write are seen. It must not
+ * contain a running timer.
+ */
+#include <linux/export.h>
+#include <linux/hash.h>
+#include <linux/hrtimer.h>
+#include <linux/irqflags.h>
+#include <linux/mm.h>
+#include <linux/panic.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/timer.h>
+
+#include "flows.h"
+
+#define WAITING		64
+/* Larger objects do not wait. */
+#define LARGEST_BYTES	8192
+#define PATTERN		0x6b
+
+static struct freed {
+	void *object;	/* NULL: none */
+	size_t bytes;
+	void *caller;	/* of kfree() */
+} freed[WAITING];
+static u32 next_freed;
+
+static void check_freed(const struct freed *entry)
+{
+	const void *changed = entry->object ? memchr_inv(entry->object, PATTERN, entry->bytes) : NULL;
+
+	if (unlikely(changed))
+		panic("ccbench: memory: byte %zu of what %pS has freed is written afterwards\n",
+		      changed - entry->object, entry->caller);
+}
+
+/* ---- timers ----------------------------------------------------------- */
+
+#define TIMERS_BITS	8
+
+/* The last timers that were started, by hashes of their addresses. */
+static struct started {
+	void *timer;	/* NULL: none */
+	bool is_hrtimer;
+} started[1 << TIMERS_BITS];
+
+static void note(void *timer, bool is_hrtimer)
+{
+	started[hash_ptr(timer, TIMERS_BITS)] = (struct started) { timer, is_hrtimer };
+}
+
+bool memory_ends(const void *area, size_t bytes)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(started); i++) {
+		void *timer = started[i].timer;
+
+		if (timer < area || timer >= area + bytes)
+			continue;
+		started[i].timer = NULL;
+		if (started[i].is_hrtimer ? hrtimer_is_queued(timer) : timer_pending(timer))
+			return false;
+	}
+	return true;
+}
+
+/* ---- calls of a user's modules ---------------------------------------- */
+
+int ccbench_mod_timer(struct timer_list *timer, unsigned long expires);
+void ccbench_add_timer(struct timer_list *timer);
+void ccbench_hrtimer_start(struct hrtimer *timer, ktime_t time, u64 range_ns,
+			   const enum hrtimer_mode mode);
+void ccbench_kfree(const void *object);
+
+int ccbench_mod_timer(struct timer_list *timer, unsigned long expires)
+{
+	note(timer, false);
+	return mod_timer(timer, expires);
+}
+EXPORT_SYMBOL(ccbench_mod_timer);
+
+void ccbench_add_timer(struct timer_list *timer)
+{
+	note(timer, false);
+	add_timer(timer);
+}
+EXPORT_SYMBOL(ccbench_add_timer);
+
+void ccbench_hrtimer_start(struct hrtimer *timer, ktime_t time, u64 range_ns,
+			   const enum hrtimer_mode mode)
+{
+	note(timer, true);
+	hrtimer_start_range_ns(timer, time, range_ns, mode);
+}
+EXPORT_SYMBOL(ccbench_hrtimer_start);
+
+void ccbench_kfree(const void *object)
+{
+	struct freed entry = { (void *)object, 0, __builtin_return_address(0) }, oldest;
+	unsigned long flags;
+	u32 i;
+
+	/* Linux's kfree() reports a bad pointer. */
+	if (!ZERO_OR_NULL_PTR(object) && virt_addr_valid(object))
+		entry.bytes = ksize(object);
+	if (!entry.bytes || entry.bytes > LARGEST_BYTES) {
+		kfree(object);
+		return;
+	}
+	if (unlikely(!memory_ends(object, entry.bytes)))
+		panic("ccbench: memory: %pS frees a timer that is still running\n", entry.caller);
+	local_irq_save(flags);
+	for (i = 0; i < WAITING; i++)
+		if (unlikely(freed[i].object == object))
+			panic("ccbench: memory: %pS frees what %pS has freed\n", entry.caller,
+			      freed[i].caller);
+	memset(entry.object, PATTERN, entry.bytes);
+	oldest = freed[next_freed];
+	freed[next_freed] = entry;
+	next_freed = (next_freed + 1) % WAITING;
+	local_irq_restore(flags);
+	check_freed(&oldest);
+	kfree(oldest.object);
+}
+EXPORT_SYMBOL(ccbench_kfree);
+
+void memory_check(void)
+{
+	u32 i;
+
+	for (i = 0; i < WAITING; i++)
+		check_freed(&freed[i]);
+}
