@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from ccbench.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from ccbench import classify, emulate, harm, raygen, studies, sweeps
+    from ccbench import classify, emulate, harm, plots, raygen, studies, sweeps
     from ccbench.base import errors
     from ccbench.experiment import traffic
     from ccbench.experiment.bottleneck import Bottleneck
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.subflow import Subflow
     from ccbench.experiment.trace import Trace
     from ccbench.experiment.when import When
-    from ccbench.run import packets, plots
+    from ccbench.run import packets
     from ccbench.run.run import Run
     from ccbench.sweeps import sweep
 
@@ -101,11 +101,12 @@ _HOMES = {
     "sweep": "ccbench.sweeps",
 }
 _MODULES = {
-    **{name: f"ccbench.{name}" for name in ("classify", "emulate", "harm", "raygen", "studies")},
+    **{
+        name: f"ccbench.{name}"
+        for name in ("classify", "emulate", "harm", "plots", "raygen", "studies")
+    },
     "errors": "ccbench.base.errors",
     "packets": "ccbench.run.packets",
-    "plots": "ccbench.run.plots",
-    "sweeps": "ccbench.sweeps",
     "traffic": "ccbench.experiment.traffic",
 }
 

@@ -2,7 +2,7 @@
 """Figures of clusters, as in Figures 2.16 to 2.18 of Ware's thesis.
 
 Each function returns a matplotlib ``Figure`` without a window or global state;
-:mod:`ccbench.run.plots` saves it.
+:mod:`ccbench.plots` saves it.
 """
 
 from __future__ import annotations

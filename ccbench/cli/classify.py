@@ -358,7 +358,7 @@ def _classify_files(
     explain: bool,
     as_json: bool,
 ) -> None:
-    from ccbench.run import plots
+    from ccbench import plots
 
     if plot is not None:
         plots.check_path(plot)

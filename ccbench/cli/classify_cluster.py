@@ -128,8 +128,8 @@ def _print(result: Reclustering) -> None:
 
 
 def _write(result: Reclustering, folder: Path) -> None:
+    from ccbench import plots
     from ccbench.base import durable
-    from ccbench.run import plots
 
     figures = dict(result.figures())
     with progress("{task.completed:.0f} of {task.total:.0f}") as bar:

@@ -142,7 +142,7 @@ def elasticity(
     from ccbench.run.run import Run
 
     if plot is not None:
-        from ccbench.run import plots  # imports matplotlib
+        from ccbench import plots  # imports matplotlib
 
         plots.check_path(plot)
     detector = Detector(pulse_hz=frequency, margin_hz=margin, window_s=window, threshold=threshold)
@@ -159,8 +159,8 @@ def elasticity(
         detector=detector,
     )
     if plot is not None:
+        from ccbench import plots
         from ccbench.elasticity.figures import over_time
-        from ccbench.run import plots
 
         plots.save(over_time(observation), plot)
     if as_json:

@@ -182,8 +182,8 @@ def _over_noise(
     with _runs_shown(experiment) as on_progress:
         result = sensitivity(experiment, on_progress=on_progress, **settings)
     if plot is not None:
+        from ccbench import plots
         from ccbench.harm.figures import sensitivity_figure
-        from ccbench.run import plots
 
         plots.save(sensitivity_figure(result), plot)
     if as_json:
@@ -215,7 +215,7 @@ def _check_plot(plot: Path, *, sensitivity: bool) -> None:
     if not sensitivity:
         allowed = "left out without --sensitivity"
         raise validation.bad("--plot", str(plot), allowed, "add --sensitivity")
-    from ccbench.run import plots  # imports matplotlib
+    from ccbench import plots  # imports matplotlib
 
     plots.check_path(plot)
 

@@ -36,6 +36,7 @@ from ccbench.cli.kernel import kernel
 from ccbench.cli.metrics import metrics
 from ccbench.cli.model import model
 from ccbench.cli.module import module
+from ccbench.cli.plot import plot
 from ccbench.cli.raygen import raygen
 from ccbench.cli.report import report
 from ccbench.cli.run import run
@@ -180,8 +181,8 @@ def program(*, debug: bool) -> None:
 
 _commands = (
     *(doctor, kernel, run, sweep, shell, classify, classify_train, harm, deployable),
-    *(classify_cluster, elasticity, raygen, report, study, model, bfc, metrics, traces, traffic),
-    module,
+    *(classify_cluster, elasticity, raygen, report, study, model, bfc, metrics, plot, traces),
+    *(traffic, module),
 )
 for _command in _commands:
     program.add_command(_command)

@@ -133,7 +133,7 @@ def run(
     elif output is not None:
         run_files.check_folder(output)
     if plot is not None:
-        from ccbench.run import plots  # imports matplotlib
+        from ccbench import plots  # imports matplotlib
 
         plots.check_path(plot)
     if pcap is not None and repeat > 1:
@@ -299,7 +299,7 @@ def _more_flows(count: int) -> str:
 
 def _draw(run: Run, plot: Path | None) -> None:
     if plot is not None:
-        from ccbench.run import plots
+        from ccbench import plots
 
         plots.save(plots.throughput_and_queue(run), plot)
 

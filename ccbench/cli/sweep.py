@@ -188,7 +188,7 @@ def sweep(
     if output is not None:
         check_folder_of(sweeps.check_table_path(output))
     if plot is not None:
-        from ccbench.run import plots  # imports matplotlib
+        from ccbench import plots  # imports matplotlib
         from ccbench.sweeps import figures
 
         plots.check_path(plot)
@@ -202,7 +202,7 @@ def sweep(
     if output is not None:
         sweeps.save_table(table, output)
     if plot is not None:
-        from ccbench.run import plots
+        from ccbench import plots
         from ccbench.sweeps import figures
 
         plots.save(figures.sweep_figure(chosen, table), plot)

@@ -35,7 +35,7 @@ def over_time(seen: Observation) -> Figure:
         From top to bottom: the rates in Mbit/s, with the true rate of the cross traffic; the
         amplitudes of ẑ by frequency, with f_p and the compared frequencies marked; their mean over
         time, as in figure 4; η, the threshold, and the elastic share of the cross traffic. Use
-        :func:`ccbench.run.plots.save` to write it to a file.
+        :func:`ccbench.plots.save` to write it to a file.
 
     Examples
     --------

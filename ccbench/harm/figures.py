@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of harm; :func:`ccbench.run.plots.save` writes them to files."""
+"""Figures of harm; :func:`ccbench.plots.save` writes them to files."""
 
 from __future__ import annotations
 

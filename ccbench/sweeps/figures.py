@@ -55,7 +55,7 @@ def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        For :func:`ccbench.run.plots.save`.
+        For :func:`ccbench.plots.save`.
 
     Raises
     ------

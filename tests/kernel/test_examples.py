@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccbench import Bottleneck, Flow, Run, Scenario, emulate, raygen, sweeps
+from ccbench import Bottleneck, Flow, Run, Scenario, emulate, plots, raygen, sweeps
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.topology import star
 from ccbench.datacenter.workload import flow_table
 from ccbench.harm import long_flows
-from ccbench.run import plots
 from tests.kernel.conftest import run_with
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
+from ccbench import plots
 from ccbench.base import result_folders, validation
 from ccbench.classify.figures import traces_over_nearest
 from ccbench.classify.filters import LEAST_S, NO_FILTERS, Filters
@@ -18,7 +19,6 @@ from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.server import classify_server
 from ccbench.emulate.engine import require
 from ccbench.emulate.registry import resolve_link
-from ccbench.run import plots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

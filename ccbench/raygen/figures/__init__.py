@@ -2,7 +2,7 @@
 """Figures of a search.
 
 Each function returns a matplotlib ``Figure`` without a window or global state;
-:mod:`ccbench.run.plots` saves it.
+:mod:`ccbench.plots` saves it.
 
 Harm is red where alpha takes more than its fair share, and blue where it takes less: two colours
 that are safe for colour-blind readers.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from ccbench import plots
 from ccbench.base import validation
 from ccbench.base.os_errors import explain
 from ccbench.raygen.figures import (
@@ -20,7 +21,6 @@ from ccbench.raygen.figures import (
 )
 from ccbench.raygen.figures.style import SHOWN
 from ccbench.raygen.page.tables import title_of
-from ccbench.run import plots
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,20 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of runs.
-
-Every plot is a matplotlib ``Figure`` without a window or global state. Notebooks display it;
-:func:`save` writes it to a file.
-"""
+"""The first look at a run: throughput and queues over time."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
 
-from ccbench.base import durable
-from ccbench.base.errors import InputError
 from ccbench.base.figures import Figure
 from ccbench.experiment import dynamics
 from ccbench.run.intervals import sample_ns
@@ -25,19 +17,14 @@ if TYPE_CHECKING:
 
     from ccbench.run.run import Run
 
-__all__ = ["FORMATS", "check_path", "save", "throughput_and_queue"]
+__all__ = ["throughput_and_queue"]
 
-#: Suffixes of supported file formats.
-FORMATS = (".pdf", ".png", ".svg")
 #: Maximum number of flows with a line of their own; above it, a line is the sum of a group.
 MOST_LINES = 10
 #: Approximate number of points of a throughput line, few enough to smooth single packets.
 POINTS = 200
 #: Maximum ratio of a queue's limit to its highest occupancy at which the limit is drawn as a line.
 FULL_VIEW = 3
-#: Settings that make figures reproducible byte by byte; text in an SVG remains text.
-_REPRODUCIBLE: Any = {"svg.hashsalt": "ccbench", "svg.fonttype": "none"}
-_NO_DATE = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
 NICE_INTERVALS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
@@ -74,51 +61,6 @@ def throughput_and_queue(run: Run) -> Figure:
     if scenario.name:
         figure.suptitle(scenario.name)
     return figure
-
-
-def check_path(path: str | Path) -> Path:
-    """Return `path` after checking its suffix and folder, to be called before a long run.
-
-    Raises
-    ------
-    InputError
-        If the format is not one of `FORMATS`, or the folder does not exist or cannot be written.
-
-    Examples
-    --------
-    >>> check_path("run.svg").suffix
-    '.svg'
-    """
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        allowed = ", ".join(FORMATS)
-        step = f"name for example {path.stem or 'run'}.png"
-        raise InputError(f"plot file is {path}; its name must end with one of {allowed}: {step}")
-    if not path.parent.is_dir():
-        raise InputError(f"plot file is {path}; its folder must exist: mkdir -p {path.parent}")
-    if not durable.is_possible(path):
-        raise InputError(f"plot file is {path}, which cannot be written: name another folder")
-    return path
-
-
-def save(figure: Figure, path: str | Path) -> None:
-    """Write `figure` to `path` atomically, in the format of its suffix.
-
-    Equal figures give equal files.
-
-    Raises
-    ------
-    InputError
-        As `check_path`.
-
-    Examples
-    --------
-    >>> save(throughput_and_queue(run), "run.pdf")  # doctest: +SKIP
-    """
-    path = check_path(path)
-    suffix = path.suffix.lower()
-    with durable.new_file(path) as temporary, mpl.rc_context(_REPRODUCIBLE):
-        figure.savefig(temporary, format=suffix.lstrip("."), dpi=150, metadata=_NO_DATE[suffix])
 
 
 def _draw_throughput(axes: Axes, run: Run) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from ccbench import plots
 from ccbench.base.errors import InputError
 from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
-from ccbench.run import plots
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drawing of panels, in the sizes of a paper's columns.
+
+Items differ by colour (those of Okabe and Ito, safe for colour-blind readers) and by line style and
+marker, which remain in grey. No text is smaller than 7 pt.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.patches import Ellipse
+
+from ccbench.base.figures import Figure
+from ccbench.plots._panel import Box, Cloud, Line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from ccbench.plots._panel import Item, Panel
+
+__all__ = ["WIDTHS_INCHES", "render"]
+
+#: Width of a figure by the number of columns of a paper (ACM and IEEE).
+WIDTHS_INCHES = {1: 3.33, 2: 7.0}
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+_STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_HEIGHT_INCHES = 1.9
+_POINTS = 8
+_SMALL_POINTS = 7
+
+
+def render(panels: Sequence[Panel], *, columns: int = 2) -> Figure:
+    """Return a figure with panels below each other.
+
+    Panels with lines over the same quantity share the x axis.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+    columns : 1 or 2
+        Width in columns of a paper.
+    """
+    sizes: Any = {
+        "font.size": _POINTS,
+        "axes.titlesize": _POINTS,
+        "legend.fontsize": _SMALL_POINTS,
+        "xtick.labelsize": _SMALL_POINTS,
+        "ytick.labelsize": _SMALL_POINTS,
+    }
+    labels = list(dict.fromkeys(item.label for panel in panels for item in panel.items))
+    with mpl.rc_context(sizes):
+        size = (WIDTHS_INCHES[columns], 0.5 + _HEIGHT_INCHES * len(panels))
+        figure = Figure(figsize=size, layout="constrained")
+        shares = len({panel.x for panel in panels}) == 1
+        axes = figure.subplots(len(panels), sharex=shares, squeeze=False)[:, 0]
+        for own, panel in zip(axes, panels, strict=True):
+            _draw(own, panel, labels)
+            if not shares or own is axes[-1]:
+                own.set_xlabel(panel.x)
+        handles, names = axes[0].get_legend_handles_labels()
+        if len(labels) > 1 and names:
+            figure.legend(
+                handles, names, loc="outside upper center", ncols=min(len(names), 2 * columns),
+                frameon=False,
+            )  # fmt: skip
+    return figure
+
+
+def _draw(axes: Axes, panel: Panel, labels: Sequence[str]) -> None:
+    axes.set_xscale(panel.x_scale)
+    boxes = [item for item in panel.items if isinstance(item, Box)]
+    for item in panel.items:
+        if not isinstance(item, Box):
+            _draw_item(axes, item, labels.index(item.label))
+    if boxes:
+        drawn = axes.boxplot(
+            [box.values for box in boxes],
+            whis=(5, 95),
+            showfliers=False,
+            patch_artist=True,
+            medianprops={"color": "black"},
+        )
+        for patch, box in zip(drawn["boxes"], boxes, strict=True):
+            patch.set_facecolor(_COLOURS[labels.index(box.label) % len(_COLOURS)] + "80")
+        axes.set_xticks(range(1, len(boxes) + 1), [box.label for box in boxes])
+    axes.set_ylabel(panel.y)
+    axes.grid(alpha=0.3)
+    if panel.from_zero:
+        axes.set_ylim(bottom=0)
+    if panel.is_x_reversed:
+        axes.invert_xaxis()
+
+
+def _draw_item(axes: Axes, item: Item, number: int) -> None:
+    colour = _COLOURS[number % len(_COLOURS)]
+    if isinstance(item, Line):
+        style = _STYLES[number % len(_STYLES)]
+        drawn: Any = {"color": colour, "linestyle": style, "linewidth": 1.1, "label": item.label}
+        if item.is_step:
+            axes.step(item.x, item.y, where="post", **drawn)
+        else:
+            axes.plot(item.x, item.y, **drawn)
+    elif isinstance(item, Cloud):
+        marker = _MARKERS[number % len(_MARKERS)]
+        axes.scatter(item.x, item.y, s=5, color=colour, marker=marker, alpha=0.35, linewidths=0)
+        axes.plot(item.x.mean(), item.y.mean(), marker, color=colour, ms=5, label=item.label)
+        axes.add_patch(_ellipse(item, colour))
+
+
+def _ellipse(cloud: Cloud, colour: str) -> Ellipse:
+    """Return the ellipse of one standard deviation in each principal direction."""
+    centre = (float(cloud.x.mean()), float(cloud.y.mean()))
+    if len(cloud.x) < 2:  # noqa: PLR2004 - a single point has no deviation
+        return Ellipse(centre, 0, 0)
+    lengths, axes = np.linalg.eigh(np.cov(cloud.x, cloud.y, ddof=0))
+    deviations = np.sqrt(np.maximum(lengths, 0))
+    angle = float(np.degrees(np.arctan2(axes[1, 1], axes[0, 1])))
+    return Ellipse(
+        centre, 2 * deviations[1], 2 * deviations[0], angle=angle, fill=False, color=colour, lw=1.1
+    )
