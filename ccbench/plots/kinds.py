@@ -113,7 +113,7 @@ def _labels(
     for name, run in runs.items():
         prefix = name if len(runs) > 1 else ""
         if quantity.of == "bottleneck":
-            links = len(run.scenario.links)
+            links = len(run.scenario.path.links)
             own = pd.Series([f"bottleneck {i}" if links > 1 else "" for i in range(links)])
         else:
             flows = run.scenario.flow_table()

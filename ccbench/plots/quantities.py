@@ -86,7 +86,7 @@ def _packets_over_time(column: str, run: Run, interval_s: float) -> pd.DataFrame
 
 
 def _queue(run: Run, interval_s: float) -> pd.DataFrame:
-    links = range(len(run.scenario.links))
+    links = range(len(run.scenario.path.links))
     return pd.DataFrame({i: run.occupancy(interval_s, i) for i in links})
 
 
@@ -95,7 +95,7 @@ def _queue_samples(run: Run) -> pd.Series[float]:
 
 
 def _waits(run: Run) -> pd.Series[float]:
-    links = range(len(run.scenario.links))
+    links = range(len(run.scenario.path.links))
     of_links = {i: pd.Series(packets.waits_ns(run, i) / 1e6) for i in links}
     return pd.concat(of_links).droplevel(1)
 

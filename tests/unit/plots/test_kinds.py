@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from ccbench import plots
 from ccbench.base.errors import InputError
-from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
+from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 SCENARIO = Scenario(
     flows=(Flow(cca="bbr"), Flow(cca="cubic", count=2)),
-    bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=20),),
-    rtt_ms=40,
+    path=NetworkPath(bottlenecks=(Bottleneck(bandwidth_mbps=10, queue_packets=20),), rtt_ms=40),
     duration_s=60,
     sample_interval_ms=1000,
     queue_log=False,
