@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
     from ccbench.experiment.loss_trace import LossTrace
     from ccbench.experiment.noise import Noise
-    from ccbench.experiment.path import NetworkPath
+    from ccbench.experiment.path import NetworkPath, typical_path
     from ccbench.experiment.receiver import Receiver
     from ccbench.experiment.rtt_trace import RttTrace
     from ccbench.experiment.scenario import Scenario
@@ -76,6 +76,7 @@ __all__ = [
     "sweep",
     "sweeps",
     "traffic",
+    "typical_path",
 ]
 
 # Names are imported on first use: pandas and pyarrow take most of a second to import, and --help
@@ -99,6 +100,7 @@ _HOMES = {
     "Trace": "ccbench.experiment.trace",
     "When": "ccbench.experiment.when",
     "sweep": "ccbench.sweeps",
+    "typical_path": "ccbench.experiment.path",
 }
 _MODULES = {
     **{

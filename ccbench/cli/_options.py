@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -17,39 +17,47 @@ import click
 from ccbench.base import durable, validation
 from ccbench.emulate.engine import ChoosingEngine
 from ccbench.emulate.registry import ENGINES, get_engine, info_of
+from ccbench.experiment import trace_library
 from ccbench.experiment.noise import NO_NOISE, Noise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ccbench.emulate.engine import Engine, EngineInfo, EngineOption
+    from ccbench.experiment.path import NetworkPath
 
 __all__ = [
+    "OF_NETWORK",
     "EngineChoice",
+    "NetworkChoice",
     "NoiseChoice",
+    "WorkersChoice",
     "alpha_option",
     "bandwidth_option",
     "beta_option",
     "cca_names",
     "check_ccas",
     "check_folder_of",
+    "check_left_out",
     "completes",
     "duration_option",
     "ecn_option",
     "engine_options",
-    "jobs_option",
+    "given_options",
     "json_option",
     "kernel_option",
     "link_engine_options",
+    "network_options",
     "noise_options",
+    "optional",
     "plain_value",
     "qdisc_names",
     "qdisc_options",
     "quantity",
     "queue_option",
     "rtt_option",
-    "scheduler_option",
     "seed_option",
+    "workers_options",
 ]
 
 
@@ -430,6 +438,131 @@ def noise_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_noise
 
 
+@dataclass(frozen=True)
+class WorkersChoice:
+    """The workers of runs given by options: cores of this machine, or a cluster.
+
+    Attributes
+    ----------
+    jobs : int or None
+    scheduler : str or None
+    """
+
+    jobs: int | None = None
+    scheduler: str | None = None
+
+    def check_local(self, option: str) -> None:
+        """Check that an option that only this machine can have is not given with a cluster."""
+        if self.scheduler is not None:
+            message = (
+                f"{option} is for this machine, --scheduler for a cluster: give one of the two"
+            )
+            raise click.UsageError(message)
+
+    @contextmanager
+    def connected(self) -> Iterator[dict[str, Any]]:
+        """Connect to the cluster, if any; yield the arguments ``executor`` and ``jobs``."""
+        if self.scheduler is None:
+            yield {"executor": None, "jobs": self.jobs}
+            return
+        from ccbench import emulate
+
+        with emulate.cluster(self.scheduler) as executor:
+            yield {"executor": executor, "jobs": None}
+
+
+def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--jobs`` and ``--scheduler`` to a command, as an argument ``workers``."""
+
+    @click.option(
+        "--jobs", type=click.IntRange(min=1), help="Parallel runs.  [default: one per core]"
+    )
+    @click.option(
+        "--scheduler",
+        metavar="tcp://HOST:8786",
+        help="Run on the Dask cluster of this scheduler instead of this machine.",
+    )
+    @wraps(command)
+    def with_workers(*, jobs: int | None, scheduler: str | None, **others: Any) -> Any:
+        workers = WorkersChoice(jobs, scheduler)
+        if jobs is not None:
+            workers.check_local("--jobs")
+        return command(workers=workers, **others)
+
+    return with_workers
+
+
+#: Options of a single bottleneck, by the argument of the command.
+_OF_LINK = {
+    "bandwidth": "--bandwidth",
+    "trace": "--trace",
+    "rtt": "--rtt",
+    "queue_setting": "--queue",
+    "qdisc": "--qdisc",
+    "qdisc_settings": "--qdisc-option",
+    "ecn": "--ecn",
+}
+
+
+def given_options(names: Mapping[str, str]) -> list[str]:
+    """Return the options that the command line has, of those by the command's arguments."""
+    context = click.get_current_context()
+    source = click.core.ParameterSource.COMMANDLINE
+    return [flag for name, flag in names.items() if context.get_parameter_source(name) == source]
+
+
+def check_left_out(names: Mapping[str, str], other: str) -> None:
+    """Check that none of these options is given beside another one."""
+    if given := given_options(names):
+        message = f"{', '.join(given)} must be left out with {other}, whose file determines it"
+        raise click.UsageError(message)
+
+
+#: Options of a network, likewise.
+OF_NETWORK = {"file": "--path", **_OF_LINK}
+
+
+@dataclass(frozen=True)
+class NetworkChoice:
+    """The network given by options: a file, or the settings of one bottleneck.
+
+    Attributes
+    ----------
+    file : Path or None
+    settings : dict of str to object
+        Values of the other options, by the command's arguments.
+    """
+
+    file: Path | None
+    settings: dict[str, Any]
+
+    def path(self) -> NetworkPath:
+        """Return the path of the file, or the one of the options with typical noise."""
+        from ccbench.experiment.path import typical_path
+        from ccbench.experiment.scenario import load_path
+
+        if self.file is not None:
+            check_left_out(_OF_LINK, "--path")
+            return load_path(self.file)
+        values = self.settings
+        for name, flag in (("rtt", "--rtt"), ("queue_setting", "--queue")):
+            if values[name] is None:
+                message = f"{flag} is missing: give it, or a file with --path"
+                raise click.UsageError(message)
+        if (values["bandwidth"] is None) == (values["trace"] is None):
+            message = "a link needs either --bandwidth or --trace: give one of the two"
+            raise click.UsageError(message)
+        path = typical_path(
+            bandwidth_mbps=values["bandwidth"],
+            trace=None if values["trace"] is None else trace_library.find(values["trace"], Path()),
+            rtt_ms=values["rtt"],
+            qdisc=values["qdisc"],
+            qdisc_options=values["qdisc_settings"],
+            **values["queue_setting"],
+        )
+        return replace(path, ecn=values["ecn"])
+
+
 def check_folder_of(output: Path) -> None:
     """Check that a file can be written; call it before a long computation."""
     if output.is_dir():  # true of the empty name as well
@@ -492,14 +625,43 @@ seed_option = click.option(
     show_default=True,
     help="Seed of all random numbers.",
 )
-jobs_option = click.option(
-    "--jobs", type=click.IntRange(min=1), help="Parallel runs.  [default: one per core]"
-)
-scheduler_option = click.option(
-    "--scheduler",
-    metavar="tcp://HOST:8786",
-    help="Run on the Dask cluster of this scheduler instead of this machine.",
-)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document instead of text."
 )
+
+
+def optional(option: Callable[..., Any]) -> Any:
+    """Return an option that is not required here."""
+
+    def add(command: Callable[..., Any]) -> Any:
+        decorated: Any = option(command)
+        decorated.__click_params__[-1].required = False
+        return decorated
+
+    return add
+
+
+def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a network to a command, as one argument ``network``."""
+
+    @click.option(
+        "--path",
+        "file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="TOML file with the network instead of the next options: a scenario, whose flows, "
+        "duration and seed are not used.",
+    )
+    @optional(bandwidth_option)
+    @click.option("--trace", metavar="NAME|FILE", help="Trace of a link of varying rate instead.")
+    @optional(rtt_option)
+    @optional(queue_option)
+    @qdisc_options
+    @ecn_option
+    @wraps(command)
+    def with_network(*, file: Path | None, **others: Any) -> Any:
+        settings = {name: others.pop(name) for name in _OF_LINK}
+        return command(network=NetworkChoice(file, settings), **others)
+
+    decorated: Callable[..., Any] = with_network
+    return decorated

@@ -22,15 +22,16 @@ from ccbench.cli._console import (
 )
 from ccbench.cli._options import (
     NoiseChoice,
+    WorkersChoice,
     alpha_option,
     beta_option,
     check_ccas,
-    jobs_option,
     json_option,
     kernel_option,
     noise_options,
     quantity,
     seed_option,
+    workers_options,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ _SHOWN = 3
 )
 @seed_option
 @noise_options
-@jobs_option
+@workers_options
 @kernel_option
 @click.option(
     "-o",
@@ -115,7 +116,7 @@ def deployable(
     duration: float,
     seed: int,
     noise: NoiseChoice,
-    jobs: int | None,
+    workers: WorkersChoice,
     engine: EngineChoice,
     output: Path | None,
     as_json: bool,
@@ -139,7 +140,10 @@ def deployable(
     assessment = Assessment(
         alpha=alpha,
         beta=beta,
-        networks=tuple(replace(path, noise=noise.over(path.path_noise)) for path in paths),
+        networks=tuple(
+            replace(each, path=replace(each.path, noise=noise.over(each.path.noise)))
+            for each in paths
+        ),
         workloads=circumstances.load_workloads(workloads) if workloads else circumstances.WORKLOADS,
         metrics=metrics or None,
         duration_s=duration,
@@ -152,13 +156,16 @@ def deployable(
     check_ccas(*rivals, engine=runner)
     if output is not None:
         result_folders.prepare(output, "verdict on deployment")
-    with progress("{task.completed} of {task.total} runs") as bar:
+    with (
+        workers.connected() as chosen,
+        progress("{task.completed} of {task.total} runs") as bar,
+    ):
         task = bar.add_task(f"{alpha} beside {beta}", total=len(assessment.scenarios()))
         result = assess(
             assessment,
             engine=runner,
-            jobs=jobs,
             on_progress=lambda done, _all: bar.update(task, completed=done),
+            **chosen,
         )
     if output is not None:
         _write(result, output)
@@ -176,7 +183,7 @@ def _document(result: Deployability) -> dict[str, object]:
         "duration_s": settings.duration_s,
         "repetitions": settings.repetitions,
         "leeway": settings.leeway,
-        "noise": {network.name: network.path_noise.to_dict() for network in settings.networks},
+        "noise": {network.name: network.path.noise.to_dict() for network in settings.networks},
         "verdicts": result.verdicts,
         "cases": result.cases.to_dict("records"),
         "provenance": dict(result.provenance),
@@ -208,7 +215,7 @@ def _print(result: Deployability, output: Path | None) -> None:
         counterexamples = result.counterexamples(threshold)
         if len(counterexamples):
             _print_counterexamples(counterexamples, threshold, settings)
-    noises = list(dict.fromkeys(network.path_noise.describe() for network in settings.networks))
+    noises = list(dict.fromkeys(network.path.noise.describe() for network in settings.networks))
     single = " (no intervals: verdicts compare single numbers)"
     pairs = {
         "noise": "; ".join(noises) + (" (by network)" if len(noises) > 1 else ""),

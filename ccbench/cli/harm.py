@@ -15,21 +15,23 @@ from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json
 from ccbench.cli._harm_report import print_harm, print_sensitivity
 from ccbench.cli._options import (
+    OF_NETWORK,
+    NetworkChoice,
     NoiseChoice,
+    WorkersChoice,
     alpha_option,
-    bandwidth_option,
     beta_option,
     check_ccas,
+    check_left_out,
     duration_option,
-    ecn_option,
+    engine_options,
     json_option,
-    kernel_option,
+    network_options,
     noise_options,
-    qdisc_options,
+    optional,
     quantity,
-    queue_option,
-    rtt_option,
     seed_option,
+    workers_options,
 )
 
 if TYPE_CHECKING:
@@ -42,15 +44,29 @@ if TYPE_CHECKING:
 
 __all__ = ["harm"]
 
+#: Options of the flows and runs, by the argument of the command.
+_OF_FLOWS = {
+    "alpha": "--alpha",
+    "beta": "--beta",
+    "alpha_flows": "--alpha-flows",
+    "beta_flows": "--beta-flows",
+    "workload": "--workload",
+    "duration": "--duration",
+    "seed": "--seed",
+}
+
 
 @click.command()
-@alpha_option
-@beta_option
-@bandwidth_option
-@rtt_option
-@queue_option
-@qdisc_options
-@ecn_option
+@optional(alpha_option)
+@optional(beta_option)
+@click.option(
+    "--scenario",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="TOML file with the flows, the network, duration and seed instead: the first group of "
+    "flows is alpha's, all others are beta's.",
+)
+@network_options
 @click.option(
     "--alpha-flows",
     type=click.IntRange(min=1),
@@ -112,26 +128,29 @@ __all__ = ["harm"]
     metavar="FILE",
     help="With --sensitivity: draw harm over the level of noise as .png, .pdf or .svg.",
 )
-@kernel_option
+@workers_options
+@engine_options
 @json_option
 def harm(
     *,
-    alpha: str,
-    beta: str,
-    workload: str,
+    scenario: Path | None,
+    network: NetworkChoice,
     metrics: tuple[str, ...],
-    ecn: bool | str,
     noise: NoiseChoice,
     repeat: int | None,
     precision: float | None,
     max_repeat: int | None,
     sensitivity: bool,
     plot: Path | None,
+    workers: WorkersChoice,
     engine: EngineChoice,
     as_json: bool,
-    **network: Any,
+    **flows: Any,
 ) -> None:
     """Measure how much ALPHA harms BETA in one network.
+
+    The network is that of --bandwidth or --trace, --rtt and --queue, that of a file with --path, or
+    with all its flows that of --scenario.
 
     Compares two runs of the same network: BETA's flows alone, and BETA's flows together with
     ALPHA's. Absolute harm is the fraction of its solo throughput that BETA loses. Relative harm is
@@ -147,20 +166,24 @@ def harm(
     repetitions = _repetition_settings(repeat, precision, max_repeat)
     if plot is not None:
         _check_plot(plot, sensitivity=sensitivity)
-    experiment, by = _experiment(alpha, beta, workload, metrics, network)
-    experiment = replace(experiment, ecn=ecn, noise=noise.over(experiment.noise))
+    experiment, by = _experiment(scenario, network, metrics, flows)
+    path = replace(experiment.path, noise=noise.over(experiment.path.noise))
+    experiment = replace(experiment, path=path)
 
     def check(engine: Engine) -> None:
-        check_ccas(("--alpha", alpha), ("--beta", beta), engine=engine)
+        for option in ("--alpha", "--beta"):
+            if (cca := flows[option.removeprefix("--")]) is not None:
+                check_ccas((option, cca), engine=engine)
         engine.check(experiment.competing)
 
     runner = engine.make(check)
     check(runner)
-    settings = {"metrics": by, "engine": runner, **repetitions}
-    if sensitivity:
-        _over_noise(experiment, settings, plot, as_json=as_json)
-    else:
-        _at_one_level(experiment, settings, as_json=as_json)
+    with workers.connected() as chosen:
+        settings = {"metrics": by, "engine": runner, **repetitions, **chosen}
+        if sensitivity:
+            _over_noise(experiment, settings, plot, as_json=as_json)
+        else:
+            _at_one_level(experiment, settings, as_json=as_json)
 
 
 def _at_one_level(experiment: Experiment, settings: dict[str, Any], *, as_json: bool) -> None:
@@ -221,31 +244,40 @@ def _check_plot(plot: Path, *, sensitivity: bool) -> None:
 
 
 def _experiment(
-    alpha: str, beta: str, workload: str, metrics: tuple[str, ...], network: dict[str, Any]
+    scenario: Path | None, network: NetworkChoice, metrics: tuple[str, ...], flows: dict[str, Any]
 ) -> tuple[Experiment, tuple[Metric, ...]]:
-    """Return the experiment of the options, with typical noise, and the additional metrics."""
+    """Return the experiment of the options, and the additional metrics."""
     from ccbench import harm as library
+    from ccbench.experiment.scenario import Scenario
     from ccbench.metrics import least_log
 
+    if scenario is not None:
+        check_left_out({**_OF_FLOWS, **OF_NETWORK}, "--scenario")
+        by = library.metrics_named(metrics)
+        both = Scenario.load(scenario)
+        with validation.within(f"{scenario}: "):
+            experiment = library.divided(both, range(1, len(both.flows)))
+        return replace(experiment, queue_log=least_log(by)), by
+    for side in ("alpha", "beta"):
+        if flows[side] is None:
+            message = f"--{side} is missing: give it, or a file with --scenario"
+            raise click.UsageError(message)
+    workload, duration_s = flows["workload"], flows["duration"]
     service = library.workload_named(workload)
-    service.check_duration(network["duration"])
+    service.check_duration(duration_s)
     own = () if workload == "long" else service.metrics
     by = library.metrics_named((*own, *metrics))
     experiment = library.long_flows(
-        alpha=alpha,
-        beta=beta,
-        bandwidth_mbps=network["bandwidth"],
-        rtt_ms=network["rtt"],
-        alpha_flows=network["alpha_flows"],
-        beta_flows=network["beta_flows"],
-        duration_s=network["duration"],
-        seed=network["seed"],
-        qdisc=network["qdisc"],
-        qdisc_options=network["qdisc_settings"],
-        **network["queue_setting"],
+        alpha=flows["alpha"],
+        beta=flows["beta"],
+        path=network.path(),
+        alpha_flows=flows["alpha_flows"],
+        beta_flows=flows["beta_flows"],
+        duration_s=duration_s,
+        seed=flows["seed"],
     )
     if workload != "long":
-        flow = service.with_cca(beta)
-        flows = replace(flow, count=network["beta_flows"] * flow.count)
-        experiment = replace(experiment, beta=(flows,))
+        flow = service.with_cca(flows["beta"])
+        several = replace(flow, count=flows["beta_flows"] * flow.count)
+        experiment = replace(experiment, beta=(several,))
     return replace(experiment, queue_log=least_log(by)), by

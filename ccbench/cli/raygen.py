@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import shlex
-from contextlib import nullcontext
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -22,20 +21,20 @@ from ccbench.cli._console import (
     repeat_more,
 )
 from ccbench.cli._options import (
+    WorkersChoice,
     alpha_option,
     beta_option,
     check_ccas,
     completes,
     duration_option,
     ecn_option,
-    jobs_option,
     json_option,
     kernel_option,
     noise_options,
     qdisc_options,
-    scheduler_option,
     seed_option,
     setting,
+    workers_options,
 )
 
 if TYPE_CHECKING:
@@ -133,8 +132,7 @@ def _strategies() -> Iterable[str]:
 @duration_option
 @seed_option
 @noise_options
-@jobs_option
-@scheduler_option
+@workers_options
 @kernel_option
 @click.option("--dry-run", is_flag=True, help="Only print the number of runs and expected time.")
 @click.option(
@@ -150,8 +148,7 @@ def raygen(
     qdisc_settings: tuple[tuple[str, Any], ...],
     duration: float,
     noise: NoiseChoice,
-    jobs: int | None,
-    scheduler: str | None,
+    workers: WorkersChoice,
     engine: EngineChoice,
     dry_run: bool,
     output: Path | None,
@@ -164,14 +161,9 @@ def raygen(
     (0.25 to 5 BDP) and number of flows (1 to 5 of each CCA), or that of --space. Finished runs are
     stored: the same command continues an interrupted search.
     """
-    if scheduler is not None and jobs is not None:
-        message = "--jobs is for this machine, --scheduler for a cluster: give one of the two"
-        raise click.UsageError(message)
-    if scheduler is not None and dry_run:
-        message = "--dry-run measures this machine, not a cluster: leave --scheduler out"
-        raise click.UsageError(message)
+    if dry_run:
+        workers.check_local("--dry-run")
 
-    from ccbench import emulate
     from ccbench import raygen as library
     from ccbench.experiment.noise import NO_NOISE
 
@@ -191,15 +183,13 @@ def raygen(
     if dry_run:
         runner = engine.make(check)
         check(runner)
-        _print_plan(library.plan(config, engine=runner), jobs, as_json=as_json)
+        _print_plan(library.plan(config, engine=runner), workers.jobs, as_json=as_json)
         return
     folder = output or Path(f"raygen-{config.alpha}-{config.beta}-{config.strategy}")
-    with nullcontext() if scheduler is None else emulate.cluster(scheduler) as executor:
+    with workers.connected() as chosen:
         runner = engine.make(check)
         check(runner)
-        result = library.search(
-            config, engine=runner, executor=executor, jobs=jobs, output_dir=folder
-        )
+        result = library.search(config, engine=runner, output_dir=folder, **chosen)
     if as_json:
         print_json({**result.to_dict(), "output": folder})
         return

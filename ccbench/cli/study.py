@@ -16,10 +16,11 @@ from ccbench.base import result_folders, validation
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import WIDTH, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
+    WorkersChoice,
     completes,
     engine_options,
-    jobs_option,
     json_option,
+    workers_options,
 )
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _names() -> Iterable[str]:
     help="Folder for NAME.csv, NAME.png and NAME.json.",
 )
 @engine_options
-@jobs_option
+@workers_options
 @click.option("--fresh", is_flag=True, help="Run again although runs are stored.")
 @json_option
 def run(
@@ -151,7 +152,7 @@ def run(
     cca: str | None,
     output: Path,
     engine: EngineChoice,
-    jobs: int | None,
+    workers: WorkersChoice,
     fresh: bool,
     as_json: bool,
 ) -> None:
@@ -170,7 +171,7 @@ def run(
     _check_kernel(chosen.name, getattr(chosen, "kernels", ()), engine)
     runs_on = engine.make()
     result_folders.prepare(output, "study")
-    with progress("{task.percentage:.0f} %") as bar:
+    with workers.connected() as where, progress("{task.percentage:.0f} %") as bar:
         task = bar.add_task(name, total=1.0)
 
         def show(done: float) -> None:
@@ -182,9 +183,9 @@ def run(
             full=full,
             cca=cca,
             engine=runs_on,
-            jobs=jobs,
             fresh=fresh,
             on_progress=show,
+            **where,
         )
     files = result.save(output)
     if as_json:

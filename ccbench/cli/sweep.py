@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,13 +20,13 @@ from ccbench.cli._console import (
     repeat_more,
 )
 from ccbench.cli._options import (
+    WorkersChoice,
     check_folder_of,
     completes,
     engine_options,
-    jobs_option,
     json_option,
     plain_value,
-    scheduler_option,
+    workers_options,
 )
 
 if TYPE_CHECKING:
@@ -146,8 +145,7 @@ def _metrics() -> Iterable[str]:
     help="Draw the medians and their intervals as .png, .pdf or .svg: the first setting on the "
     "x-axis, a line for each value of the second, a panel for each combination of the others.",
 )
-@jobs_option
-@scheduler_option
+@workers_options
 @click.option("--dry-run", is_flag=True, help="Only print the number of runs and expected time.")
 @engine_options
 @json_option
@@ -160,8 +158,7 @@ def sweep(
     beta: tuple[str, ...],
     output: Path | None,
     plot: Path | None,
-    jobs: int | None,
-    scheduler: str | None,
+    workers: WorkersChoice,
     dry_run: bool,
     engine: EngineChoice,
     as_json: bool,
@@ -172,11 +169,10 @@ def sweep(
     stored: the same command continues an interrupted sweep, and additional values only add runs.
     """
     _check_options(vary, metrics, beta)
-    if scheduler is not None and (jobs is not None or dry_run):
-        message = "--jobs and --dry-run are for this machine: leave them out with --scheduler"
-        raise click.UsageError(message)
+    if dry_run:
+        workers.check_local("--dry-run")
 
-    from ccbench import emulate, sweeps
+    from ccbench import sweeps
 
     chosen = sweeps.Sweep.of(
         scenario,
@@ -195,10 +191,10 @@ def sweep(
         figures.check_figure(chosen)
     runner = engine.make(chosen.check)
     if dry_run:
-        _print_plan(chosen.plan(engine=runner), jobs, as_json=as_json)
+        _print_plan(chosen.plan(engine=runner), workers.jobs, as_json=as_json)
         return
-    with nullcontext() if scheduler is None else emulate.cluster(scheduler) as executor:
-        table = chosen.run(engine=runner, executor=executor, jobs=jobs)
+    with workers.connected() as where:
+        table = chosen.run(engine=runner, **where)
     if output is not None:
         sweeps.save_table(table, output)
     if plot is not None:

@@ -26,13 +26,20 @@ from ccbench.experiment._time_points import written_points
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.change import Change
 from ccbench.experiment.flow import LARGEST_MTU_BYTES, MTU_BYTES, Flow
-from ccbench.experiment.noise import NO_NOISE, Noise
+from ccbench.experiment.noise import NO_NOISE, Noise, typical
 from ccbench.experiment.rtt_trace import RttTrace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["LEAST_MTU_BYTES", "MSS_BYTES", "TCP_HEADER_BYTES", "NetworkPath", "check_holds"]
+__all__ = [
+    "LEAST_MTU_BYTES",
+    "MSS_BYTES",
+    "TCP_HEADER_BYTES",
+    "NetworkPath",
+    "check_holds",
+    "typical_path",
+]
 
 #: Headers of a full TCP packet in bytes: 20 of IP, 20 of TCP and 12 of timestamps.
 TCP_HEADER_BYTES = 52
@@ -313,6 +320,27 @@ class NetworkPath(Document):
         packets = max(1, round(bottleneck.queue_bdp * self.bdp_packets(i)))
         with validation.within(f"{self.link_name(i)}.queue_bdp = {bottleneck.queue_bdp:g}: "):
             return replace(bottleneck, queue_bdp=None, queue_packets=packets)
+
+
+def typical_path(*, rtt_ms: float, **link: Any) -> NetworkPath:
+    """Return a path with one bottleneck and typical noise, as in comparisons of competing flows.
+
+    Parameters
+    ----------
+    rtt_ms : float
+        Base round-trip time in milliseconds.
+    **link
+        Settings of the :class:`~ccbench.experiment.bottleneck.Bottleneck`.
+
+    Examples
+    --------
+    >>> path = typical_path(bandwidth_mbps=100, rtt_ms=40, queue_bdp=1)
+    >>> path.bottlenecks[0].queue_packets, path.noise == typical(rtt_ms=40)
+    (333, True)
+    """
+    return NetworkPath(
+        bottlenecks=(Bottleneck(**link),), rtt_ms=rtt_ms, noise=typical(rtt_ms=rtt_ms)
+    )
 
 
 def _check_delay(change: Change, least_ms: float, longest_ms: float) -> None:

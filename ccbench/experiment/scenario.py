@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base import durable, toml_files, validation
 from ccbench.base.checked_fields import check_fields, checked, inline, number, tables, whole
-from ccbench.base.dataclass_dicts import Document, plain
+from ccbench.base.dataclass_dicts import Document, plain, settings
 from ccbench.base.random_streams import stream
 from ccbench.base.validation import Range
 from ccbench.experiment.bottleneck import Bottleneck
@@ -46,6 +46,7 @@ __all__ = [
     "RttTrace",
     "Scenario",
     "Trace",
+    "load_path",
 ]
 
 #: Maximum number of single flows from the receiving host, which has that many ports for them.
@@ -440,6 +441,30 @@ def _check_window(change: Change, flow: Flow) -> None:
     if flow.receiver is not None and flow.receiver.read_mbps is not None:
         allowed = "left out for a receiver with read_mbps, whose buffer sets the window"
         raise validation.bad("window_bytes", change.window_bytes, allowed, "remove it")
+
+
+def load_path(path: str | Path) -> NetworkPath:
+    """Read the network path of a scenario file, whose other settings are not required.
+
+    Raises
+    ------
+    InputError
+        If the file is unreadable or its path is invalid. The message names the file.
+
+    Examples
+    --------
+    >>> load_path("examples/bbr-vs-cubic.toml").rtt_ms
+    40.0
+    """
+    path = Path(path)
+    text = validation.text_file(path, "path file")
+    with validation.within(f"{path}: "):
+        document = toml_files.loads(text)
+        for name in document:
+            if name not in settings(Scenario):
+                raise validation.unknown_key(name, settings(NetworkPath))
+        own = {name: value for name, value in document.items() if name in settings(NetworkPath)}
+        return NetworkPath.from_dict(own, path.parent)
 
 
 def _of_first(flows: tuple[Flow, ...], name: str) -> Iterator[Any]:

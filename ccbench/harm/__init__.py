@@ -29,7 +29,14 @@ from ccbench.harm.circumstances import (
 from ccbench.harm.comparison import METRICS, MetricHarm, compare, compare_flows, metrics_named
 from ccbench.harm.deployability import Assessment, Deployability, assess
 from ccbench.harm.drift import Drift
-from ccbench.harm.experiment import Experiment, HarmResult, flow_names, long_flows, measure
+from ccbench.harm.experiment import (
+    Experiment,
+    HarmResult,
+    divided,
+    flow_names,
+    long_flows,
+    measure,
+)
 from ccbench.harm.formulas import expected_harm, harm, relative_harm
 from ccbench.harm.noise_levels import LEVELS, Sensitivity, sensitivity
 from ccbench.harm.order import OrderEffect
@@ -70,6 +77,7 @@ __all__ = [
     "check_shared",
     "compare",
     "compare_flows",
+    "divided",
     "expected_harm",
     "flow_names",
     "harm",

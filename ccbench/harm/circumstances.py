@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ccbench.base import dataclass_dicts, toml_files, validation
-from ccbench.base.checked_fields import inline, set_field, table
+from ccbench.base.checked_fields import inline, set_field
+from ccbench.base.dataclass_dicts import settings
 from ccbench.base.errors import InputError
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
-from ccbench.experiment.noise import Noise, typical
-from ccbench.experiment.scenario import NetworkPath, Scenario
+from ccbench.experiment.noise import typical
+from ccbench.experiment.path import NetworkPath, typical_path
 from ccbench.harm.comparison import metrics_named
 
 if TYPE_CHECKING:
@@ -35,47 +36,26 @@ _Named = TypeVar("_Named", "Network", "Workload")
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """A path with one bottleneck.
+    """A named network path.
 
     Parameters
     ----------
     name : str
         Unique name.
-    bottleneck : Bottleneck
-    rtt_ms : float
-        Base round-trip time in milliseconds.
-    noise : Noise, optional
-        Random disturbance. Default: :func:`ccbench.experiment.noise.typical`.
+    path : NetworkPath
 
     Examples
     --------
-    >>> Network(
-    ...     name="dsl", bottleneck=Bottleneck(bandwidth_mbps=12, queue_bdp=2), rtt_ms=30
-    ... ).path_noise.describe()
+    >>> path = typical_path(bandwidth_mbps=12, queue_bdp=2, rtt_ms=30)
+    >>> Network(name="dsl", path=path).path.noise.describe()
     'forward jitter 0.7 ms, reverse jitter 0.7 ms, start spread 20 ms'
     """
 
     name: str
-    bottleneck: Bottleneck = field(metadata=inline(Bottleneck))
-    rtt_ms: float
-    noise: Noise | None = field(
-        default=None, metadata=table(Noise, "{reverse_jitter_ms = 0.1}", optional=True)
-    )
+    path: NetworkPath
 
     def __post_init__(self) -> None:
         validation.one_line("name", self.name)
-        Scenario(  # validates the settings
-            flows=(Flow(),),
-            path=NetworkPath(
-                bottlenecks=(self.bottleneck,), rtt_ms=self.rtt_ms, noise=self.path_noise
-            ),
-            duration_s=1,
-        )
-
-    @property
-    def path_noise(self) -> Noise:
-        """Noise of the scenarios."""
-        return typical(rtt_ms=self.rtt_ms) if self.noise is None else self.noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +121,8 @@ class Workload:
 
 
 def _network(name: str, bandwidth_mbps: float, rtt_ms: float, queue_bdp: float) -> Network:
-    bottleneck = Bottleneck(bandwidth_mbps=bandwidth_mbps, queue_bdp=queue_bdp)
-    return Network(name=name, bottleneck=bottleneck, rtt_ms=rtt_ms)
+    path = typical_path(bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms, queue_bdp=queue_bdp)
+    return Network(name=name, path=path)
 
 
 #: Default networks: slow and fast links, short and long paths, shallow and deep queues.
@@ -197,8 +177,9 @@ def workload_named(name: str) -> Workload:
 def load_networks(path: str | Path) -> tuple[Network, ...]:
     """Read networks from a TOML file with a table ``[[networks]]`` for each.
 
-    The keys are ``name`` (default: a description of the settings), ``rtt_ms``, ``noise`` (a table)
-    and those of a scenario's bottleneck.
+    The keys are ``name`` (default: a description of the settings), those of a path in a scenario,
+    such as ``rtt_ms`` and ``ecn``, and for a single bottleneck also its own settings. Without
+    ``noise``, a network has typical noise.
 
     Raises
     ------
@@ -212,9 +193,24 @@ def load_networks(path: str | Path) -> tuple[Network, ...]:
     """
 
     def read(table: Mapping[str, object], base_dir: Path) -> Network:
-        network = dataclass_dicts.build(Network, {"name": "", **table}, base_dir)
-        described = _described(network.bottleneck, table["rtt_ms"])
-        return replace(network, name=network.name or described)
+        of_path, of_link = settings(NetworkPath), settings(Bottleneck)
+        for key in table:
+            if key not in {"name", *of_path, *of_link}:
+                raise validation.unknown_key(str(key), ["name", *of_path, *of_link])
+        document: dict[str, Any] = {key: value for key, value in table.items() if key in of_path}
+        link = {key: value for key, value in table.items() if key in of_link}
+        if link and "bottlenecks" in document:
+            allowed = "left out beside bottlenecks"
+            raise validation.bad(", ".join(link), "given", allowed, "move it into a bottleneck")
+        if "bottlenecks" not in document:
+            Bottleneck.from_dict(link, base_dir)  # for errors with the names in the table
+            document["bottlenecks"] = [link]
+        network = NetworkPath.from_dict(document, base_dir)
+        if "noise" not in table:
+            network = replace(network, noise=typical(rtt_ms=network.rtt_ms))
+        first = Bottleneck.from_dict(document["bottlenecks"][0], base_dir)
+        given: Any = table.get("name", "")
+        return Network(name=given or _described(first, network), path=network)
 
     return _load(Path(path), "networks", read)
 
@@ -268,7 +264,8 @@ def _load(
     return tuple(items)
 
 
-def _described(bottleneck: Bottleneck, rtt_ms: object) -> str:
+def _described(bottleneck: Bottleneck, path: NetworkPath) -> str:
+    """Describe a path by its first bottleneck, as given."""
     room = (
         f"{bottleneck.queue_bdp:g} BDP"
         if bottleneck.queue_bdp is not None
@@ -278,4 +275,4 @@ def _described(bottleneck: Bottleneck, rtt_ms: object) -> str:
     loss = f", {bottleneck.loss:.2%} lost" if bottleneck.loss else ""
     trace = bottleneck.trace
     link = trace.name if trace is not None else f"{bottleneck.mean_mbps:.4g} Mbit/s"
-    return f"{link}, {rtt_ms} ms, {room}{qdisc}{loss}"
+    return f"{link}, {path.rtt_ms:g} ms, {room}{qdisc}{loss}"

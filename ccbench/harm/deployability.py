@@ -23,7 +23,7 @@ from ccbench import emulate
 from ccbench.base import validation
 from ccbench.base.errors import EngineError, InputError
 from ccbench.base.random_streams import repetition_seeds
-from ccbench.experiment.scenario import NetworkPath, Scenario
+from ccbench.experiment.scenario import Scenario
 from ccbench.harm._pairs import beta_groups, check_samples, in_order
 from ccbench.harm.circumstances import NETWORKS, WORKLOADS
 from ccbench.harm.comparison import METRICS, harm_or_nan, metrics_named
@@ -144,17 +144,13 @@ class Assessment:
         name = f"{key.victim.name} alone"
         if key.attacker is not None:
             attacker = key.attacker.with_cca(self.alpha if key.side == "alpha" else self.beta)
-            flows = in_order((victim,), (attacker,), noise=key.network.path_noise, seed=seed)
+            flows = in_order((victim,), (attacker,), noise=key.network.path.noise, seed=seed)
             name = f"{attacker.label} beside {victim.label}"
         judged = {m for w in self.workloads for m in self.metrics_of(w)}
         with validation.within(f"network {key.network.name!r}, {name}: "):
             return Scenario(
                 flows=flows,
-                path=NetworkPath(
-                    bottlenecks=(key.network.bottleneck,),
-                    rtt_ms=key.network.rtt_ms,
-                    noise=key.network.path_noise,
-                ),
+                path=key.network.path,
                 duration_s=self.duration_s,
                 seed=seed,
                 queue_log=least_log(METRICS[name] for name in judged),

@@ -4,24 +4,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
+from ccbench.base.errors import InputError
 from ccbench.convergence import converged_at, measured_from, trends
-from ccbench.experiment.noise import NO_NOISE, Noise, typical
-from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
-from ccbench.harm._pairs import check_samples, check_shared, in_order, sides
+from ccbench.experiment.scenario import Flow, NetworkPath, Scenario
+from ccbench.harm._pairs import check_samples, check_shared, in_order, sides, with_later_flows
 from ccbench.harm.formulas import expected_harm, harm, relative_harm
 from ccbench.metrics import jain_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ccbench.experiment.change import Change
     from ccbench.run.run import Run
 
-__all__ = ["INTERVAL_S", "Experiment", "HarmResult", "flow_names", "long_flows", "measure"]
+__all__ = [
+    "INTERVAL_S",
+    "Experiment",
+    "HarmResult",
+    "divided",
+    "flow_names",
+    "long_flows",
+    "measure",
+]
 
 #: Interval of throughput in seconds (section 5.3.3.1).
 INTERVAL_S = 1.0
@@ -35,20 +44,14 @@ class Experiment:
     ----------
     alpha, beta : tuple of Flow
         The new flows, and the flows that they may harm.
-    bottlenecks : tuple of Bottleneck
-        As in :class:`~ccbench.experiment.scenario.Scenario`.
-    rtt_ms : float
-        Base round-trip time in milliseconds.
+    path : NetworkPath
+        The network. Flows in its changes are numbered as in the solo run.
     duration_s : float
         Length of each of the two runs in seconds, 1 or more; 180 in the thesis.
     seed : int
         Seed of all random numbers of both runs.
-    noise : Noise
-        As in :class:`~ccbench.experiment.scenario.Scenario`.
     queue_log : bool or "summary"
         Whether the runs record all events of packets. Harm does not need them.
-    ecn : bool or "accecn"
-        As in :class:`~ccbench.experiment.scenario.Scenario`.
     measured_s : (float, float), optional
         Start and end of the part of both runs over which harm is measured, in whole seconds.
         Default: from convergence, see :func:`measure`.
@@ -61,9 +64,9 @@ class Experiment:
 
     Examples
     --------
-    >>> experiment = long_flows(
-    ...     alpha="bbr", beta="cubic", bandwidth_mbps=100, rtt_ms=40, queue_bdp=1
-    ... )
+    >>> from ccbench import typical_path
+    >>> path = typical_path(bandwidth_mbps=100, rtt_ms=40, queue_bdp=1)
+    >>> experiment = long_flows(alpha="bbr", beta="cubic", path=path)
     >>> experiment.solo.flow_count, experiment.competing.flow_count
     (1, 2)
     >>> experiment.describe()
@@ -72,13 +75,11 @@ class Experiment:
 
     alpha: tuple[Flow, ...]
     beta: tuple[Flow, ...]
-    bottlenecks: tuple[Bottleneck, ...]
-    rtt_ms: float
+    path: NetworkPath
     duration_s: float = 180.0
     seed: int = 1
-    noise: Noise = NO_NOISE
     queue_log: bool | str = False
-    ecn: bool | str = False
+    sample_interval_ms: float = 100.0
     measured_s: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -95,7 +96,7 @@ class Experiment:
     @cached_property
     def solo(self) -> Scenario:
         """The beta flows alone; independent of alpha, so that experiments share solo runs."""
-        return self._scenario(self.beta, f"{flow_names(self.beta)} alone")
+        return self._scenario(self.beta, self.path, f"{flow_names(self.beta)} alone")
 
     @cached_property
     def competing(self) -> Scenario:
@@ -105,13 +106,16 @@ class Experiment:
         otherwise the beta flows are first, with the numbers of `solo`.
         """
         name = f"{flow_names(self.alpha)} against {flow_names(self.beta)}"
-        flows = in_order(self.beta, self.alpha, noise=self.noise, seed=self.seed)
-        return self._scenario(flows, name)
+        flows = in_order(self.beta, self.alpha, noise=self.path.noise, seed=self.seed)
+        is_beta_first = flows[: len(self.beta)] == self.beta
+        before = 0 if is_beta_first else sum(flow.flow_count for flow in self.alpha)
+        changes = with_later_flows(self.path.changes, before)
+        return self._scenario(flows, replace(self.path, changes=changes), name)
 
     def describe(self) -> str:
         """Return a description in one line, with beta's round-trip time and BDP."""
-        alpha_ms, beta_ms = (self.rtt_ms + s[0].extra_rtt_ms for s in (self.alpha, self.beta))
-        scale = self.rtt_ms / beta_ms
+        alpha_ms, beta_ms = (self.path.rtt_ms + s[0].extra_rtt_ms for s in (self.alpha, self.beta))
+        scale = self.path.rtt_ms / beta_ms
         links = " and ".join(
             f"{link.mean_mbps:g} Mbit/s, {link.queue_packets} packets "
             f"({(link.queue_packets or 0) / self.competing.path.bdp_packets(i) * scale:.2g} BDP)"
@@ -120,60 +124,43 @@ class Experiment:
         other = "" if alpha_ms == beta_ms else f" (alpha's {alpha_ms:g} ms)"
         return f"{self.competing.name}, {beta_ms:g} ms{other}, {links}"
 
-    def _scenario(self, flows: tuple[Flow, ...], name: str) -> Scenario:
+    def _scenario(self, flows: tuple[Flow, ...], path: NetworkPath, name: str) -> Scenario:
         return Scenario(
             flows=flows,
-            path=NetworkPath(
-                bottlenecks=self.bottlenecks, rtt_ms=self.rtt_ms, noise=self.noise, ecn=self.ecn
-            ),
+            path=path,
             duration_s=self.duration_s,
             seed=self.seed,
             queue_log=self.queue_log,
+            sample_interval_ms=self.sample_interval_ms,
             name=name,
         )
 
 
-def long_flows(  # noqa: PLR0913 - settings of a network, all by keyword
+def long_flows(  # noqa: PLR0913 - independent choices, all by keyword
     *,
     alpha: str,
     beta: str,
-    bandwidth_mbps: float,
-    rtt_ms: float,
-    queue_bdp: float | None = None,
-    queue_packets: int | None = None,
+    path: NetworkPath,
     alpha_flows: int = 1,
     beta_flows: int = 1,
     duration_s: float = 180.0,
     seed: int = 1,
-    qdisc: str = "droptail",
-    qdisc_options: Iterable[tuple[str, int | float | str | bool]] = (),
-    noise: Noise | None = None,
 ) -> Experiment:
     """Return the thesis's experiment: unlimited flows of two CCAs share a queue (5.4).
-
-    The queue of the thesis is drop-tail.
 
     Parameters
     ----------
     alpha, beta : str
         Linux names of the new CCA and of the CCA that it may harm.
-    bandwidth_mbps : float
-        Rate of the link in Mbit/s.
-    rtt_ms : float
-        Base round-trip time in milliseconds.
-    queue_bdp, queue_packets : float, int
-        Limit of the queue; exactly one of the two.
+    path : NetworkPath
+        The network, such as a :func:`~ccbench.experiment.path.typical_path`. The queue of the
+        thesis is drop-tail.
     alpha_flows, beta_flows : int
         Number of flows of each CCA. All start at 0 s, or within the noise's `start_spread_ms`.
     duration_s : float
         Length of each run in seconds.
     seed : int
         Seed of all random numbers of both runs.
-    qdisc, qdisc_options
-        The queue, as in :class:`~ccbench.experiment.scenario.Bottleneck`.
-    noise : Noise, optional
-        Default: :func:`ccbench.experiment.noise.typical`. Use
-        :data:`ccbench.experiment.noise.NO_NOISE` for exact runs.
 
     Raises
     ------
@@ -182,9 +169,9 @@ def long_flows(  # noqa: PLR0913 - settings of a network, all by keyword
 
     Examples
     --------
-    >>> long_flows(
-    ...     alpha="bbr", beta="cubic", bandwidth_mbps=100, rtt_ms=40, queue_packets=64, beta_flows=4
-    ... ).describe()
+    >>> from ccbench import typical_path
+    >>> path = typical_path(bandwidth_mbps=100, rtt_ms=40, queue_packets=64)
+    >>> long_flows(alpha="bbr", beta="cubic", path=path, beta_flows=4).describe()
     '1 bbr against 4 cubic, 40 ms, 100 Mbit/s, 64 packets (0.19 BDP)'
     """
     check_named(alpha=alpha, beta=beta)
@@ -192,22 +179,81 @@ def long_flows(  # noqa: PLR0913 - settings of a network, all by keyword
         alpha_group = Flow(cca=alpha, count=alpha_flows)
     with validation.within("beta: "):
         beta_group = Flow(cca=beta, count=beta_flows)
-    bottleneck = Bottleneck(
-        bandwidth_mbps=bandwidth_mbps,
-        queue_bdp=queue_bdp,
-        queue_packets=queue_packets,
-        qdisc=qdisc,
-        qdisc_options=tuple(qdisc_options),
-    )
     return Experiment(
-        alpha=(alpha_group,),
-        beta=(beta_group,),
-        bottlenecks=(bottleneck,),
-        rtt_ms=rtt_ms,
-        duration_s=duration_s,
-        seed=seed,
-        noise=typical(rtt_ms=rtt_ms) if noise is None else noise,
+        alpha=(alpha_group,), beta=(beta_group,), path=path, duration_s=duration_s, seed=seed
     )
+
+
+def divided(scenario: Scenario, beta: Iterable[int]) -> Experiment:
+    """Return the experiment that measures the harm to some groups of a scenario's flows.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Beta and alpha flows together.
+    beta : iterable of int
+        Positions of the groups that may be harmed. All others are alpha.
+
+    Raises
+    ------
+    InputError
+        If a group does not exist, alpha or beta has no group, no bottleneck is on the path of all
+        groups, or a change is one of an alpha flow, or waits for its event: the solo run lacks
+        this flow.
+
+    Examples
+    --------
+    >>> scenario = Scenario.load("examples/bbr-vs-cubic.toml")
+    >>> divided(scenario, beta=[1]).solo.name
+    '2 cubic alone'
+    """
+    count = len(scenario.flows)
+    if count == 1:
+        raise InputError(
+            "harm needs two groups of flows, those that may be harmed and those that harm, but "
+            "this scenario has one: add a [[flows]] table, or choose another metric"
+        )
+    last = validation.Range(0, count - 1)
+    chosen = dict.fromkeys(validation.whole("beta", group, last, example=0) for group in beta)
+    if not 0 < len(chosen) < count:
+        allowed = f"one or more of the {count} groups of flows, but not all of them"
+        raise validation.bad("beta", list(chosen), allowed, "leave some for alpha, which harms")
+    check_shared(scenario)
+    return Experiment(
+        alpha=tuple(flow for i, flow in enumerate(scenario.flows) if i not in chosen),
+        beta=tuple(scenario.flows[i] for i in chosen),
+        path=replace(scenario.path, changes=_renumbered(scenario, chosen)),
+        duration_s=scenario.duration_s,
+        seed=scenario.seed,
+        queue_log=scenario.queue_log,
+        sample_interval_ms=scenario.sample_interval_ms,
+    )
+
+
+def _renumbered(scenario: Scenario, beta: Iterable[int]) -> tuple[Change, ...]:
+    """Return the changes with the numbers that their flows have in a run of these groups."""
+    if not scenario.path.changes:
+        return ()
+    groups = scenario.flow_table()["group"].to_numpy()
+    order = [int(flow) for group in beta for flow in (groups == group).nonzero()[0]]
+    numbers = {flow: number for number, flow in enumerate(order)}
+
+    def renumbered(place: str, flow: int) -> int:
+        if flow in numbers:
+            return numbers[flow]
+        allowed = "a flow of beta for metric harm, as one of its runs has no others"
+        raise validation.bad(place, flow, allowed, "name a flow of beta, or remove the change")
+
+    changes = []
+    for i, change in enumerate(scenario.path.changes):
+        new = change
+        if new.when is not None:
+            flow = renumbered(f"changes[{i}].when.flow", new.when.flow)
+            new = replace(new, when=replace(new.when, flow=flow))
+        if new.flow is not None:
+            new = replace(new, flow=renumbered(f"changes[{i}].flow", new.flow))
+        changes.append(new)
+    return tuple(changes)
 
 
 def check_named(**ccas: str) -> None:

@@ -39,7 +39,7 @@ def sensitivity_figure(result: Sensitivity) -> Figure:
     axes.errorbar(table.index, table["harm"], yerr=errors, color="tab:red", marker="o", capsize=4)
     axes.axhline(0, color="0.4", linewidth=0.8)
     axes.set_xticks(table.index, [f"{level:g}" for level in result.levels])
-    axes.set_xlabel(f"noise, times ({result.experiment.noise.describe()})")
+    axes.set_xlabel(f"noise, times ({result.experiment.path.noise.describe()})")
     axes.set_ylabel(result.harms[0].headline[0])
     axes.set_title(result.experiment.describe(), fontsize="medium")
     axes.grid(alpha=0.3)

@@ -148,7 +148,7 @@ def sensitivity(
     --------
     >>> sensitivity(experiment, (0, 1), repetitions=2).table()  # doctest: +SKIP
     """
-    if not experiment.noise:
+    if not experiment.path.noise:
         step = "leave out --no-noise (in Python, give the experiment noise)"
         raise validation.bad("noise", "none", "some, because levels are multiples of it", step)
     chosen = sorted(
@@ -158,7 +158,10 @@ def sensitivity(
         raise validation.bad("levels", (), "one or more", "write for example levels=(0, 1, 10)")
     error = ERROR / len(chosen)
     count = max(REPETITIONS, fewest(error)) if repetitions is None else repetitions
-    scaled = [replace(experiment, noise=experiment.noise.scaled(level)) for level in chosen]
+    path = experiment.path
+    scaled = [
+        replace(experiment, path=replace(path, noise=path.noise.scaled(level))) for level in chosen
+    ]
     harms: list[RepeatedHarm] = []  # extended while the generator below runs
 
     def done(runs: int, planned: int) -> None:

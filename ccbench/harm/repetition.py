@@ -134,7 +134,7 @@ class RepeatedHarm:
     @property
     def noise(self) -> Noise:
         """Noise of all runs."""
-        return self.experiment.noise
+        return self.experiment.path.noise
 
     @cached_property
     def relative(self) -> Estimate:

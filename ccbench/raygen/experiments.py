@@ -15,6 +15,7 @@ from ccbench.base import validation
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical
+from ccbench.experiment.path import NetworkPath
 from ccbench.harm import Experiment
 from ccbench.harm.experiment import check_named
 from ccbench.metrics import DOWNLOAD_S
@@ -126,11 +127,13 @@ def experiment(  # noqa: PLR0913 - all by keyword
     return Experiment(
         alpha=(alpha_group,),
         beta=(beta_group,),
-        bottlenecks=(bottleneck,),
-        rtt_ms=shorter_ms,
+        path=NetworkPath(
+            bottlenecks=(bottleneck,),
+            rtt_ms=shorter_ms,
+            noise=replace(typical(rtt_ms=shorter_ms), **dict(noise)),
+            ecn=ecn,
+        ),
         duration_s=duration_s if stop_s is None else stop_s,
         seed=seed,
-        noise=replace(typical(rtt_ms=shorter_ms), **dict(noise)),
-        ecn=ecn,
         measured_s=None if stop_s is None else (start_s, stop_s),
     )

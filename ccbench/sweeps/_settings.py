@@ -49,9 +49,9 @@ def _lists(cls: type[DataclassInstance]) -> Iterator[str]:
 
 
 #: Lists of tables.
-_LISTS = frozenset(_lists(Scenario))
+_LISTS = tuple(dict.fromkeys(_lists(Scenario)))
 #: Tables of the scenario with names of settings that contain dots.
-_DOTTED_TABLES = frozenset(
+_DOTTED_TABLES = tuple(
     name for name, field in settings(Scenario).items() if field.metadata.get("has_dots")
 )
 #: A setting of an open table; for a qdisc option, with the path of the table.

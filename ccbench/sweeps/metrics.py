@@ -11,14 +11,13 @@ import pandas as pd
 
 from ccbench import metrics
 from ccbench.base import validation
-from ccbench.base.errors import InputError
-from ccbench.harm import check_shared, in_order, measure, with_later_flows
+from ccbench.harm import divided, measure
 from ccbench.metrics import Metric, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ccbench.experiment.scenario import Change, Scenario
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = ["HARM", "METRICS", "harm_scenarios", "metrics_named"]
 
@@ -97,60 +96,12 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     >>> [flow.cca for flow in harm_scenarios(both, beta=(1,))[0].flows]
     ['bbr']
     """
-    count = len(scenario.flows)
-    if count == 1:
-        raise InputError(
-            "metric harm needs two groups of flows, those that may be harmed and those that harm, "
-            "but this scenario has one: add a [[flows]] table, or choose another metric"
-        )
-    last = validation.Range(0, count - 1)
-    chosen = dict.fromkeys(validation.whole("beta", group, last, example=0) for group in beta)
-    if not 0 < len(chosen) < count:
-        allowed = f"one or more of the {count} groups of flows, but not all of them"
-        raise validation.bad("beta", list(beta), allowed, "leave some for alpha, which harms")
-    for i in chosen:
+    experiment = divided(scenario, beta)
+    for i in dict.fromkeys(beta):
         if scenario.flows[i].kind != "bulk":
             step = "choose another group with beta, or another metric, such as goodput or fct"
             raise validation.bad(
                 f"flows.{i}.kind", scenario.flows[i].kind, '"bulk" for metric harm', step
             )
-    check_shared(scenario)
-    solo = tuple(scenario.flows[i] for i in chosen)
-    others = tuple(scenario.flows[i] for i in range(count) if i not in chosen)
-    together = in_order(solo, others, noise=scenario.path.noise, seed=scenario.seed)
-    before = 0 if together[: len(solo)] == solo else sum(flow.flow_count for flow in others)
-    changes = _renumbered(scenario, chosen)
-    return (
-        replace(scenario, flows=solo, path=replace(scenario.path, changes=changes)),
-        replace(
-            scenario,
-            flows=together,
-            path=replace(scenario.path, changes=with_later_flows(changes, before)),
-        ),
-    )
-
-
-def _renumbered(scenario: Scenario, beta: Iterable[int]) -> tuple[Change, ...]:
-    """Return the changes with the numbers that their flows have in a run of these groups."""
-    if not scenario.path.changes:
-        return ()
-    groups = scenario.flow_table()["group"].to_numpy()
-    order = [int(flow) for group in beta for flow in (groups == group).nonzero()[0]]
-    numbers = {flow: number for number, flow in enumerate(order)}
-
-    def renumbered(place: str, flow: int) -> int:
-        if flow in numbers:
-            return numbers[flow]
-        allowed = "a flow of beta for metric harm, as one of its runs has no others"
-        raise validation.bad(place, flow, allowed, "name a flow of beta, or remove the change")
-
-    changes = []
-    for i, change in enumerate(scenario.path.changes):
-        new = change
-        if new.when is not None:
-            flow = renumbered(f"changes[{i}].when.flow", new.when.flow)
-            new = replace(new, when=replace(new.when, flow=flow))
-        if new.flow is not None:
-            new = replace(new, flow=renumbered(f"changes[{i}].flow", new.flow))
-        changes.append(new)
-    return tuple(changes)
+    solo, competing = experiment.solo, experiment.competing
+    return replace(solo, name=scenario.name), replace(competing, name=scenario.name)

@@ -18,6 +18,7 @@ from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.topology import star
 from ccbench.datacenter.workload import flow_table
+from ccbench.experiment.path import typical_path
 from ccbench.harm import long_flows
 from tests.kernel.conftest import run_with
 
@@ -70,7 +71,10 @@ def _names() -> dict[str, Any]:
         alpha="bbr", beta="cubic", budget=4, population=4, duration_s=2, confirm=1
     )
     experiment = long_flows(
-        alpha="bbr", beta="cubic", bandwidth_mbps=50, rtt_ms=40, queue_bdp=1, duration_s=60
+        alpha="bbr",
+        beta="cubic",
+        path=typical_path(bandwidth_mbps=50, rtt_ms=40, queue_bdp=1),
+        duration_s=60,
     )
     sweep = sweeps.Sweep.of(_SWEPT, vary={"rtt_ms": [10, 20]}, repeat=2)
     flows = flow_table([(0.0, 0, 1, 1000, "background")])

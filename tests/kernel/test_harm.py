@@ -12,6 +12,7 @@ import pytest
 from ccbench import Bottleneck, Flow
 from ccbench.base.errors import InputError
 from ccbench.experiment.noise import NO_NOISE, Noise
+from ccbench.experiment.path import typical_path
 from ccbench.harm import (
     THRESHOLDS,
     Assessment,
@@ -107,8 +108,7 @@ class TestWorkloads:
         experiment = Experiment(
             alpha=scenario.flows[1:],
             beta=scenario.flows[:1],
-            bottlenecks=scenario.path.bottlenecks,
-            rtt_ms=scenario.path.rtt_ms,
+            path=scenario.path,
             duration_s=scenario.duration_s,
             queue_log=True,
         )
@@ -158,15 +158,9 @@ class TestRepeated:
 
     def pair(self, alpha: str, noise: Noise | None = None) -> Experiment:
         """Return a flow of alpha against one of CUBIC."""
-        return long_flows(
-            alpha=alpha,
-            beta="cubic",
-            bandwidth_mbps=10,
-            rtt_ms=20,
-            queue_bdp=2,
-            duration_s=10,
-            noise=noise,
-        )
+        path = typical_path(bandwidth_mbps=10, rtt_ms=20, queue_bdp=2)
+        path = path if noise is None else replace(path, noise=noise)
+        return long_flows(alpha=alpha, beta="cubic", path=path, duration_s=10)
 
     def test_exact(self, boots: list[Path]) -> None:
         """Reno and CUBIC draw nothing at random: without noise every seed gives the same run."""
@@ -204,7 +198,8 @@ class TestRepeated:
         """The interval of BBR's harm to CUBIC at half a BDP is wholly above 0 (Ware 2024, 5.5)."""
         pair = self.pair("bbr")
         link = Bottleneck(bandwidth_mbps=10, queue_bdp=0.5)
-        result = repeat(replace(pair, bottlenecks=(link,), rtt_ms=40, duration_s=20))
+        path = replace(pair.path, bottlenecks=(link,), rtt_ms=40)
+        result = repeat(replace(pair, path=path, duration_s=20))
         assert result.sign == 1
 
     def test_sensitivity(self) -> None:

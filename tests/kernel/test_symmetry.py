@@ -16,6 +16,7 @@ from ccbench.emulate import run_many
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source.build import of_release
 from ccbench.experiment.noise import NO_NOISE, Noise
+from ccbench.experiment.path import typical_path
 from ccbench.experiment.subflow import Subflow
 from ccbench.harm import long_flows, repeat
 from ccbench.run.repetition import Repetition, repetitions
@@ -75,9 +76,9 @@ class TestItself:
             pair = long_flows(
                 alpha=cca,
                 beta=cca,
-                bandwidth_mbps=bandwidth_mbps,
-                rtt_ms=rtt_ms,
-                queue_bdp=queue_bdp,
+                path=typical_path(
+                    bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms, queue_bdp=queue_bdp
+                ),
                 duration_s=8,
                 seed=derived_seed(1, cca, str(network)),
             )
@@ -93,9 +94,7 @@ class TestItself:
             pair = long_flows(
                 alpha=alpha,
                 beta=beta,
-                bandwidth_mbps=20,
-                rtt_ms=100,
-                queue_bdp=1,
+                path=typical_path(bandwidth_mbps=20, rtt_ms=100, queue_bdp=1),
                 duration_s=20,
                 seed=derived_seed(1, alpha),
             )
@@ -108,7 +107,10 @@ class TestItself:
     def test_order_matters(self) -> None:
         """Against itself CUBIC has harm of one sign if it starts first, else of the other."""
         pair = long_flows(
-            alpha="cubic", beta="cubic", bandwidth_mbps=50, rtt_ms=100, queue_bdp=1, duration_s=30
+            alpha="cubic",
+            beta="cubic",
+            path=typical_path(bandwidth_mbps=50, rtt_ms=100, queue_bdp=1),
+            duration_s=30,
         )
         order = repeat(pair, repetitions=10, jobs=1).order
         assert order is not None

@@ -16,6 +16,7 @@ import pandas as pd
 
 from ccbench.base.estimate import Estimate
 from ccbench.experiment.flow import MTU_BYTES
+from ccbench.experiment.path import typical_path
 from ccbench.harm import beta_groups, expected_harm, harm, long_flows
 from ccbench.studies.published import Published, unbounded
 from ccbench.studies.study import Comparison
@@ -98,9 +99,7 @@ def against(  # noqa: PLR0913 - settings of a network, all by keyword
     return long_flows(
         alpha=alpha,
         beta=beta,
-        bandwidth_mbps=mbps,
-        rtt_ms=rtt_ms,
-        queue_bdp=queue_bdp,
+        path=typical_path(bandwidth_mbps=mbps, rtt_ms=rtt_ms, queue_bdp=queue_bdp),
         alpha_flows=flows[0],
         beta_flows=flows[1],
         duration_s=_QUICK_S if quick else _DURATION_S,
@@ -110,7 +109,7 @@ def against(  # noqa: PLR0913 - settings of a network, all by keyword
 
 def with_link(experiment: Experiment, link: Bottleneck, *, ecn: bool | str) -> Experiment:
     """Return an experiment with another link, and with or without ECN."""
-    return replace(experiment, bottlenecks=(link,), ecn=ecn)
+    return replace(experiment, path=replace(experiment.path, bottlenecks=(link,), ecn=ecn))
 
 
 def scenarios_of(experiments: Iterable[Experiment]) -> tuple[Scenario, ...]:

@@ -20,6 +20,7 @@ from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.base.random_streams import derived_seed, repetition_seeds
 from ccbench.base.share import Share
+from ccbench.experiment.path import typical_path
 from ccbench.harm import REPETITIONS, beta_groups, long_flows
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
@@ -56,18 +57,17 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
         pair = long_flows(
             alpha=cca,
             beta=cca,
-            bandwidth_mbps=bandwidth_mbps,
-            rtt_ms=rtt_ms,
-            queue_bdp=queue_bdp,
+            path=typical_path(bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms, queue_bdp=queue_bdp),
             duration_s=duration_s,
             seed=derived_seed(1, "symmetry", cca, str(network), str(duration_s)),
         )
         words = f"{bandwidth_mbps:g} Mbit/s, {rtt_ms:g} ms, {queue_bdp:g} BDP"
-        for starts, spread_ms in ((_RANDOM, pair.noise.start_spread_ms), (_TOGETHER, 0.0)):
-            noise = replace(pair.noise, start_spread_ms=spread_ms)
+        for starts, spread_ms in ((_RANDOM, pair.path.noise.start_spread_ms), (_TOGETHER, 0.0)):
+            noise = replace(pair.path.noise, start_spread_ms=spread_ms)
+            path = replace(pair.path, noise=noise)
             scenarios += [
                 replace(
-                    replace(pair, noise=noise, seed=seed).competing,
+                    replace(pair, path=path, seed=seed).competing,
                     name=f"{starts}: {cca}: {words}",
                 )
                 for seed in repetition_seeds(pair.seed, 2 if quick else REPETITIONS)

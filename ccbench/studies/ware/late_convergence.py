@@ -21,6 +21,7 @@ import pandas as pd
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.convergence import converged_at
+from ccbench.experiment.path import typical_path
 from ccbench.harm import long_flows, relative_harm
 from ccbench.studies.published import at_least, at_most, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
@@ -70,9 +71,7 @@ def _scenarios(alpha: str, seeds: tuple[int, ...], *, quick: bool) -> tuple[Scen
             beta="cubic",
             alpha_flows=alpha_flows,
             beta_flows=beta_flows,
-            bandwidth_mbps=100,
-            rtt_ms=100,
-            queue_packets=packets,
+            path=typical_path(bandwidth_mbps=100, rtt_ms=100, queue_packets=packets),
             duration_s=90 if quick else 300,
             seed=seed,
         )

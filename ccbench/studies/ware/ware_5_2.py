@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
+from ccbench.experiment.path import typical_path
 from ccbench.harm import long_flows
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, fraction, similar, unbounded
@@ -36,9 +37,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             alpha="bbr",
             beta="cubic",
             alpha_flows=alpha_flows,
-            bandwidth_mbps=bandwidth_mbps,
-            rtt_ms=rtt_ms,
-            queue_bdp=queue_bdp,
+            path=typical_path(bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms, queue_bdp=queue_bdp),
             duration_s=40 if quick else 180,
             seed=seed,
         )

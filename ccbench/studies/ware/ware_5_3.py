@@ -20,6 +20,7 @@ import pandas as pd
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.convergence.rivals import near_fair_share
+from ccbench.experiment.path import typical_path
 from ccbench.harm import long_flows
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, fraction, quantity, unbounded
@@ -48,9 +49,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
         long_flows(
             alpha=alpha,
             beta="cubic",
-            bandwidth_mbps=100,
-            rtt_ms=100,
-            queue_packets=packets,
+            path=typical_path(bandwidth_mbps=100, rtt_ms=100, queue_packets=packets),
             duration_s=40 if quick else 300,
             seed=seed,
         )

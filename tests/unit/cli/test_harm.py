@@ -286,3 +286,63 @@ class TestSensitivity:
         result = command("harm", HARM, "--sensitivity", "--no-noise")
         assert_refused(result, "noise is 'none'")
         assert [] == noisy.ran
+
+
+class TestNetwork:
+    """Networks and flows from files."""
+
+    TOML = """
+    rtt_ms = 20
+    duration_s = 8
+    seed = 5
+    [[flows]]
+    cca = "greedy"
+    [[flows]]
+    cca = "even"
+    count = 2
+    [[bottlenecks]]
+    bandwidth_mbps = 10
+    queue_bdp = 1
+    """
+
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        """Write a scenario without noise."""
+        path = tmp_path / "file.toml"
+        path.write_text(self.TOML)
+        return path
+
+    def test_path(self, noisy: NoisyEngine, file: Path) -> None:
+        """--path is the network of a file; its flows, duration and seed are those of options."""
+        own = {"--alpha": "even", "--beta": "greedy", "--duration": "6"}
+        result = command("harm", own, path=file, jitter="0.5", repeat="1")
+        assert ExitStatus.OK == result.exit_code, result.output
+        solo, competing = sorted(noisy.ran, key=lambda scenario: scenario.flow_count)
+        assert (20, 6, 1) == (solo.path.rtt_ms, solo.duration_s, solo.seed)
+        assert ["greedy"] == [flow.cca for flow in solo.flows]
+        assert 2 == competing.flow_count
+        assert 0.5 == competing.path.noise.forward_jitter_ms
+
+    def test_scenario(self, noisy: NoisyEngine, file: Path) -> None:
+        """--scenario is all of it: the first group is alpha's, the others are beta's."""
+        result = ccbench("harm", "--scenario", file, "--no-noise", "--json")
+        assert ExitStatus.OK == result.exit_code, result.output
+        solo, competing = sorted(noisy.ran, key=lambda scenario: scenario.flow_count)
+        assert [("even", 2)] == [(flow.cca, flow.count) for flow in solo.flows]
+        assert (8, 5, 3) == (competing.duration_s, competing.seed, competing.flow_count)
+        assert json.loads(result.stdout)["harm"]["n_beta"] == 2
+
+    @pytest.mark.usefixtures("noisy")
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--path", "FILE", "--rtt", "9"], "--rtt must be left out with --path"),
+            (["--scenario", "FILE"], "--alpha, --beta must be left out with --scenario"),
+            (["--rtt", "9", "--queue", "9"], "either --bandwidth or --trace"),
+            (["--path", "FILE", "--jobs", "2", "--scheduler", "tcp://a:1"], "--jobs is for this"),
+        ],
+    )
+    def test_refused(self, file: Path, options: list[str], words: str) -> None:
+        """Options that exclude each other are named."""
+        given = [str(file) if option == "FILE" else option for option in options]
+        assert_refused(ccbench("harm", "--alpha", "greedy", "--beta", "even", *given), words)

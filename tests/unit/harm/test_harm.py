@@ -10,6 +10,7 @@ import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.experiment.noise import NO_NOISE, Noise
+from ccbench.experiment.path import NetworkPath, typical_path
 from ccbench.experiment.scenario import Bottleneck, Flow
 from ccbench.harm import (
     Experiment,
@@ -140,17 +141,14 @@ class TestJainIndex:
 
 
 def _experiment(**changes: Any) -> Experiment:
-    settings: dict[str, Any] = {
-        "alpha": "bbr",
-        "beta": "cubic",
-        "bandwidth_mbps": 100,
-        "rtt_ms": 40,
-        "queue_bdp": 1,
-        "alpha_flows": 2,
-        "beta_flows": 3,
-        "noise": NO_NOISE,
-    }
-    return long_flows(**settings | changes)
+    own = {"alpha": "bbr", "beta": "cubic", "alpha_flows": 2, "beta_flows": 3}
+    link = {"bandwidth_mbps": 100, "rtt_ms": 40, "queue_bdp": 1}
+    noise = changes.pop("noise", NO_NOISE)
+    own_names = {*own, "duration_s", "seed"}
+    link |= {name: value for name, value in changes.items() if name not in own_names}
+    own |= {name: value for name, value in changes.items() if name in own_names}
+    settings: dict[str, Any] = {**own, "path": replace(typical_path(**link), noise=noise)}
+    return long_flows(**settings)
 
 
 class TestExperiment:
@@ -209,14 +207,16 @@ class TestExperiment:
     def test_alpha_is_needed(self) -> None:
         """An experiment without alpha flows is refused."""
         link = Bottleneck(bandwidth_mbps=10, queue_packets=10)
+        path = NetworkPath(bottlenecks=(link,), rtt_ms=40)
         with pytest.raises(InputError, match=r"^alpha is \(\)"):
-            Experiment(alpha=(), beta=(Flow(),), bottlenecks=(link,), rtt_ms=40)
+            Experiment(alpha=(), beta=(Flow(),), path=path)
 
     def test_different_bottlenecks(self) -> None:
         """Flows that share no bottleneck are refused, but not those that share one of theirs."""
         links = (Bottleneck(bandwidth_mbps=10, queue_bdp=1),) * 2
         long, second = Flow(), Flow(first_bottleneck=1)
-        first: Any = {"bottlenecks": links, "rtt_ms": 40, "beta": (Flow(last_bottleneck=0),)}
+        path = NetworkPath(bottlenecks=links, rtt_ms=40)
+        first: Any = {"path": path, "beta": (Flow(last_bottleneck=0),)}
         assert Experiment(alpha=(long,), **first).competing.flow_count == 2
         with pytest.raises(InputError, match="no bottleneck is on the path"):
             Experiment(alpha=(second,), **first)

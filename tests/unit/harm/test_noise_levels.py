@@ -12,6 +12,7 @@ import pytest
 from ccbench import Flow, harm
 from ccbench.base.errors import InputError
 from ccbench.experiment.noise import NO_NOISE, Noise
+from ccbench.experiment.path import typical_path
 from ccbench.harm.figures import sensitivity_figure
 from tests.unit.conftest import NoisyEngine, run_with_rates
 
@@ -55,9 +56,13 @@ class SymmetricEngine(NoisyEngine):
 def pair(**settings: Any) -> harm.Experiment:
     """Return one greedy flow against an even one, with a jitter of 0.5 ms."""
     one = harm.long_flows(
-        alpha="greedy", beta="even", bandwidth_mbps=10, rtt_ms=40, queue_bdp=1, duration_s=10
+        alpha="greedy",
+        beta="even",
+        path=typical_path(bandwidth_mbps=10, rtt_ms=40, queue_bdp=1),
+        duration_s=10,
     )
-    return replace(one, **{"noise": Noise(reverse_jitter_ms=0.5), **settings})
+    noise = settings.pop("noise", Noise(reverse_jitter_ms=0.5))
+    return replace(one, path=replace(one.path, noise=noise), **settings)
 
 
 class TestSensitivity:

@@ -16,6 +16,7 @@ from ccbench.base.estimate import CONFIDENCE, ERROR, Estimate, order_statistics
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.emulate import Store
 from ccbench.experiment.noise import NO_NOISE, Noise
+from ccbench.experiment.path import typical_path
 from ccbench.harm.repetition import look
 from tests.unit.base.test_estimate import SKEWED
 
@@ -30,8 +31,9 @@ pytestmark = pytest.mark.slow
 
 def experiment(noise: Noise | None = None, **changes: Any) -> harm.Experiment:
     """Return one greedy flow against an even one, at 10 Mbit/s for 10 s."""
-    settings: dict[str, Any] = {"bandwidth_mbps": 10, "rtt_ms": 40, "queue_bdp": 1}
-    pair = harm.long_flows(alpha="greedy", beta="even", duration_s=10, noise=noise, **settings)
+    path = typical_path(bandwidth_mbps=10, rtt_ms=40, queue_bdp=1)
+    path = path if noise is None else replace(path, noise=noise)
+    pair = harm.long_flows(alpha="greedy", beta="even", duration_s=10, path=path)
     return replace(pair, **changes)
 
 
@@ -59,11 +61,9 @@ class TestRepeat:
 
     def test_typical_noise(self) -> None:
         """Long flows have the typical noise of their link by default."""
-        assert experiment().noise.reverse_jitter_ms > 0
-        assert (
-            experiment().competing.path.noise == experiment().solo.path.noise == experiment().noise
-        )
-        assert experiment(NO_NOISE).noise == NO_NOISE
+        assert experiment().path.noise.reverse_jitter_ms > 0
+        assert experiment().competing.path == experiment().solo.path == experiment().path
+        assert experiment(NO_NOISE).path.noise == NO_NOISE
 
     def test_exact(self, noisy_engine: NoisyEngine) -> None:
         """Where nothing draws at random, the result is one run without interval."""
@@ -91,9 +91,10 @@ class TestRepeat:
     def test_losses_are_random(self, noisy_engine: NoisyEngine) -> None:
         """With random losses two equal runs prove nothing: all seeds are run."""
         lossy = experiment(NO_NOISE)
-        link = replace(lossy.bottlenecks[0], loss=1e-9)
+        link = replace(lossy.path.bottlenecks[0], loss=1e-9)
+        path = replace(lossy.path, bottlenecks=(link,))
         result = harm.repeat(
-            replace(lossy, bottlenecks=(link,)), repetitions=3, engine=noisy_engine, store=None
+            replace(lossy, path=path), repetitions=3, engine=noisy_engine, store=None
         )
         assert not result.is_exact
         assert len(result.repetitions) == 3

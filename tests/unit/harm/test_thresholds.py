@@ -235,6 +235,34 @@ class TestAssess:
 
 
 class TestFiles:
+    def test_networks_with_all_settings(self, tmp_path: Path) -> None:
+        """A network has the settings of a path, such as ECN, module parameters and changes."""
+        path = tmp_path / "networks.toml"
+        path.write_text("""
+        [[networks]]
+        rtt_ms = 30
+        bandwidth_mbps = 12
+        queue_bdp = 1
+        ecn = true
+        module_parameters = {"tcp_rapid.tolerance" = 0}
+        [[networks]]
+        name = "two"
+        rtt_ms = 40
+        noise = {}
+        bottlenecks = [{bandwidth_mbps = 9, queue_bdp = 1}, {bandwidth_mbps = 8, queue_bdp = 2}]
+        changes = [{at_s = 3, rtt_ms = 60}]
+        """)
+        one, two = load_networks(path)
+        assert ("12 Mbit/s, 30 ms, 1 BDP", True) == (one.name, one.path.ecn)
+        assert (("tcp_rapid.tolerance", "0"),) == one.path.module_parameters
+        assert typical(rtt_ms=30) == one.path.noise
+        assert ("two", 2, 1, NO_NOISE) == (
+            two.name,
+            len(two.path.bottlenecks),
+            len(two.path.changes),
+            two.path.noise,
+        )
+
     @pytest.mark.parametrize(
         ("text", "words"),
         [
@@ -244,7 +272,7 @@ class TestFiles:
             ("[[networks]]\nrtt_ms = 10", "networks[0].bandwidth_mbps or trace or wifi is missing"),
             ("[[networks]]\nbandwidth_mbps = 10\nqueue_bdp = 1", "networks[0].rtt_ms is missing"),
             (2 * "[[networks]]\nname='a'\nrtt_ms=10\nbandwidth_mbps=10\nqueue_bdp=1\n", "unlike"),
-            ("[[networks]]\nrtt = 10", "networks[0].rtt is not a setting; did you mean rtt_ms?"),
+            ("[[networks]]\nrtt = 10", "networks[0].rtt is not a setting; did you mean rtt_ms"),
             ("[[networks]]\nname=3\nrtt_ms=1\nbandwidth_mbps=1\nqueue_bdp=1", "name is 3"),
             (
                 "[[networks]]\nrtt_ms=1\nnoise=1\nbandwidth_mbps=1\nqueue_bdp=1",

@@ -31,12 +31,12 @@ class TestSearchConfig:
     def test_noise(self) -> None:
         """Given noise levels replace the typical ones, in every network."""
         network = (100.0, 40.0, 2.0, 3, 1)
-        usual = small().experiment(network).noise
+        usual = small().experiment(network).path.noise
         given = small(noise={"background_share": 0.02})
-        assert replace(usual, background_share=0.02) == given.experiment(network).noise
+        assert replace(usual, background_share=0.02) == given.experiment(network).path.noise
         assert SearchConfig.from_dict(given.to_dict()) == given
         none = {field.name: 0 for field in fields(Noise)}
-        assert NO_NOISE == small(noise=none).experiment(network).noise
+        assert NO_NOISE == small(noise=none).experiment(network).path.noise
         assert "none" == small(noise=none).noise_words
 
     def test_queue(self) -> None:

@@ -357,7 +357,7 @@ class TestFile:
         assert [1, 12] == [trace.mean_mbps for trace in space.traces]
         assert space == Space.from_dict(json.loads(json.dumps(space.to_dict())))
         config = SearchConfig(alpha="bbr", beta="cubic", space=space)
-        links = {config.experiment(c).bottlenecks[0].mean_mbps for c in space.corners()}
+        links = {config.experiment(c).path.bottlenecks[0].mean_mbps for c in space.corners()}
         assert {1, 12} == links
 
     @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ccbench.experiment.path import typical_path
 from ccbench.harm import Experiment, long_flows
 from ccbench.raygen.work import Work
 
@@ -13,7 +14,10 @@ from ccbench.raygen.work import Work
 def _experiments(count: int) -> list[Experiment]:
     """Return experiments of equal work, each with its own seed."""
     first = long_flows(
-        alpha="bbr", beta="cubic", bandwidth_mbps=50, rtt_ms=20, queue_bdp=1, duration_s=10
+        alpha="bbr",
+        beta="cubic",
+        path=typical_path(bandwidth_mbps=50, rtt_ms=20, queue_bdp=1),
+        duration_s=10,
     )
     return [replace(first, seed=seed) for seed in range(count)]
 
