@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -59,6 +59,10 @@ __all__ = [
     "seed_option",
     "workers_options",
 ]
+
+
+#: A decorator of commands.
+_Decorator: TypeAlias = "Callable[[Callable[..., Any]], Callable[..., Any]]"
 
 
 def quantity(unit: str, *, or_zero: bool = False) -> Callable[[str | float], float]:
@@ -630,13 +634,14 @@ json_option = click.option(
 )
 
 
-def optional(option: Callable[..., Any]) -> Any:
+def optional(option: _Decorator) -> _Decorator:
     """Return an option that is not required here."""
 
-    def add(command: Callable[..., Any]) -> Any:
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
         decorated: Any = option(command)
         decorated.__click_params__[-1].required = False
-        return decorated
+        added: Callable[..., Any] = decorated
+        return added
 
     return add
 
@@ -663,5 +668,4 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
         settings = {name: others.pop(name) for name in _OF_LINK}
         return command(network=NetworkChoice(file, settings), **others)
 
-    decorated: Callable[..., Any] = with_network
-    return decorated
+    return with_network

@@ -315,7 +315,7 @@ class TestNetwork:
     def test_path(self, noisy: NoisyEngine, file: Path) -> None:
         """--path is the network of a file; its flows, duration and seed are those of options."""
         own = {"--alpha": "even", "--beta": "greedy", "--duration": "6"}
-        result = command("harm", own, path=file, jitter="0.5", repeat="1")
+        result = command("harm", own, path=str(file), jitter="0.5", repeat="1")
         assert ExitStatus.OK == result.exit_code, result.output
         solo, competing = sorted(noisy.ran, key=lambda scenario: scenario.flow_count)
         assert (20, 6, 1) == (solo.path.rtt_ms, solo.duration_s, solo.seed)

@@ -10,6 +10,7 @@ import pytest
 
 from ccbench.base.errors import EngineError, InputError
 from ccbench.experiment.flow import Flow
+from ccbench.experiment.noise import NO_NOISE, typical
 from ccbench.harm import (
     NETWORKS,
     THRESHOLDS,
