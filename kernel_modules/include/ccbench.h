@@ -4,7 +4,7 @@
  * the host, and functions.
  *
  * Host and guest are the same machine, so records are native-endian structs without
- * padding. records.py and protocol.py in ccbench/emulate/kernel/boot have the same formats.
+ * padding. The host reads the formats from this file (ccbench/emulate/kernel/boot/shared.py).
  */
 #ifndef _CCBENCH_H
 #define _CCBENCH_H
@@ -75,8 +75,8 @@ struct ccbench_count_record {
 /* Backlog at a time (queue_samples.bin). */
 struct ccbench_backlog_record {
 	__u64 time_ns;
-	__u32 packets;
-	__u32 bytes;
+	__u32 backlog_packets;
+	__u32 backlog_bytes;
 	__u32 bottleneck;
 	__u32 queue;
 };

@@ -106,8 +106,8 @@ static void take_samples(u32 bottleneck, enum ccbench_queue queue, u64 before_ns
 
 		*r = (struct ccbench_backlog_record) {
 			.time_ns = summary->sample_ns,
-			.packets = summary->backlog_packets,
-			.bytes = summary->backlog_bytes,
+			.backlog_packets = summary->backlog_packets,
+			.backlog_bytes = summary->backlog_bytes,
 			.bottleneck = bottleneck,
 			.queue = queue,
 		};

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._load import Load, slowest_link
-from ccbench.emulate.kernel.boot import records
+from ccbench.emulate.kernel.boot import shared
 from ccbench.emulate.kernel.boot.plan import in_flight_packets, path_packets, unread_packets
 from ccbench.emulate.resources import Needs
 from ccbench.experiment.flow import MTU_BYTES
@@ -57,6 +57,10 @@ _SMALL_PER_FULL_PACKET = 25
 _EVENTS_PER_PACKET = 2
 
 
+def _bytes(record: str) -> int:
+    return shared.structure(record).itemsize
+
+
 def needs(scenario: Scenario, load: Load | None = None) -> Needs:
     """Return the resources of a run; of the guest's memory only the part in use counts.
 
@@ -90,9 +94,9 @@ def needs(scenario: Scenario, load: Load | None = None) -> Needs:
         + flows * _FLOW_BYTES,
         result_bytes=logged * _RUN_EVENT_BYTES + sampled * _RUN_SAMPLE_BYTES,
         scratch_bytes=_SMALL_FILES_BYTES
-        + logged * records.QUEUE_RECORD.itemsize
-        + sampled * records.FLOW_RECORD.itemsize
-        + other * max(records.BATCH_RECORD.itemsize, records.QDISC_RECORD.itemsize),
+        + logged * _bytes("queue_record")
+        + sampled * _bytes("flow_record")
+        + other * max(_bytes("batch_record"), _bytes("qdisc_record")),
         work=load.work_mbit,
         running_remedy="shorten the queues or the RTT, or start fewer flows",
         reading_remedy='set queue_log = "summary", or lower duration_s or the bandwidth'

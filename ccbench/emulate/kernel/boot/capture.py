@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.emulate._load import acks, packets
-from ccbench.emulate.kernel.boot import records
+from ccbench.emulate.kernel.boot import shared
 from ccbench.run.captures import writer
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def save(directory: Path, scenario: Scenario, path: Path, program: str) -> None:
         Name and version of the program.
     """
     blocks = writer.until(_content(directory / "capture.bin"), round(scenario.duration_s * 1e9))
-    firsts = np.fromfile(directory / "capture_firsts.bin", records.FIRST_RECORD)
+    firsts = np.fromfile(directory / "capture_firsts.bin", shared.structure("first_record"))
     flows = scenario.flow_table()
     comments = {
         position: f"flow {flow}: {flows['label'][flow]} {flows['cca'][flow]}".rstrip()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccbench.emulate.kernel.boot.records import DRAWS_RECORD
+from ccbench.emulate.kernel.boot.shared import structure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +67,7 @@ def read_draws(directory: Path, ccas: Iterable[str]) -> dict[str, int]:
     if _READ_TIMESTAMPS.isdisjoint(ccas):
         irrelevant |= _OF_CONNECTIONS
     drawn: dict[str, int] = {}
-    for function, draws in np.fromfile(directory / "draws.bin", DRAWS_RECORD).tolist():
+    for function, draws in np.fromfile(directory / "draws.bin", structure("draws_record")).tolist():
         name, _, module = function.decode().partition(" ")
         name = name.partition(".")[0]  # the compiler appends for example .isra.0
         if name not in irrelevant:

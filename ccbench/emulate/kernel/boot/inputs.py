@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.emulate.kernel.boot import features, parameters, protocol, queues, triggers
+from ccbench.emulate.kernel.boot import features, parameters, protocol, queues, shared, triggers
 from ccbench.emulate.kernel.boot.loading import loaded
 from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan, removal
 
@@ -96,8 +96,8 @@ class GuestInput:
     @property
     def has_l4s_queue(self) -> bool:
         """Whether a bottleneck has a classic and an L4S queue."""
-        content, start = self.files["link.bin"], protocol.LINK_HEADER.itemsize
-        links = np.frombuffer(content, protocol.BOTTLENECK, self.bottlenecks, start)
+        content, start = self.files["link.bin"], shared.structure("link_header").itemsize
+        links = np.frombuffer(content, shared.structure("bottleneck"), self.bottlenecks, start)
         return bool(links["l4s_mask"].any())
 
     @property
@@ -123,19 +123,20 @@ class GuestInput:
     @property
     def carried(self) -> npt.NDArray[Any]:
         """The short flows over each connection in turn: ``time_ns`` and ``bytes``."""
-        start = protocol.FLOWS_HEADER.itemsize + self._specs.nbytes
+        start = shared.structure("flows_header").itemsize + self._specs.nbytes
         count = int(self._specs["messages"].sum())
-        return np.frombuffer(self.files["flows.bin"], protocol.MESSAGE, count, start)
+        return np.frombuffer(self.files["flows.bin"], shared.structure("message"), count, start)
 
     @property
     def _specs(self) -> npt.NDArray[Any]:
-        content, start = self.files["flows.bin"], protocol.FLOWS_HEADER.itemsize
-        (header,) = np.frombuffer(content, protocol.FLOWS_HEADER, 1)
-        return np.frombuffer(content, protocol.FLOW_SPEC, int(header["flows"]), start)
+        content, start = self.files["flows.bin"], shared.structure("flows_header").itemsize
+        (header,) = np.frombuffer(content, shared.structure("flows_header"), 1)
+        return np.frombuffer(content, shared.structure("flow_spec"), int(header["flows"]), start)
 
     @property
     def _link(self) -> np.void:
-        header: np.void = np.frombuffer(self.files["link.bin"], protocol.LINK_HEADER, 1)[0]
+        dtype = shared.structure("link_header")
+        header: np.void = np.frombuffer(self.files["link.bin"], dtype, 1)[0]
         return header
 
     def write(self, folder: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of the guest's input, equal to structs in ``kernel_modules/include/ccbench.h``.
+"""Descriptions of path and traffic for the guest, in the formats of ``ccbench.h``.
 
 Lookups in the store encode thousands of scenarios, so this module avoids pandas, whose tables take
 milliseconds each.
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.emulate.kernel.boot import hosts
-from ccbench.experiment.flow import ACKS, ECN_FIELDS, MAX_BITRATES
+from ccbench.emulate.kernel.boot import hosts, shared
+from ccbench.experiment.flow import ACKS, ECN_FIELDS
 from ccbench.experiment.jitter import QUANTILES
 from ccbench.experiment.qdiscs import QDISCS
 
@@ -31,161 +31,9 @@ if TYPE_CHECKING:
     from ccbench.experiment.receiver import Receiver
     from ccbench.experiment.scenario import Bottleneck, Flow, Scenario
 
-__all__ = [
-    "BOTTLENECK",
-    "FLOWS_HEADER",
-    "FLOW_SPEC",
-    "LINK_HEADER",
-    "QUEUE_LOGS",
-    "describe_flows",
-    "describe_link",
-]
+__all__ = ["QUEUE_LOGS", "describe_flows", "describe_link"]
 
-_PROTOCOL = 13
-
-LINK_HEADER = np.dtype(
-    [
-        ("protocol", "u4"),
-        ("bottlenecks", "u4"),
-        ("reverse_bottlenecks", "u4"),
-        ("flows", "u4"),
-        ("queue_log", "u4"),
-        ("changes", "u4"),
-        ("rtt_points", "u8"),
-        ("rtt_ns", "u8"),
-        ("forward_delay_ns", "u8"),
-        ("forward_jitter_ns", "u8"),
-        ("reverse_jitter_ns", "u8"),
-        ("sender_jitter_ns", "u8"),
-        ("wifi_jitter_ns", "u8"),
-        ("ack_batch_ns", "u8"),
-        ("seed", "u8"),
-        ("duration_ns", "u8"),
-        ("sample_interval_ns", "u8"),
-        ("mtu_bytes", "u8"),
-    ]
-)
-BOTTLENECK = np.dtype(
-    [
-        ("rate_bps", "u8"),
-        ("background_bps", "u8"),
-        ("trace_length", "u4"),
-        ("loss", "u4"),
-        ("wifi_frames", "u4"),
-        ("wifi_stations", "u4"),
-        ("wifi_step_ns", "u8"),
-        ("wifi_overhead_ns", "u8", 2),
-        ("loss_every_packets", "u8"),
-        ("l4s_mask", "u4"),
-        ("statistics", "u4"),
-        ("lost_packets", "u4"),
-        ("duplicates", "u4"),
-        ("burst_change", "u8", 2),
-        ("burst_mean_ns", "u8", 2),
-        ("burst_loss", "u8", 2),
-        ("policer_bps", "u8"),
-        ("policer_bytes", "u8"),
-        ("overhead_bytes", "u4"),
-        ("cells", "u4"),
-        ("reordered", "u4"),
-        ("reordered_packets", "u4"),
-        ("reordered_ns", "u8"),
-        ("loss_points", "u4"),
-        ("jitter_delays", "u4"),
-        ("jitter_memory", "u8"),
-        ("jitter_innovation", "u8"),
-    ]
-)
-LOSS_POINT = np.dtype([("time_ns", "u8"), ("loss", "u8")])
-RTT_POINT = np.dtype([("time_ns", "u8"), ("rtt_ns", "u8")])
-CHANGE = np.dtype(
-    [
-        ("low", "i8"),
-        ("high", "i8"),
-        ("count", "u8"),
-        ("flow", "u4"),
-        ("kind", "u1"),
-        ("offset", "u1"),
-        ("bytes", "u1"),
-        ("is_signed", "u1"),
-        ("time_ns", "u8"),
-        ("every_ns", "u8"),
-        ("rate_bps", "u8"),
-        ("outage_ns", "u8"),
-        ("loss", "u8"),
-        ("rtt_ns", "u8"),
-        ("forward_delay_ns", "u8"),
-        ("wifi_jitter_ns", "u8"),
-        ("bottleneck", "u4"),
-        ("overtakes", "u2"),
-        ("options_bytes", "u2"),
-        ("end_flow", "u8"),
-        ("app_rate_bps", "u8"),
-        ("window_bytes", "u8"),
-    ]
-)
-FLOWS_HEADER = np.dtype(
-    [
-        ("protocol", "u4"),
-        ("flows", "u4"),
-        ("duration_ns", "u8"),
-        ("sample_interval_ns", "u8"),
-        ("seed", "u8"),
-        ("receivers", "u8"),
-        ("mtu_bytes", "u8"),
-    ]
-)
-FLOW_SPEC = np.dtype(
-    [
-        ("start_ns", "u8"),
-        ("stop_ns", "u8"),
-        ("size_bytes", "u8"),
-        ("rate_bps", "u8"),
-        ("on_ns", "u8"),
-        ("off_ns", "u8"),
-        ("kind", "u1"),
-        ("ecn", "u1"),
-        ("acks", "u1"),
-        ("single_packets", "u1"),
-        ("packet_bytes", "u2"),
-        ("reverse", "u1"),
-        ("subflows", "u1"),
-        ("cca", "S16"),
-        ("segment_ns", "u8"),
-        ("buffer_ns", "u8"),
-        ("ladder_kbps", "u4", MAX_BITRATES),
-        ("messages", "u8"),
-        ("frame_uhz", "u8"),
-        ("frames", "u8"),
-        ("ip_version", "u4"),
-        ("subnet", "u4"),
-    ]
-)
-
-#: One short flow over an open connection.
-MESSAGE = np.dtype([("time_ns", "u8"), ("bytes", "u8")])
-
-#: The receivers of a group of flows.
-RECEIVER = np.dtype(
-    [
-        ("first_flow", "u4"),
-        ("flows", "u4"),
-        ("read_bps", "u8"),
-        ("read_interval_ns", "u8"),
-        ("optimistic_bps", "u8"),
-        ("window_bytes", "u4"),
-        ("window_scale", "u4"),
-        ("packets_per_ack", "u4"),
-        ("ack_delay_us", "u4"),
-        ("ack_parts", "u4"),
-        ("duplicate_acks", "u4"),
-        ("hides_ecn", "u4"),
-        ("reserved", "u4"),
-    ]
-)
-
-#: Scale of a receive window that Linux chooses, and least units of one that is limited later.
-_NO_SCALE = 255
+#: Least units of a receive window that is limited later.
 _FEW_UNITS = 16
 
 #: Value of a setting that a change leaves as it is.
@@ -193,10 +41,6 @@ _UNCHANGED = 2**64 - 1
 
 #: Values of `queue_log`; the guest receives the index.
 QUEUE_LOGS = (False, True, "summary")
-_FLOW_KINDS = (
-    *("bulk", "bytes", "rate", "onoff", "cbr", "poisson", "served", "video", "messages"),
-    *("subflow", "frames"),
-)
 
 
 def describe_link(
@@ -210,128 +54,120 @@ def describe_link(
     of a flow consists of its extra delay and its first and last bottlenecks.
     """
     points = () if scenario.path.rtt_trace is None else scenario.path.rtt_trace.points
-    header = np.array(
-        (
-            _PROTOCOL,
-            len(scenario.path.links),
-            len(scenario.path.reverse_bottlenecks),
-            scenario.flow_count,
-            QUEUE_LOGS.index(scenario.queue_log),
-            len(scenario.path.changes),
-            len(points),
-            round(scenario.path.rtt_ms * 1e6),
-            round((scenario.path.forward_delay_ms or 0) * 1e6),
-            round(scenario.path.noise.forward_jitter_ms * 1e6),
-            round(scenario.path.noise.reverse_jitter_ms * 1e6),
-            round(scenario.path.noise.sender_jitter_ms * 1e6),
-            round(scenario.path.noise.wifi_jitter_ms * 1e6),
-            round(scenario.path.ack_batch_ms * 1e6),
-            scenario.seed,
-            round(scenario.duration_s * 1e9),
-            round(scenario.sample_interval_ms * 1e6),
-            scenario.path.mtu_bytes,
-        ),
-        dtype=LINK_HEADER,
-    )
-    bottlenecks = np.array(
-        [_bottleneck(b, scenario.path.noise) for b in scenario.path.links], dtype=BOTTLENECK
-    )
+    header = {
+        "protocol": shared.constant("PROTOCOL"),
+        "bottlenecks": len(scenario.path.links),
+        "reverse_bottlenecks": len(scenario.path.reverse_bottlenecks),
+        "flows": scenario.flow_count,
+        "queue_log": QUEUE_LOGS.index(scenario.queue_log),
+        "changes": len(scenario.path.changes),
+        "rtt_points": len(points),
+        "rtt_ns": round(scenario.path.rtt_ms * 1e6),
+        "forward_delay_ns": round((scenario.path.forward_delay_ms or 0) * 1e6),
+        "forward_jitter_ns": round(scenario.path.noise.forward_jitter_ms * 1e6),
+        "reverse_jitter_ns": round(scenario.path.noise.reverse_jitter_ms * 1e6),
+        "sender_jitter_ns": round(scenario.path.noise.sender_jitter_ms * 1e6),
+        "wifi_jitter_ns": round(scenario.path.noise.wifi_jitter_ms * 1e6),
+        "ack_batch_ns": round(scenario.path.ack_batch_ms * 1e6),
+        "seed": scenario.seed,
+        "duration_ns": round(scenario.duration_s * 1e9),
+        "sample_interval_ns": round(scenario.sample_interval_ms * 1e6),
+        "mtu_bytes": scenario.path.mtu_bytes,
+    }
     lists = [part for link in scenario.path.links for part in _lists(link)]
     extra_us = [round(flow.extra_rtt_ms * 1e3) for flow in scenario.split_flows]
     first, last = zip(*map(scenario.path.links_of, scenario.split_flows), strict=True)
     paths = (_per_flow(scenario, np.array(column, "u4")) for column in (extra_us, first, last))
-    rtts = np.array([(_nanoseconds(time), round(rtt * 1e6)) for time, rtt in points], RTT_POINT)
-    records = [
-        (*trigger, *_change(change, len(attribute)))
+    rtts = [{"time_ns": _nanoseconds(time), "rtt_ns": round(rtt * 1e6)} for time, rtt in points]
+    changes = [
+        {**_change(change), "trigger": trigger, "options_bytes": len(attribute)}
         for change, trigger, attribute in zip(scenario.path.changes, triggers, options, strict=True)
     ]
-    changes = np.array(records, dtype=CHANGE)
-    parts = (header, bottlenecks, *lists, *paths, rtts, changes)
+    parts = (
+        shared.rows("link_header", [header]),
+        shared.rows("bottleneck", (_bottleneck(link, scenario.path.noise) for link in scenario.path.links)),
+        *lists,
+        *paths,
+        shared.rows("rtt_point", rtts),
+        shared.rows("change", changes),
+    )
     return b"".join((*(part.tobytes() for part in parts), *options))
 
 
-def _change(change: Change, options_bytes: int) -> tuple[object, ...]:
-    return (
-        _nanoseconds(change.at_s or change.after_s or 0),
-        _nanoseconds(change.every_s or 0),
-        round((change.bandwidth_mbps or 0) * 1e6),
-        _nanoseconds(change.outage_s or 0),
-        *(
-            _UNCHANGED if value is None else round(value * unit)
-            for value, unit in (
-                (change.loss, 2**32),
-                (change.rtt_ms, 1e6),
-                (change.forward_delay_ms, 1e6),
-                (change.wifi_jitter_ms, 1e6),
-            )
-        ),
-        change.bottleneck,
-        bool(change.overtakes),
-        options_bytes,
-        change.flow or 0,
-        _UNCHANGED if change.app_rate_mbps is None else round(change.app_rate_mbps * 1e6),
-        change.window_bytes or _UNCHANGED,
-    )
+def _change(change: Change) -> dict[str, object]:
+    settings = {
+        "loss": (change.loss, 2**32),
+        "rtt_ns": (change.rtt_ms, 1e6),
+        "forward_delay_ns": (change.forward_delay_ms, 1e6),
+        "wifi_jitter_ns": (change.wifi_jitter_ms, 1e6),
+        "app_rate_bps": (change.app_rate_mbps, 1e6),
+    }
+    return {
+        "time_ns": _nanoseconds(change.at_s or change.after_s or 0),
+        "every_ns": _nanoseconds(change.every_s or 0),
+        "rate_bps": round((change.bandwidth_mbps or 0) * 1e6),
+        "outage_ns": _nanoseconds(change.outage_s or 0),
+        **{
+            name: _UNCHANGED if value is None else round(value * unit)
+            for name, (value, unit) in settings.items()
+        },
+        "bottleneck": change.bottleneck,
+        "overtakes": bool(change.overtakes),
+        "end_flow": change.flow or 0,
+        "window_bytes": change.window_bytes or _UNCHANGED,
+    }
 
 
-def _bottleneck(bottleneck: Bottleneck, noise: Noise) -> tuple[object, ...]:
-    rate_bps = round((bottleneck.bandwidth_mbps or 0) * 1e6)
-    wifi = bottleneck.wifi
-    if wifi is None:
-        batches: tuple[object, ...] = (0, 0, 0, (0, 0))
-    else:
-        overhead_ns = tuple(round(part * 1e6) for part in wifi.overhead_ms)
-        batches = (wifi.max_frames, wifi.stations, round(wifi.step_s * 1e9), overhead_ns)
-    background_bps = round(noise.background_share * bottleneck.mean_mbps * 1e6)
-    steps = len(_steps(bottleneck))
-    every = bottleneck.loss_every_packets or 0
-    qdisc = QDISCS.get(bottleneck.qdisc)
-    l4s_mask = qdisc.l4s_mask(dict(bottleneck.qdisc_options)) if qdisc else 0
-    statistics = bool(qdisc and qdisc.statistics)
-    return (
-        rate_bps,
-        background_bps,
-        steps,
-        _probability(bottleneck.loss),
-        *batches,
-        every,
-        l4s_mask,
-        statistics,
-        len(bottleneck.loss_packets),
-        _probability(bottleneck.duplicates or 0),
-        *_impairments(bottleneck),
-    )
-
-
-def _impairments(bottleneck: Bottleneck) -> Iterator[object]:
-    """Yield the fields of losses in bursts, policer, link layer and reordering."""
-    bursts, policer, late = bottleneck.burst_loss, bottleneck.policer, bottleneck.reordering
-    if bursts is None:
-        yield from ((0, 0), (0, 0), (0, 0))
-    else:
-        yield _share(bursts.to_bad or 0), _share(bursts.to_good or 0)
-        yield tuple(round((mean_ms or 0) * 1e6) for mean_ms in (bursts.good_ms, bursts.bad_ms))
-        yield _share(bursts.loss_good), _share(bursts.loss_bad)
-    yield round(policer.rate_mbps * 1e6) if policer else 0
-    yield policer.burst_bytes if policer else 0
-    yield bottleneck.overhead_bytes or 0
-    yield bool(bottleneck.cells)
-    yield _probability(late.share) if late else 0
-    yield (late.packets or 0) if late else 0
-    yield round((late.delay_ms or 0) * 1e6) if late else 0
-    losses, jitter = bottleneck.loss_trace, bottleneck.jitter
-    yield len(losses.points) if losses else 0
-    yield QUANTILES if jitter else 0
+def _bottleneck(link: Bottleneck, noise: Noise) -> dict[str, object]:
+    qdisc = QDISCS.get(link.qdisc)
+    wifi, losses, jitter = link.wifi, link.loss_trace, link.jitter
     correlation = jitter.correlation if jitter else 0.0
-    yield _share(correlation)
-    yield _share(math.sqrt(1 - correlation**2)) if correlation else 0
+    bursts, policer, late = link.burst_loss, link.policer, link.reordering
+    return {
+        "rate_bps": round((link.bandwidth_mbps or 0) * 1e6),
+        "background_bps": round(noise.background_share * link.mean_mbps * 1e6),
+        "trace_length": len(_steps(link)),
+        "loss": _probability(link.loss),
+        "wifi_frames": wifi.max_frames if wifi else 0,
+        "wifi_stations": wifi.stations if wifi else 0,
+        "wifi_step_ns": round(wifi.step_s * 1e9) if wifi else 0,
+        "wifi_overhead_ns": _in_ns(*wifi.overhead_ms) if wifi else (0, 0),
+        "loss_every_packets": link.loss_every_packets or 0,
+        "l4s_mask": qdisc.l4s_mask(dict(link.qdisc_options)) if qdisc else 0,
+        "statistics": bool(qdisc and qdisc.statistics),
+        "lost_packets": len(link.loss_packets),
+        "duplicates": _probability(link.duplicates or 0),
+        "burst_change": _shares(bursts.to_bad, bursts.to_good) if bursts else (0, 0),
+        "burst_mean_ns": _in_ns(bursts.good_ms, bursts.bad_ms) if bursts else (0, 0),
+        "burst_loss": _shares(bursts.loss_good, bursts.loss_bad) if bursts else (0, 0),
+        "policer_bps": round(policer.rate_mbps * 1e6) if policer else 0,
+        "policer_bytes": policer.burst_bytes if policer else 0,
+        "overhead_bytes": link.overhead_bytes or 0,
+        "cells": bool(link.cells),
+        "reordered": _probability(late.share) if late else 0,
+        "reordered_packets": (late.packets or 0) if late else 0,
+        "reordered_ns": round((late.delay_ms or 0) * 1e6) if late else 0,
+        "loss_points": len(losses.points) if losses else 0,
+        "jitter_delays": QUANTILES if jitter else 0,
+        "jitter_memory": _share(correlation),
+        "jitter_innovation": _share(math.sqrt(1 - correlation**2)) if correlation else 0,
+    }
+
+
+def _in_ns(*times_ms: float | None) -> tuple[int, ...]:
+    return tuple(round((time_ms or 0) * 1e6) for time_ms in times_ms)
+
+
+def _shares(*shares: float | None) -> tuple[int, ...]:
+    return tuple(_share(share or 0) for share in shares)
 
 
 def _lists(bottleneck: Bottleneck) -> Iterator[npt.NDArray[Any]]:
     """Yield the lists that follow the bottlenecks."""
     yield np.array([*_steps(bottleneck), *bottleneck.loss_packets], dtype="u4")
     points = bottleneck.loss_trace.points if bottleneck.loss_trace else ()
-    yield np.array([(_nanoseconds(time_s), _share(loss)) for time_s, loss in points], LOSS_POINT)
+    losses = ({"time_ns": _nanoseconds(time_s), "loss": _share(loss)} for time_s, loss in points)
+    yield shared.rows("loss_point", losses)
     if (jitter := bottleneck.jitter) is not None:
         yield _delays_ns(jitter)
         if jitter.correlation:
@@ -375,26 +211,23 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
 
     With `served`, programs in the guest send the bulk flows.
     """
-    receivers = np.array([*_receivers(scenario)], RECEIVER)
-    header = np.array(
+    receivers = shared.rows("receiver", _receivers(scenario))
+    header = {
+        "protocol": shared.constant("PROTOCOL"),
+        "flows": scenario.flow_count,
+        "duration_ns": round(scenario.duration_s * 1e9),
+        "sample_interval_ns": round(scenario.sample_interval_ms * 1e6),
+        "seed": scenario.seed,
+        "receivers": receivers.size,
+        "mtu_bytes": scenario.path.mtu_bytes,
+    }
+    groups = shared.rows(
+        "flow_spec",
         (
-            _PROTOCOL,
-            scenario.flow_count,
-            round(scenario.duration_s * 1e9),
-            round(scenario.sample_interval_ms * 1e6),
-            scenario.seed,
-            receivers.size,
-            scenario.path.mtu_bytes,
-        ),
-        dtype=FLOWS_HEADER,
-    )
-    groups = np.array(
-        [
             _group(scenario, path, len(flow.subflows), is_first=not i, served=served)
             for flow in scenario.flows
             for i, path in enumerate(flow.split)
-        ],
-        FLOW_SPEC,
+        ),
     )
     subnets = hosts.subnets(scenario)
     groups["subnet"] = [subnets.get(hosts.subnet_key(path), 0) for path in scenario.split_flows]
@@ -412,10 +245,13 @@ def describe_flows(scenario: Scenario, *, served: bool = False) -> bytes:
         elif flow.arrivals:
             specs["size_bytes"][group] = [size for _, size in flow.arrivals]
         first += flow.flow_count
-    return b"".join(part.tobytes() for part in (header, specs, *messages, *frames, receivers))
+    return b"".join(
+        part.tobytes()
+        for part in (shared.rows("flows_header", [header]), specs, *messages, *frames, receivers)
+    )
 
 
-def _receivers(scenario: Scenario) -> Iterator[tuple[int, ...]]:
+def _receivers(scenario: Scenario) -> Iterator[dict[str, int]]:
     """Yield the record of each group of flows whose receivers differ from Linux's."""
     first = 0
     for flow in scenario.flows:
@@ -426,31 +262,29 @@ def _receivers(scenario: Scenario) -> Iterator[tuple[int, ...]]:
             if change.window_bytes and first <= (change.flow or 0) <= last
         ]
         if flow.receiver is not None or windows:
-            yield (
-                first,
-                flow.flow_count,
-                *_receiver(flow.receiver, windows, scenario.path.mss_bytes),
-            )
+            record = _receiver(flow.receiver, windows, scenario.path.mss_bytes)
+            yield {**record, "first_flow": first, "flows": flow.flow_count}
         first = last + 1
 
 
-def _receiver(receiver: Receiver | None, windows: Sequence[int], mss_bytes: int) -> tuple[int, ...]:
+def _receiver(receiver: Receiver | None, windows: Sequence[int], mss_bytes: int) -> dict[str, int]:
     """Return a receiver's part of its record, given the windows of its changes."""
+    unset = dict.fromkeys(shared.structure("receiver").names or (), 0)
     if receiver is None:
-        return (0, 0, 0, 0, _window_scale(0, windows), *(0,) * 6)
-    return (
-        round((receiver.read_mbps or 0) * 1e6),
-        round(receiver.interval_ms(mss_bytes) * 1e6),
-        round((receiver.optimistic_mbps or 0) * 1e6),
-        receiver.largest_window_bytes,
-        _window_scale(receiver.largest_window_bytes, windows),
-        receiver.packets_per_ack or 0,
-        round(receiver.longest_ack_delay_ms * 1e3),
-        receiver.ack_parts or 0,
-        receiver.duplicate_acks or 0,
-        bool(receiver.hides_ecn),
-        0,
-    )
+        return {**unset, "window_scale": _window_scale(0, windows)}
+    return {
+        **unset,
+        "read_bps": round((receiver.read_mbps or 0) * 1e6),
+        "read_interval_ns": round(receiver.interval_ms(mss_bytes) * 1e6),
+        "optimistic_bps": round((receiver.optimistic_mbps or 0) * 1e6),
+        "window_bytes": receiver.largest_window_bytes,
+        "window_scale": _window_scale(receiver.largest_window_bytes, windows),
+        "packets_per_ack": receiver.packets_per_ack or 0,
+        "ack_delay_us": round(receiver.longest_ack_delay_ms * 1e3),
+        "ack_parts": receiver.ack_parts or 0,
+        "duplicate_acks": receiver.duplicate_acks or 0,
+        "hides_ecn": bool(receiver.hides_ecn),
+    }
 
 
 def _window_scale(window_bytes: int, windows: Sequence[int]) -> int:
@@ -461,48 +295,51 @@ def _window_scale(window_bytes: int, windows: Sequence[int]) -> int:
     """
     if window_bytes:
         return max(max((window_bytes, *windows)).bit_length() - 16, 0)
-    return max((min(windows) // _FEW_UNITS).bit_length() - 1, 0) if windows else _NO_SCALE
+    return (
+        max((min(windows) // _FEW_UNITS).bit_length() - 1, 0)
+        if windows
+        else shared.constant("NO_SCALE")
+    )
 
 
 def _messages(flow: Flow, connection: int) -> npt.NDArray[Any]:
     """Return the short flows over one of a group's connections."""
     arrivals = flow.arrivals[connection :: flow.flow_count]
-    return np.array([(_nanoseconds(start_s), size) for start_s, size in arrivals], MESSAGE)
+    messages = ({"time_ns": _nanoseconds(at_s), "bytes": size} for at_s, size in arrivals)
+    return shared.rows("message", messages)
 
 
 def _group(
     scenario: Scenario, flow: Flow, subflows: int, *, is_first: bool, served: bool
-) -> tuple[object, ...]:
+) -> dict[str, object]:
     kind = "served" if served and flow.kind == "bulk" else flow.kind
     kind = kind if is_first else "subflow"
     kind = kind if flow.connections is None else "messages"
     # Of ACKs for every packet, the path passes those that acknowledge several.
     sparse = flow.receiver is not None and flow.receiver.packets_per_ack is not None
     ladder_kbps = [round(mbps * 1e3) for mbps in flow.bitrates_mbps]
-    return (
-        0,  # start: set for each flow
-        _nanoseconds(flow.stop_s or scenario.duration_s),
-        flow.size_bytes or 0,
-        round((flow.rate_mbps or 0) * 1e6),
-        _nanoseconds(flow.on_s or 0),
-        _nanoseconds(flow.off_s or 0),
-        _FLOW_KINDS.index(kind),
-        ECN_FIELDS[flow.ecn],
-        ACKS.index("every" if sparse else flow.acks),
-        not flow.segmentation_offload,
-        flow.packet_bytes,
-        flow.is_reverse,
-        subflows,
-        flow.cca.encode(),
-        _nanoseconds(flow.segment_s or 0),
-        _nanoseconds(flow.buffer_s or 0),
-        ladder_kbps + [0] * (MAX_BITRATES - len(ladder_kbps)),
-        0,  # messages: set for each flow
-        round((flow.frames_per_s or 0) * 1e6),
-        len(flow.frame_bytes),
-        flow.ip_version,
-        0,  # subnet: set for each group
-    )
+    return {
+        **dict.fromkeys(("start_ns", "messages", "subnet"), 0),  # set for each flow or group
+        "stop_ns": _nanoseconds(flow.stop_s or scenario.duration_s),
+        "size_bytes": flow.size_bytes or 0,
+        "rate_bps": round((flow.rate_mbps or 0) * 1e6),
+        "on_ns": _nanoseconds(flow.on_s or 0),
+        "off_ns": _nanoseconds(flow.off_s or 0),
+        "kind": shared.constant(kind.upper()),
+        "ecn": ECN_FIELDS[flow.ecn],
+        "acks": ACKS.index("every" if sparse else flow.acks),
+        "single_packets": not flow.segmentation_offload,
+        "packet_bytes": flow.packet_bytes,
+        "reverse": flow.is_reverse,
+        "subflows": subflows,
+        "cca": flow.cca.encode(),
+        "segment_ns": _nanoseconds(flow.segment_s or 0),
+        "buffer_ns": _nanoseconds(flow.buffer_s or 0),
+        "ladder_kbps": ladder_kbps + [0] * (shared.constant("LADDER_MAX") - len(ladder_kbps)),
+        "frame_uhz": round((flow.frames_per_s or 0) * 1e6),
+        "frames": len(flow.frame_bytes),
+        "ip_version": flow.ip_version,
+    }
 
 
 def _per_flow(scenario: Scenario, groups: npt.NDArray[Any]) -> npt.NDArray[Any]:

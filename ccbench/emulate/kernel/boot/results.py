@@ -12,7 +12,7 @@ import pandas as pd
 
 from ccbench.base import structures
 from ccbench.base.errors import EngineError
-from ccbench.emulate.kernel.boot import records
+from ccbench.emulate.kernel.boot import shared
 from ccbench.run import cca_info
 from ccbench.run.queue_summary import QueueSummary
 from ccbench.run.tables import (
@@ -43,6 +43,14 @@ __all__ = ["read_tables"]
 #: Bits of a record's event; the others are those of the queue.
 _EVENT_BITS = 4
 
+#: The structures in the files of a queue's summary, by the table.
+_SUMMARY_RECORDS = {
+    "occupancy": "occupancy_record",
+    "waits": "wait_record",
+    "counts": "count_record",
+    "samples": "backlog_record",
+}
+
 
 def read_tables(
     directory: Path,
@@ -72,14 +80,16 @@ def read_tables(
         If a flow failed for a reason other than the network, or records are missing.
     """
     ccas = given.ccas
-    completions = np.fromfile(directory / "completions.bin", records.COMPLETION_RECORD)
+    completions = np.fromfile(directory / "completions.bin", shared.structure("completion_record"))
     if len(completions) != len(ccas):
         message = f"the virtual kernel reported {len(completions)} of {len(ccas)} flows"
         raise EngineError(message)
     _check_errors(completions["error"])
     return {
         "queue": _queue(given, directory),
-        "flows": _flows(ccas, np.fromfile(directory / "samples.bin", records.FLOW_RECORD), info),
+        "flows": _flows(
+            ccas, np.fromfile(directory / "samples.bin", shared.structure("flow_record")), info
+        ),
         "completions": pd.DataFrame(
             {name: completions[name] for name in completions.dtype.names or () if name != "error"}
         ),
@@ -106,9 +116,9 @@ def _check_errors(errors: npt.NDArray[np.int32]) -> None:
 
 
 def _queue(given: GuestInput, directory: Path) -> pd.DataFrame:
-    events = np.empty(0, records.QUEUE_RECORD)
+    events = np.empty(0, shared.structure("queue_record"))
     if given.queue_log is True:
-        events = np.fromfile(directory / "queue.bin", records.QUEUE_RECORD)
+        events = np.fromfile(directory / "queue.bin", shared.structure("queue_record"))
         # The guest records events for a short time after the end.
         events = events[: np.searchsorted(events["time_ns"], given.duration_ns, side="right")]
     event, queue = events["event"], None
@@ -140,9 +150,9 @@ def _queues(numbers: npt.NDArray[Any]) -> pd.Categorical:
 
 def _summary(given: GuestInput, directory: Path) -> QueueSummary:
     tables = {}
-    for name, record in records.SUMMARY_RECORDS.items():
-        rows = np.fromfile(directory / f"queue_{name}.bin", record)
-        columns: dict[str, Any] = {column: rows[column] for column in record.names or ()}
+    for name, record in _SUMMARY_RECORDS.items():
+        rows = np.fromfile(directory / f"queue_{name}.bin", shared.structure(record))
+        columns: dict[str, Any] = {column: rows[column] for column in rows.dtype.names or ()}
         if "event" in columns:
             columns["event"] = _categories(rows["event"].astype(np.int8), EVENT_DTYPE)
         queue = columns.pop("queue")
@@ -154,16 +164,23 @@ def _summary(given: GuestInput, directory: Path) -> QueueSummary:
 
 
 def _links(directory: Path) -> pd.DataFrame:
-    links = np.fromfile(directory / "links.bin", records.LINK_RECORD)
-    columns = {name: links[name] for name in LINK_COLUMNS if name != "bottleneck"}
-    return _frame({"bottleneck": np.arange(len(links), dtype=np.uint8), **columns})
+    links = np.fromfile(directory / "links.bin", shared.structure("link_record"))
+    columns = {
+        "bottleneck": np.arange(len(links), dtype=np.uint8),
+        "carried_packets": links["carried_packets"],
+        "carried_bytes": links["carried_bytes"],
+    }
+    for i, queue in enumerate(("", "classic_", "l4s_")):
+        columns[f"{queue}left_packets"] = links["left"]["packets"][:, i]
+        columns[f"{queue}waited_ns"] = links["left"]["waited_ns"][:, i]
+    return _frame({name: columns[name] for name in LINK_COLUMNS})
 
 
 def _batches(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
     path = directory / "batches.bin"
     if not path.exists():
         return {}
-    batches = np.fromfile(path, records.BATCH_RECORD)
+    batches = np.fromfile(path, shared.structure("batch_record"))
     batches = batches[batches["acked_ns"] <= given.duration_ns]
     return {"batches": _frame({name: batches[name] for name in batches.dtype.names or ()})}
 
@@ -172,7 +189,7 @@ def _messages(given: GuestInput, directory: Path) -> pd.DataFrame:
     path = directory / "messages.bin"
     if not path.exists():
         return empty(MESSAGE_COLUMNS)
-    arrived = np.fromfile(path, records.MESSAGE_RECORD)
+    arrived = np.fromfile(path, shared.structure("message_record"))
     carried, of_flow = given.carried, given.messages
     first = np.cumsum(of_flow) - of_flow
     end_ns = np.full(len(carried), -1, dtype=np.int64)
@@ -190,7 +207,7 @@ def _segments(directory: Path) -> pd.DataFrame:
     path = directory / "segments.bin"
     if not path.exists():
         return empty(MESSAGE_COLUMNS)
-    segments = np.fromfile(path, records.SEGMENT_RECORD)
+    segments = np.fromfile(path, shared.structure("segment_record"))
     columns = {
         "flow": segments["flow"].astype(np.uint32),
         "start_ns": segments["start_ns"].astype(np.int64),
@@ -204,7 +221,7 @@ def _changes(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
     path = directory / "changes.bin"
     if not path.exists():
         return {}
-    changes = np.fromfile(path, records.CHANGE_RECORD)
+    changes = np.fromfile(path, shared.structure("change_record"))
     changes = changes[changes["time_ns"] < given.duration_ns]
     columns = {
         "time_ns": changes["time_ns"].astype(np.int64),
@@ -217,7 +234,7 @@ def _connections(directory: Path) -> dict[str, pd.DataFrame]:
     path = directory / "connections.bin"
     if not path.exists():
         return {}
-    samples = np.fromfile(path, records.CONNECTION_RECORD)
+    samples = np.fromfile(path, shared.structure("connection_record"))
     columns: dict[str, Any] = {name: samples[name] for name in samples.dtype.names or ()}
     columns["time_ns"] = samples["time_ns"].view(np.int64)
     columns["subflows"] = samples["subflows"].astype(np.uint8)
@@ -228,7 +245,7 @@ def _statistics(directory: Path, statistics: Sequence[Sequence[Field]]) -> dict[
     path = directory / "qdiscs.bin"
     if not path.exists():
         return {}
-    samples = np.fromfile(path, records.QDISC_RECORD)
+    samples = np.fromfile(path, shared.structure("qdisc_record"))
     columns: dict[str, Any] = {
         "time_ns": samples["time_ns"].astype(np.int64),
         "bottleneck": samples["bottleneck"].astype(np.uint8),
@@ -246,7 +263,7 @@ def _ecn(directory: Path) -> dict[str, pd.DataFrame]:
     path = directory / "ecn.bin"
     if not path.exists():
         return {}
-    ends = np.fromfile(path, records.ECN_RECORD)
+    ends = np.fromfile(path, shared.structure("ecn_record"))
     columns: dict[str, Any] = {"flow": np.arange(len(ends), dtype=np.uint32)}
     for end in ("sender", "receiver"):
         columns[end] = _categories(ends[f"{end}_mode"].astype(np.int8), ECN_DTYPE)

@@ -11,7 +11,7 @@ from ccbench.base.dataclass_dicts import settings
 from ccbench.emulate import Store
 from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel import web
-from ccbench.emulate.kernel.boot import protocol
+from ccbench.emulate.kernel.boot import shared
 from ccbench.emulate.kernel.boot.inputs import GuestInput
 from ccbench.emulate.kernel.boot.trapping import TRAPPING
 from ccbench.emulate.kernel.engine import KernelEngine
@@ -534,7 +534,7 @@ class TestEngine:
     def test_starts(self) -> None:
         """Each single flow has the start time of the scenario's table, including noise."""
         noisy = replace(RICH, path=replace(RICH.path, noise=Noise(start_spread_ms=40)))
-        header, spec = protocol.FLOWS_HEADER.itemsize, protocol.FLOW_SPEC.itemsize
+        header, spec = (shared.structure(name).itemsize for name in ("flows_header", "flow_spec"))
         for item in (RICH, noisy):
             content = KernelEngine(KERNEL).guest_input(item).files["flows.bin"]
             starts_ns = [
@@ -542,7 +542,7 @@ class TestEngine:
                 for at in range(header, header + item.flow_count * spec, spec)
             ]
             assert (item.flow_table()["start_s"] * 1e9).round().tolist() == starts_ns
-        assert (MAX_BITRATES,) == protocol.FLOW_SPEC["ladder_kbps"].shape
+        assert shared.constant("LADDER_MAX") == MAX_BITRATES
 
     @pytest.mark.parametrize(
         ("used", "modules"),
@@ -592,7 +592,7 @@ class TestCode:
         [
             "ccbench.run.tables",
             "ccbench.run.cca_info",
-            "ccbench.emulate.kernel.boot.records",
+            "ccbench.emulate.kernel.boot.shared",
             "ccbench.emulate.kernel.boot.results",
             "ccbench.run.queue_summary",
         ],
