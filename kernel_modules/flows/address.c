@@ -55,7 +55,7 @@ static u32 receiver_of(const struct flow *flow)
 	if (flow->spec->reverse)
 		return SENDER;
 	/* UDP flows are recognised by their marks, and hosts with a memory have few flows. */
-	if (flow_is_udp(flow) || flow->spec->subnet)
+	if (flow->ops->is_udp || flow->spec->subnet)
 		return FIRST_RECEIVER;
 	return FIRST_RECEIVER + flow->id / FLOWS_PER_ADDRESS;
 }

@@ -64,7 +64,7 @@ static void collect_receiver(struct ccbench_ecn_record *r, const struct tcp_sock
 /* Stores the state of a flow's open sockets: with samples, and before they are closed. */
 void ecn_collect(struct flow *flow)
 {
-	if (!log || flow_is_udp(flow))
+	if (!log || flow->ops->is_udp)
 		return;
 	if (flow_sender(flow))
 		collect_sender(&flow->ecn, tcp_sk(flow_sender(flow)));

@@ -28,6 +28,41 @@
  */
 #define OBSERVER_MODE		HRTIMER_MODE_ABS_HARD
 
+struct flow;
+
+/* Returned by a tick after which no other one follows by itself. */
+#define NO_TICK			U64_MAX
+
+/* A kind of flow. Functions that a kind does not need are NULL. */
+struct flow_ops {
+	bool is_udp;
+	bool is_unlimited;	/* at first, the application has data for any rate */
+	bool changes_rate;	/* changes may set the rate of the application */
+	bool has_size;		/* the flow ends after size_bytes */
+	bool joins;		/* it is a subflow of the connection of the flow before */
+
+	/* Detects specifications that divide by zero, or never advance time. */
+	bool (*is_impossible)(const struct ccbench_flow_spec *spec);
+	/* Prepares what all flows of this kind share; may be called again. */
+	int (*init)(void);
+	/* Prepares the receiver of a flow, before the experiment. */
+	int (*listen)(struct flow *flow);
+	/* Work at the sender: opens, sends, closes. */
+	void (*work)(struct flow *flow);
+	/* Produces the first data of an open flow. */
+	void (*produce)(struct flow *flow);
+	/* Produces data when the timer expires; returns the time in ns until the next tick. */
+	u64 (*tick)(struct flow *flow);
+	/* UDP: sends what one tick has produced. */
+	void (*send)(struct flow *flow);
+	/* TCP: a connection was accepted; data have arrived at the sender; work at the receiver. */
+	void (*accepted)(struct flow *flow);
+	void (*asked)(struct sock *sk);
+	void (*rx_work)(struct flow *flow);
+	/* TCP: the receiver has read, with its socket locked. */
+	void (*delivered)(struct flow *flow);
+};
+
 /* CCBENCH_VIDEO: state of the player, and of the request at the server. */
 struct video {
 	u64 segment_bytes;		/* of the requested segment */
@@ -45,6 +80,7 @@ struct reader;
 
 struct flow {
 	const struct ccbench_flow_spec *spec;
+	const struct flow_ops *ops;
 	const struct ccbench_receiver *receiver;	/* NULL: as Linux */
 	u32 id;
 	int error;
@@ -106,17 +142,11 @@ void flow_fail(struct flow *flow, int error);
 void flow_timer_start(struct flow *flow, u64 time_ns);
 /* Lets the application offer data at the flow's rate from a time on, and nothing before. */
 void flow_offer(struct flow *flow, u64 time_ns);
-
-static inline bool flow_is_udp(const struct flow *flow)
-{
-	return flow->spec->kind == CCBENCH_CBR || flow->spec->kind == CCBENCH_POISSON ||
-	       flow->spec->kind == CCBENCH_FRAMES;
-}
-
-static inline bool flow_is_served(const struct flow *flow)
-{
-	return flow->spec->kind == CCBENCH_SERVED;
-}
+/* The same from the start of the flow on; and the first tick then. */
+void flow_offer_at_start(struct flow *flow);
+void flow_tick_at_start(struct flow *flow);
+/* The rate of a flow's specification is missing. */
+bool flow_has_no_rate(const struct ccbench_flow_spec *spec);
 
 /* Network namespace of the host that sends data, or receives them. */
 static inline struct net *flow_sender_net(const struct flow *flow)
@@ -152,13 +182,13 @@ int flow_connect(const struct flow *flow, int port, int flags);
 /* ---- tcp.c ---- */
 
 int tcp_set_cca(struct socket *sock, const char *cca);
-int tcp_listen_for(const struct flow *flow);
+int tcp_listen_for(struct flow *flow);
 int tcp_port_of(const struct flow *flow);
-void tcp_produce(struct flow *flow);
 void tcp_pump(struct flow *flow, struct socket *sock);
 void tcp_work(struct flow *flow);
 void tcp_rx_work(struct work_struct *work);
-enum hrtimer_restart tcp_timer(struct hrtimer *timer);
+/* Tick of an application with a rate. */
+u64 tcp_rate_tick(struct flow *flow);
 void tcp_collect(struct flow *flow);
 /* Lets the application read up to `most_bytes` from a locked socket. */
 void tcp_rx_read(struct sock *sk, size_t most_bytes);
@@ -198,19 +228,10 @@ int ecn_init(void);
 void ecn_collect(struct flow *flow);
 void ecn_write(const struct flow *flow);
 
-/* ---- messages.c ---- */
+/* ---- one file per kind ---- */
 
-int messages_init(void);
-void messages_due(struct flow *flow);
-void messages_delivered(struct flow *flow);
-
-/* ---- video.c ---- */
-
-int video_init(void);
-void video_due(struct flow *flow);
-void video_rx_work(struct flow *flow);
-void video_delivered(struct flow *flow);
-void video_asked(struct sock *sk);
+extern const struct flow_ops bulk_ops, bytes_ops, rate_ops, onoff_ops, cbr_ops, poisson_ops,
+	served_ops, video_ops, messages_ops, subflow_ops, frames_ops;
 
 /* ---- multipath.c ---- */
 
@@ -223,14 +244,18 @@ void multipath_sample(const struct flow *flow, u64 time_ns);
 
 /* ---- served.c ---- */
 
-int served_listen(struct flow *flow);
 void served_collect(struct flow *flow);
 
 /* ---- udp.c ---- */
 
-int udp_listen(const struct flow *flow);
+int udp_listen(struct flow *flow);
 void udp_work(struct flow *flow);
-enum hrtimer_restart udp_timer(struct hrtimer *timer);
+/* Time of a packet at the flow's rate, in ns. */
+u64 udp_gap_ns(struct flow *flow);
+/* Payload of a full packet. */
+size_t udp_payload_bytes(const struct flow *flow);
+void udp_send(struct flow *flow, size_t bytes);
+void udp_send_full(struct flow *flow);
 
 /* ---- sample.c ---- */
 

@@ -32,6 +32,20 @@ static bool close_all;
 module_param(close_all, bool, 0);
 MODULE_PARM_DESC(close_all, "close all connections at the end, and print the free memory");
 
+static const struct flow_ops *const kinds[] = {
+	[CCBENCH_BULK] = &bulk_ops,
+	[CCBENCH_BYTES] = &bytes_ops,
+	[CCBENCH_RATE] = &rate_ops,
+	[CCBENCH_ONOFF] = &onoff_ops,
+	[CCBENCH_CBR] = &cbr_ops,
+	[CCBENCH_POISSON] = &poisson_ops,
+	[CCBENCH_SERVED] = &served_ops,
+	[CCBENCH_VIDEO] = &video_ops,
+	[CCBENCH_MESSAGES] = &messages_ops,
+	[CCBENCH_SUBFLOW] = &subflow_ops,
+	[CCBENCH_FRAMES] = &frames_ops,
+};
+
 struct flow *flows;
 u32 flow_count;
 struct workqueue_struct *flow_queue;
@@ -82,6 +96,33 @@ void flow_offer(struct flow *flow, u64 time_ns)
 		flow_timer_start(flow, time_ns);
 }
 
+void flow_offer_at_start(struct flow *flow)
+{
+	flow_offer(flow, flow->spec->start_ns);
+}
+
+void flow_tick_at_start(struct flow *flow)
+{
+	flow_timer_start(flow, flow->spec->start_ns);
+}
+
+bool flow_has_no_rate(const struct ccbench_flow_spec *spec)
+{
+	return !spec->rate_bps;
+}
+
+static enum hrtimer_restart flow_tick(struct hrtimer *timer)
+{
+	struct flow *flow = container_of(timer, struct flow, timer);
+	u64 next_ns = flow->ops->tick(flow);
+
+	if (next_ns == NO_TICK)
+		return HRTIMER_NORESTART;
+	queue_work(flow_queue, &flow->work);
+	hrtimer_add_expires_ns(timer, next_ns);
+	return HRTIMER_RESTART;
+}
+
 /*
  * Changes the rate of an application. The flow may be sending: the packet that it sends can be
  * the event of the change. So its work item does it, at the same time of the experiment.
@@ -90,19 +131,11 @@ static bool set_rate(u32 id, u64 rate_bps)
 {
 	struct flow *flow = id < flow_count ? &flows[id] : NULL;
 
-	if (!flow || flow->multipath)
+	if (!flow || flow->multipath || !flow->ops->changes_rate)
 		return false;
-	switch (flow->spec->kind) {
-	case CCBENCH_BULK:
-	case CCBENCH_RATE:
-		flow->next_rate_bps = rate_bps == CCBENCH_MAX_RATE_BPS ? UNLIMITED : rate_bps;
-		break;
-	case CCBENCH_CBR:
-		flow->next_rate_bps = rate_bps;
-		break;
-	default:
-		return false;
-	}
+	flow->next_rate_bps = rate_bps;
+	if (rate_bps == CCBENCH_MAX_RATE_BPS && !flow->ops->is_udp)
+		flow->next_rate_bps = UNLIMITED;
 	flow->rate_changed = true;
 	/* Otherwise it has not started, and starts at the new rate, or has ended. */
 	if (flow->tx)
@@ -125,12 +158,7 @@ static void flow_work(struct work_struct *work)
 		return;
 	if (flow->tx && flow->rate_changed)
 		flow_offer(flow, ccbench_now_ns());
-	if (flow_is_udp(flow))
-		udp_work(flow);
-	else if (flow_is_served(flow))
-		sample_add(flow);
-	else
-		tcp_work(flow);
+	flow->ops->work(flow);
 }
 
 /* ---- course of the experiment ----------------------------------------- */
@@ -168,7 +196,7 @@ static void write_completions(void)
 		struct flow *flow = &flows[i];
 		struct ccbench_completion_record *r;
 
-		if (!flow_is_udp(flow))
+		if (!flow->ops->is_udp)
 			tcp_collect(flow);
 		served_collect(flow);
 		multipath_collect(flow);
@@ -234,7 +262,7 @@ static int create_events(void)
 	for (i = 0; i < flow_count; i++) {
 		const struct ccbench_flow_spec *spec = flows[i].spec;
 
-		if (spec->kind == CCBENCH_SUBFLOW)
+		if (flows[i].ops->joins)
 			continue;
 		events[event_count++] = (struct event) { spec->start_ns, &flows[i], false };
 		if (spec->stop_ns < duration_ns)
@@ -242,29 +270,6 @@ static int create_events(void)
 	}
 	sort(events, event_count, sizeof(*events), compare_events, NULL);
 	return 0;
-}
-
-/* Detects specifications that divide by zero, or never advance time. */
-static bool is_impossible(const struct ccbench_flow_spec *spec, u32 id)
-{
-	switch (spec->kind) {
-	case CCBENCH_RATE:
-	case CCBENCH_CBR:
-	case CCBENCH_POISSON:
-		return !spec->rate_bps;
-	case CCBENCH_ONOFF:
-		return !spec->on_ns || !spec->off_ns;
-	case CCBENCH_MESSAGES:
-		return !spec->messages;
-	case CCBENCH_VIDEO:
-		return !spec->segment_ns || !spec->ladder_kbps[0];
-	case CCBENCH_FRAMES:
-		return !spec->frame_uhz || !spec->frames;
-	case CCBENCH_SUBFLOW:
-		return !id;
-	default:
-		return false;
-	}
 }
 
 static int set_receivers(const struct ccbench_receiver *spec,
@@ -285,29 +290,24 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 {
 	int err;
 
-	if (is_impossible(spec, id))
+	if (spec->kind >= ARRAY_SIZE(kinds))
 		return -EINVAL;
-	if (spec->messages) {
-		err = messages_init();
-		if (err)
-			return err;
-		flow->messages = messages;
-	}
+	flow->ops = kinds[spec->kind];
+	if (flow->ops->is_impossible && flow->ops->is_impossible(spec))
+		return -EINVAL;
+	err = flow->ops->init ? flow->ops->init() : 0;
+	if (err)
+		return err;
+	flow->messages = messages;
 	flow->frames = frames;
-	if (spec->kind == CCBENCH_VIDEO) {
-		err = video_init();
-		if (err)
-			return err;
-	}
 	flow->spec = spec;
 	flow->id = id;
 	flow->end_ns = -1;
-	flow->rate_bps = spec->kind == CCBENCH_BULK ? UNLIMITED : spec->rate_bps;
+	flow->rate_bps = flow->ops->is_unlimited ? UNLIMITED : spec->rate_bps;
 	flow->gaps = random_stream(seed, RANDOM_POISSON, id, 0);
 	INIT_WORK(&flow->work, flow_work);
 	INIT_WORK(&flow->rx_work, tcp_rx_work);
-	hrtimer_setup(&flow->timer, flow_is_udp(flow) ? udp_timer : tcp_timer,
-		      CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&flow->timer, flow_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	if (spec->subflows)
 		return multipath_create(flow);
 	if (flow->receiver && flow->receiver->read_bps) {
@@ -315,9 +315,7 @@ static int create_flow(struct flow *flow, u32 id, const struct ccbench_flow_spec
 		if (err)
 			return err;
 	}
-	if (flow_is_served(flow))
-		return served_listen(flow);
-	return flow_is_udp(flow) ? udp_listen(flow) : tcp_listen_for(flow);
+	return flow->ops->listen(flow);
 }
 
 static int create_flows(const void *description, size_t bytes)
@@ -416,7 +414,7 @@ static void close_flows(void)
 	u32 i;
 
 	for (i = 0; i < flow_count; i++) {
-		if (flow_is_served(&flows[i]))
+		if (flows[i].ops == &served_ops)
 			continue;
 		flows[i].stop = true;
 		queue_work(flow_queue, &flows[i].work);

@@ -7,7 +7,12 @@
 
 static struct ccbench_log *log;
 
-int messages_init(void)
+static bool is_impossible(const struct ccbench_flow_spec *spec)
+{
+	return !spec->messages;
+}
+
+static int init(void)
 {
 	if (log)
 		return 0;
@@ -16,7 +21,7 @@ int messages_init(void)
 }
 
 /* Produces the due messages, and waits for the next one. */
-void messages_due(struct flow *flow)
+static void produce_due(struct flow *flow)
 {
 	const struct ccbench_message *message;
 	u64 now = ccbench_now_ns();
@@ -33,8 +38,14 @@ void messages_due(struct flow *flow)
 	queue_work(flow_queue, &flow->work);
 }
 
+static u64 tick(struct flow *flow)
+{
+	produce_due(flow);
+	return NO_TICK;
+}
+
 /* Records messages that are complete after the receiver has read. */
-void messages_delivered(struct flow *flow)
+static void delivered(struct flow *flow)
 {
 	struct ccbench_message_record *r;
 
@@ -53,3 +64,13 @@ void messages_delivered(struct flow *flow)
 		flow->done_messages++;
 	}
 }
+
+const struct flow_ops messages_ops = {
+	.is_impossible = is_impossible,
+	.init = init,
+	.listen = tcp_listen_for,
+	.work = tcp_work,
+	.produce = produce_due,
+	.tick = tick,
+	.delivered = delivered,
+};

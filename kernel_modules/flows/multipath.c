@@ -371,7 +371,7 @@ void multipath_rx_work(struct flow *flow)
 		if (bytes > 0)
 			multipath->delivered_bytes += bytes;
 	} while (bytes > 0);
-	if (flow->spec->kind == CCBENCH_BYTES && flow->end_ns < 0 &&
+	if (flow->ops->has_size && flow->end_ns < 0 &&
 	    multipath->delivered_bytes == flow->spec->size_bytes)
 		connection_complete(flow);
 	if (bytes == -EAGAIN)
@@ -445,7 +445,7 @@ static void tx_open(struct flow *flow)
 	err = kernel_connect(sock, ccbench_address((void *)&to), sizeof(to), O_NONBLOCK);
 	if (err && err != -EINPROGRESS)
 		goto fail;
-	tcp_produce(flow);
+	flow->ops->produce(flow);
 	return;
 
 fail:
@@ -558,9 +558,9 @@ static int managers_create(void)
 /* Prepares the first of the flows of a connection, or one of the others. */
 int multipath_create(struct flow *flow)
 {
-	if (flow->spec->kind == CCBENCH_SUBFLOW) {
-		flow->multipath = flow[-1].multipath;
-		return 0;
+	if (flow->ops->joins) {
+		flow->multipath = flow->id ? flow[-1].multipath : NULL;
+		return flow->multipath ? 0 : -EINVAL;
 	}
 	flow->multipath = kzalloc(sizeof(*flow->multipath), GFP_KERNEL);
 	if (!flow->multipath)
@@ -568,3 +568,5 @@ int multipath_create(struct flow *flow)
 	flow->multipath->first = flow;
 	return (log ? 0 : managers_create()) ?: tcp_listen_for(flow);
 }
+
+const struct flow_ops subflow_ops = { .joins = true };

@@ -52,7 +52,7 @@ static void sample(struct flow *flow, u64 time_ns)
 {
 	const struct ccbench_path_counters *path = ccbench_path_counters(flow->id);
 	struct ccbench_flow_record *r = ccbench_log_append(log, sizeof(*r));
-	const struct sock *sender = flow_is_udp(flow) ? NULL : flow_sender(flow);
+	const struct sock *sender = flow->ops->is_udp ? NULL : flow_sender(flow);
 
 	served_collect(flow);
 	multipath_collect(flow);

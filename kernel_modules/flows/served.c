@@ -50,7 +50,7 @@ static void server_state_change(struct sock *sk)
 	usual_state_change(sk);
 }
 
-int served_listen(struct flow *flow)
+static int listen(struct flow *flow)
 {
 	struct sock *sk = find_socket(ccbench_sender_net(), 0, 0, htonl(SENDER_ADDRESS),
 				      htons(FIRST_PORT + flow->id));
@@ -80,3 +80,8 @@ void served_collect(struct flow *flow)
 	tp = tcp_sk(flow->client);
 	flow->delivered_bytes = tp->bytes_received - (tp->rcv_nxt - tp->copied_seq);
 }
+
+const struct flow_ops served_ops = {
+	.listen = listen,
+	.work = sample_add,
+};

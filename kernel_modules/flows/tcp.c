@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* TCP flows: bulk, fixed size, application-limited, on-off; see also messages.c, video.c, multipath.c. */
+/* TCP flows of all kinds; see also multipath.c. */
 #include <linux/in.h>
 #include <linux/math64.h>
 #include <net/sock.h>
@@ -65,13 +65,8 @@ void tcp_rx_read(struct sock *sk, size_t most_bytes)
 	if (bytes <= 0)
 		return;
 	flow->delivered_bytes += bytes;
-	if (flow->spec->kind == CCBENCH_BYTES &&
-	    flow->delivered_bytes == flow->spec->size_bytes)
-		flow->end_ns = ccbench_now_ns();
-	if (flow->spec->kind == CCBENCH_MESSAGES)
-		messages_delivered(flow);
-	if (flow->spec->kind == CCBENCH_VIDEO)
-		video_delivered(flow);
+	if (flow->ops->delivered)
+		flow->ops->delivered(flow);
 }
 
 static void rx_data_ready(struct sock *sk)
@@ -100,7 +95,7 @@ static void rx_state_change(struct sock *sk)
 		queue_work(flow_queue, &flow->rx_work);
 }
 
-/* Closes the connection after the sender, or handles a request of a video player. */
+/* Closes the connection after the sender, or does the work of the receiving application. */
 void tcp_rx_work(struct work_struct *work)
 {
 	struct flow *flow = container_of(work, struct flow, rx_work);
@@ -114,7 +109,8 @@ void tcp_rx_work(struct work_struct *work)
 	if (flow->reader && !reader_work(flow))
 		return;
 	if (flow->rx->sk->sk_state == TCP_ESTABLISHED) {
-		video_rx_work(flow);
+		if (flow->ops->rx_work)
+			flow->ops->rx_work(flow);
 		return;
 	}
 	if (flow->reader)
@@ -146,8 +142,8 @@ static void accept_one(struct socket *sock)
 	rx_data_ready(sk);
 	rx_state_change(sk);
 	release_sock(sk);
-	if (flow->spec->kind == CCBENCH_VIDEO)
-		video_due(flow);
+	if (flow->ops->accepted)
+		flow->ops->accepted(flow);
 }
 
 static void accept_all(struct work_struct *work)
@@ -200,7 +196,7 @@ int tcp_port_of(const struct flow *flow)
 	return -ENOENT;
 }
 
-int tcp_listen_for(const struct flow *flow)
+int tcp_listen_for(struct flow *flow)
 {
 	const char *cca = listener_cca(flow->spec->cca);
 	struct listener *listener = &listeners[listener_count];
@@ -261,27 +257,6 @@ static void tx_state_change(struct sock *sk)
 		queue_work(flow_queue, &flow->work);
 }
 
-/* Produces the first data of an open connection. */
-void tcp_produce(struct flow *flow)
-{
-	switch (flow->spec->kind) {
-	case CCBENCH_BULK:
-	case CCBENCH_RATE:
-		flow_offer(flow, flow->spec->start_ns);
-		break;
-	case CCBENCH_BYTES:
-		flow->produced = flow->spec->size_bytes;
-		break;
-	case CCBENCH_MESSAGES:
-		messages_due(flow);
-		break;
-	case CCBENCH_VIDEO:
-		break;
-	default:
-		flow_timer_start(flow, flow->spec->start_ns);
-	}
-}
-
 static void tx_open(struct flow *flow)
 {
 	const struct ccbench_flow_spec *spec = flow->spec;
@@ -306,9 +281,9 @@ static void tx_open(struct flow *flow)
 	if (err && err != -EINPROGRESS)
 		goto fail;
 
-	if (spec->kind == CCBENCH_VIDEO)
-		sock->sk->sk_data_ready = video_asked;
-	tcp_produce(flow);
+	if (flow->ops->asked)
+		sock->sk->sk_data_ready = flow->ops->asked;
+	flow->ops->produce(flow);
 	sample_add(flow);
 	return;
 
@@ -334,7 +309,7 @@ void tcp_pump(struct flow *flow, struct socket *sock)
 		if (limited)
 			flow->produced -= sent;
 	}
-	if (flow->spec->kind == CCBENCH_BYTES)
+	if (flow->ops->has_size)
 		kernel_sock_shutdown(sock, SHUT_WR);
 }
 
@@ -413,7 +388,7 @@ void tcp_close_listeners(void)
 
 /* ---- application-limited flows ---------------------------------------- */
 
-static u64 rate_tick(struct flow *flow)
+u64 tcp_rate_tick(struct flow *flow)
 {
 	const u64 rate = flow->rate_bps;
 	u64 tick = max_t(u64, SHORTEST_TICK_NS,
@@ -424,30 +399,4 @@ static u64 rate_tick(struct flow *flow)
 	flow->produced += div64_u64_rem(flow->timer_rest, BITS_PER_BYTE * NSEC_PER_SEC,
 					&flow->timer_rest);
 	return tick;
-}
-
-static u64 onoff_tick(struct flow *flow)
-{
-	flow->on = !flow->on;
-	flow->produced = flow->on ? UNLIMITED : 0;
-	return flow->on ? flow->spec->on_ns : flow->spec->off_ns;
-}
-
-enum hrtimer_restart tcp_timer(struct hrtimer *timer)
-{
-	struct flow *flow = container_of(timer, struct flow, timer);
-	u64 tick;
-
-	switch (flow->spec->kind) {
-	case CCBENCH_MESSAGES:
-		messages_due(flow);
-		return HRTIMER_NORESTART;
-	case CCBENCH_VIDEO:
-		video_due(flow);
-		return HRTIMER_NORESTART;
-	}
-	tick = flow->spec->kind == CCBENCH_ONOFF ? onoff_tick(flow) : rate_tick(flow);
-	queue_work(flow_queue, &flow->work);
-	hrtimer_add_expires_ns(timer, tick);
-	return HRTIMER_RESTART;
 }

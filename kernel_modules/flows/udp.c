@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* UDP flows: constant bit rate, Poisson process, or frames, whose packets leave at once. */
+/* UDP flows of all kinds. */
 #include <linux/in.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -13,7 +13,6 @@
 #include "flows.h"
 
 #define PORT		5000
-#define UHZ_PER_HZ	1000000ULL
 /* Largest packet in pages of payload. */
 #define MAX_PAGES	16
 
@@ -29,7 +28,7 @@ static int rx_packet(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-int udp_listen(const struct flow *flow)
+int udp_listen(struct flow *flow)
 {
 	const int family = flow_family(flow);
 	static bool is_open[2][2];
@@ -74,22 +73,19 @@ static void tx_open(struct flow *flow)
 		flow_fail(flow, err);
 		return;
 	}
-	if (flow->spec->kind == CCBENCH_FRAMES)
-		flow_timer_start(flow, flow->spec->start_ns);
-	else
-		flow_offer(flow, flow->spec->start_ns);
+	flow->ops->produce(flow);
 	sample_add(flow);
 }
 
-static size_t header_bytes(const struct flow *flow)
+size_t udp_payload_bytes(const struct flow *flow)
 {
 	const size_t ip = flow_family(flow) == AF_INET6 ? sizeof(struct ipv6hdr) :
 							  sizeof(struct iphdr);
 
-	return ip + sizeof(struct udphdr);
+	return flow->spec->packet_bytes - ip - sizeof(struct udphdr);
 }
 
-static void tx_send(struct flow *flow, size_t bytes)
+void udp_send(struct flow *flow, size_t bytes)
 {
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT };
 	struct kvec pages[MAX_PAGES];
@@ -108,18 +104,15 @@ static void tx_send(struct flow *flow, size_t bytes)
 		flow->sent_bytes += bytes;
 }
 
-static void tx_send_next(struct flow *flow)
+void udp_send_full(struct flow *flow)
 {
-	const size_t full = flow->spec->packet_bytes - header_bytes(flow);
-	u64 left;
+	udp_send(flow, udp_payload_bytes(flow));
+}
 
-	if (flow->spec->kind != CCBENCH_FRAMES) {
-		tx_send(flow, full);
-		return;
-	}
-	for (left = flow->frames[flow->next_frame]; left; left -= min_t(u64, left, full))
-		tx_send(flow, min_t(u64, left, full));
-	flow->next_frame = (flow->next_frame + 1) % flow->spec->frames;
+u64 udp_gap_ns(struct flow *flow)
+{
+	flow->timer_rest += (u64)flow->spec->packet_bytes * BITS_PER_BYTE * NSEC_PER_SEC;
+	return div64_u64_rem(flow->timer_rest, flow->rate_bps, &flow->timer_rest);
 }
 
 void udp_work(struct flow *flow)
@@ -136,26 +129,5 @@ void udp_work(struct flow *flow)
 		return;
 	}
 	for (; flow->produced && !flow->rate_changed; flow->produced--)
-		tx_send_next(flow);
-}
-
-enum hrtimer_restart udp_timer(struct hrtimer *timer)
-{
-	struct flow *flow = container_of(timer, struct flow, timer);
-	u64 gap_ns;
-
-	if (flow->spec->kind == CCBENCH_FRAMES) {
-		flow->timer_rest += NSEC_PER_SEC * UHZ_PER_HZ;
-		gap_ns = div64_u64_rem(flow->timer_rest, flow->spec->frame_uhz, &flow->timer_rest);
-	} else {
-		flow->timer_rest += (u64)flow->spec->packet_bytes * BITS_PER_BYTE * NSEC_PER_SEC;
-		gap_ns = div64_u64_rem(flow->timer_rest, flow->rate_bps, &flow->timer_rest);
-	}
-	if (flow->spec->kind == CCBENCH_POISSON)
-		gap_ns = mul_u64_u64_shr(gap_ns, random_exponential(&flow->gaps), 32);
-
-	flow->produced++;
-	queue_work(flow_queue, &flow->work);
-	hrtimer_add_expires_ns(timer, gap_ns);
-	return HRTIMER_RESTART;
+		flow->ops->send(flow);
 }

@@ -22,7 +22,12 @@
 
 static struct ccbench_log *log;
 
-int video_init(void)
+static bool is_impossible(const struct ccbench_flow_spec *spec)
+{
+	return !spec->segment_ns || !spec->ladder_kbps[0];
+}
+
+static int init(void)
 {
 	if (log)
 		return 0;
@@ -63,7 +68,7 @@ static void ask(struct flow *flow)
 }
 
 /* Work of the player. */
-void video_rx_work(struct flow *flow)
+static void rx_work(struct flow *flow)
 {
 	if (!flow->video.is_due)
 		return;
@@ -71,14 +76,25 @@ void video_rx_work(struct flow *flow)
 	ask(flow);
 }
 
-void video_due(struct flow *flow)
+static void request_due(struct flow *flow)
 {
 	flow->video.is_due = true;
 	queue_work(flow_queue, &flow->rx_work);
 }
 
+static u64 tick(struct flow *flow)
+{
+	request_due(flow);
+	return NO_TICK;
+}
+
+/* The server has nothing to send before the first request. */
+static void produce(struct flow *flow)
+{
+}
+
 /* Called when the player has read, with its socket locked. */
-void video_delivered(struct flow *flow)
+static void delivered(struct flow *flow)
 {
 	const struct ccbench_flow_spec *spec = flow->spec;
 	struct video *video = &flow->video;
@@ -103,7 +119,7 @@ void video_delivered(struct flow *flow)
 	room_ns = video->played_out_ns + spec->segment_ns;
 	room_ns -= min(room_ns, spec->buffer_ns);
 	if (room_ns <= now)
-		video_due(flow);
+		request_due(flow);
 	else
 		flow_timer_start(flow, room_ns);
 }
@@ -115,7 +131,7 @@ static int discard(read_descriptor_t *desc, struct sk_buff *skb,
 }
 
 /* Reads a request at the server. */
-void video_asked(struct sock *sk)
+static void asked(struct sock *sk)
 {
 	struct flow *flow = sk->sk_user_data;
 	read_descriptor_t desc = { .count = 1 };
@@ -133,3 +149,16 @@ void video_asked(struct sock *sk)
 	flow->produced += flow->video.segment_bytes;
 	queue_work(flow_queue, &flow->work);
 }
+
+const struct flow_ops video_ops = {
+	.is_impossible = is_impossible,
+	.init = init,
+	.listen = tcp_listen_for,
+	.work = tcp_work,
+	.produce = produce,
+	.tick = tick,
+	.accepted = request_due,
+	.asked = asked,
+	.rx_work = rx_work,
+	.delivered = delivered,
+};
