@@ -27,6 +27,9 @@
 #define CELL_BYTES		53
 #define CELL_PAYLOAD_BYTES	48
 
+struct ccbench_log *queue_log, *qdisc_log;
+bool queue_summary;
+
 static const struct net_device_ops bottleneck_ops;
 
 static uint clears_ecn;
@@ -81,7 +84,7 @@ static void dropped_by_queue(struct sk_buff *skb)
 		return;
 	}
 	conservation_leaves(link, skb, ccbench_now_ns());
-	path_count_drop(link, skb->mark);
+	path_count_drop(skb->mark, link->reverse);
 	record(link, skb, CCBENCH_DROP);
 }
 
@@ -186,7 +189,7 @@ static void forward(struct sk_buff *skb, struct bottleneck *link)
 	if (unlikely(link->reordering))
 		reorder_forward(skb, link);
 	else
-		path_forward(skb, link);
+		link->forward(skb, link);
 }
 
 static void link_finish(struct bottleneck *link)
@@ -426,7 +429,7 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 		skb->mark |= CCBENCH_MARK_L4S;
 	if (unlikely(link->losses) && loss_takes(link->losses, skb)) {
 		record(link, skb, CCBENCH_LOSS);
-		path_count_loss(link, skb->mark);
+		path_count_loss(skb->mark, link->reverse);
 		kfree_skb(skb);
 		return;
 	}
@@ -473,7 +476,7 @@ static struct sk_buff *duplicate_of(const struct bottleneck *link, const struct 
 		return NULL;
 	twin = skb_copy(skb, GFP_ATOMIC);
 	if (twin)
-		path_count_duplicate(link, skb->mark);
+		path_count_duplicate(skb->mark, link->reverse);
 	return twin;
 }
 

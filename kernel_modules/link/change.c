@@ -135,7 +135,7 @@ static void apply_due(struct path_event *event)
 	wait_for_next();
 }
 
-void change_trigger(u32 index)
+static void trigger_occurred(u32 index)
 {
 	changes[index].time_ns = path_now_ns() + changes[index].spec->time_ns;
 	path_event_cancel(&next_change);
@@ -156,7 +156,8 @@ static int change_enable(const struct ccbench_link_header *header, u32 index)
 		return err;
 	if (!trigger_log)
 		trigger_log = ccbench_log_open("changes.bin", PAGE_SIZE);
-	return PTR_ERR_OR_ZERO(trigger_log) ?: trigger_add(header, &spec->trigger, index);
+	return PTR_ERR_OR_ZERO(trigger_log) ?:
+	       trigger_add(header, &spec->trigger, index, trigger_occurred);
 }
 
 int change_create(const struct ccbench_link_header *header, const struct ccbench_change *specs,

@@ -21,6 +21,7 @@ static struct line *forward;
 static u64 rtt_ns, forward_ns;
 static bool has_trace;		/* rtt_ns is not used */
 static u64 epoch_ns;
+static void (*arrive)(struct sk_buff *skb);	/* at the receiver */
 
 static u64 jitter_ns(u32 mark)
 {
@@ -32,7 +33,7 @@ void delay_to_receiver(struct sk_buff *skb)
 	if (forward_ns || has_wifi_jitter || !skb_queue_empty(&forward->packets))
 		line_add(forward, skb, path_now_ns() + forward_ns + jitter_ns(skb->mark));
 	else
-		path_reach_receiver(skb);
+		arrive(skb);
 }
 
 void delay_to_sender(struct sk_buff *skb, u64 time_ns)
@@ -56,14 +57,14 @@ static struct line *line_create(void (*deliver)(struct sk_buff *skb), gfp_t flag
 	return line;
 }
 
-static u32 group_find_or_add(u64 extra_ns)
+static u32 group_find_or_add(u64 extra_ns, void (*reach_sender)(struct sk_buff *skb))
 {
 	u32 i;
 
 	for (i = 0; i < group_count; i++)
 		if (groups[i].extra_ns == extra_ns)
 			return i;
-	groups[i].line = line_create(path_reach_sender, GFP_KERNEL);
+	groups[i].line = line_create(reach_sender, GFP_KERNEL);
 	groups[i].extra_ns = extra_ns;
 	group_count++;
 	return i;
@@ -104,7 +105,9 @@ void delay_start(u64 start_ns)
 }
 
 int delay_create(const struct ccbench_link_header *header, const u32 *extra_us,
-		 const struct ccbench_rtt_point *points)
+		 const struct ccbench_rtt_point *points,
+		 void (*reach_receiver)(struct sk_buff *skb),
+		 void (*reach_sender)(struct sk_buff *skb))
 {
 	const u32 flows = header->flows;
 	u32 distinct = 1;
@@ -116,13 +119,14 @@ int delay_create(const struct ccbench_link_header *header, const u32 *extra_us,
 		distinct += i == 0 || extra_us[i] != extra_us[i - 1];
 	groups = kvcalloc(distinct, sizeof(*groups), GFP_KERNEL);
 	group_of_flow = kvmalloc_array(max(flows, 1U), sizeof(*group_of_flow), GFP_KERNEL);
-	forward = line_create(path_reach_receiver, GFP_KERNEL);
+	arrive = reach_receiver;
+	forward = line_create(reach_receiver, GFP_KERNEL);
 	if (!groups || !group_of_flow || !forward)
 		return -ENOMEM;
 
-	group_find_or_add(0);
+	group_find_or_add(0, reach_sender);
 	for (i = 0; i < flows; i++)
-		group_of_flow[i] = group_find_or_add(extra_us[i] * NSEC_PER_USEC);
+		group_of_flow[i] = group_find_or_add(extra_us[i] * NSEC_PER_USEC, reach_sender);
 	for (i = 0; i < group_count; i++)
 		if (!groups[i].line)
 			return -ENOMEM;

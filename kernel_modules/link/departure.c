@@ -16,6 +16,8 @@ static struct line *senders;	/* for packets without a flow, then for each flow *
 static struct line path, reverse_path;
 static u64 batch_ns;
 static bool has_reverse;	/* there are bottlenecks to the sender */
+static void (*path_to_receiver)(struct sk_buff *skb);
+static void (*path_to_sender)(struct sk_buff *skb);
 
 static void leave_sender(struct sk_buff *skb)
 {
@@ -25,7 +27,7 @@ static void leave_sender(struct sk_buff *skb)
 		path_to_receiver(skb);
 }
 
-void departure_from_sender(struct sk_buff *skb)
+static void from_sender(struct sk_buff *skb)
 {
 	if (senders)
 		line_add(&senders[ccbench_flow(skb->mark) + 1], skb,
@@ -34,7 +36,7 @@ void departure_from_sender(struct sk_buff *skb)
 		leave_sender(skb);
 }
 
-void departure_from_receiver(struct sk_buff *skb)
+static void from_receiver(struct sk_buff *skb)
 {
 	u64 ready_ns = path_now_ns() + jitter_draw_ns(&of_reverse_path, skb->mark);
 
@@ -50,7 +52,23 @@ void departure_from_receiver(struct sk_buff *skb)
 		path_to_sender(skb);
 }
 
-int departure_create(const struct ccbench_link_header *header)
+void departure(struct sk_buff *skb, bool reverse)
+{
+	if (reverse)
+		from_receiver(skb);
+	else
+		from_sender(skb);
+}
+
+void departure_observed(struct sk_buff *skb, bool reverse)
+{
+	capture_at(reverse ? CAPTURE_RECEIVER : CAPTURE_SENDER, skb);
+	departure(skb, reverse);
+}
+
+int departure_create(const struct ccbench_link_header *header,
+		     void (*to_receiver)(struct sk_buff *skb),
+		     void (*to_sender)(struct sk_buff *skb))
 {
 	const u32 count = header->flows + 1;
 	u32 i;
@@ -62,8 +80,10 @@ int departure_create(const struct ccbench_link_header *header)
 			    header);
 	if (err)
 		return err;
-	line_init(&path, path_to_receiver);
-	line_init(&reverse_path, path_to_sender);
+	path_to_receiver = to_receiver;
+	path_to_sender = to_sender;
+	line_init(&path, to_receiver);
+	line_init(&reverse_path, to_sender);
 	batch_ns = header->ack_batch_ns;
 	has_reverse = header->reverse_bottlenecks;
 	if (!of_sender.range_ns)

@@ -9,7 +9,7 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 
-#include "link.h"
+#include "path.h"
 
 static bool advance = true;
 module_param(advance, bool, 0444);

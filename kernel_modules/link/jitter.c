@@ -2,7 +2,7 @@
 /* Random delays of packets. */
 #include <linux/math64.h>
 
-#include "link.h"
+#include "path.h"
 
 int jitter_create(struct jitter *jitter, u64 range_ns, enum random_purpose purpose,
 		  const struct ccbench_link_header *header)

@@ -5,7 +5,7 @@
  */
 #include <linux/slab.h>
 
-#include "link.h"
+#include "path.h"
 
 /* The control buffer of a packet contains its due time. */
 static u64 *due_ns_of(struct sk_buff *skb)

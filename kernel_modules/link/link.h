@@ -9,45 +9,15 @@
  * A congestion control or a queue only observes the total propagation delay of the
  * loop, so by default all of it is on the way back. This saves a timer per data packet:
  * packets that leave bottleneck n-1 arrive immediately. By default m is 0.
+ *
+ * These are the parts. They are independent of main.c, which creates and connects them.
  */
 #ifndef _CCBENCH_LINK_H
 #define _CCBENCH_LINK_H
 
-#include <linux/netdevice.h>
-#include <linux/skbuff.h>
-#include <linux/timerqueue.h>
 #include <net/sch_generic.h>
 
-#include "ccbench.h"
-#include "random_stream.h"
-
-/* ---- um/clock.h ---- */
-
-void ccbench_clock_call(void (*fn)(void), u64 delay_ns);
-bool ccbench_clock_advance(u64 delay_ns);
-
-/* ---- events.c ---- */
-
-/* A future event of packets; fn is called once, in softirq context. */
-struct path_event {
-	struct timerqueue_node node;
-	void (*fn)(struct path_event *event);
-};
-
-static inline void path_event_init(struct path_event *event,
-				   void (*fn)(struct path_event *event))
-{
-	timerqueue_init(&event->node);
-	event->fn = fn;
-}
-
-void path_events_init(void);
-/* Schedules an event that is not pending for a time of the monotonic clock. */
-void path_event_set(struct path_event *event, u64 time_ns);
-/* Removes an event if it is pending. */
-void path_event_cancel(struct path_event *event);
-/* The monotonic clock. */
-u64 path_now_ns(void);
+#include "path.h"
 
 /* ---- wifi.c ---- */
 
@@ -55,6 +25,8 @@ struct bottleneck;
 
 /* Wi-Fi properties of a link. */
 struct wifi;
+
+extern struct ccbench_log *batch_log;	/* NULL: no Wi-Fi */
 
 struct wifi *wifi_create(const struct ccbench_bottleneck *spec, const u32 *bitrates_kbps,
 			 struct random_stream random);
@@ -103,6 +75,10 @@ void reorder_forward(struct sk_buff *skb, const struct bottleneck *link);
 
 /* ---- bottleneck.c ---- */
 
+extern struct ccbench_log *queue_log;	/* NULL: events are not recorded */
+extern bool queue_summary;		/* events are summarised */
+extern struct ccbench_log *qdisc_log;	/* NULL: no statistics of qdiscs */
+
 /*
  * A link with a queue. The queue is the root qdisc of a network device, so any qdisc can be
  * attached to it. The link takes one packet at a time from it.
@@ -114,6 +90,8 @@ struct bottleneck {
 	bool last;		/* of its direction */
 	bool captures;		/* packets before and after it */
 	bool clears_ecn;	/* of arriving packets */
+	/* Hands on a packet that has crossed the link. */
+	void (*forward)(struct sk_buff *skb, const struct bottleneck *from);
 
 	/* The link: a constant rate, a trace, or Wi-Fi. */
 	u64 rate_bps;
@@ -235,41 +213,15 @@ int background_create(const struct ccbench_link_header *header,
 /* Starts at a time of the monotonic clock. */
 void background_start(u64 epoch_ns);
 
-/* ---- line.c ---- */
-
-/* A first-in first-out delay line. */
-struct line {
-	struct path_event event;	/* of the first packet */
-	struct sk_buff_head packets;
-	u64 last_ns;			/* due time of the last packet */
-	void (*deliver)(struct sk_buff *skb);
-	bool retired;			/* freed after its last packet */
-};
-
-void line_init(struct line *line, void (*deliver)(struct sk_buff *skb));
-/* Delivers a packet at a time of the monotonic clock, but not before its predecessor. */
-void line_add(struct line *line, struct sk_buff *skb, u64 due_ns);
-/* Frees a line that was allocated, after its last packet. */
-void line_retire(struct line *line);
-
-/* ---- jitter.c ---- */
-
-/* Uniform delays from 0 to a range, with an independent random stream per flow. */
-struct jitter {
-	u64 range_ns;			/* 0: none */
-	struct random_stream *draws;	/* for packets without a flow, then for each flow */
-};
-
-int jitter_create(struct jitter *jitter, u64 range_ns, enum random_purpose purpose,
-		  const struct ccbench_link_header *header);
-u64 jitter_draw_ns(struct jitter *jitter, u32 mark);
-
 /* ---- departure.c: from a host to its first bottleneck ---- */
 
-int departure_create(const struct ccbench_link_header *header);
-/* Handles a packet from the sender, or from the receiver. */
-void departure_from_sender(struct sk_buff *skb);
-void departure_from_receiver(struct sk_buff *skb);
+/* Packets leave to their first bottleneck on the way to the receiver, or to the sender. */
+int departure_create(const struct ccbench_link_header *header,
+		     void (*to_receiver)(struct sk_buff *skb),
+		     void (*to_sender)(struct sk_buff *skb));
+/* Handles a packet of a host in a direction; and captures it there. */
+void departure(struct sk_buff *skb, bool reverse);
+void departure_observed(struct sk_buff *skb, bool reverse);
 
 /* ---- capture.c ---- */
 
@@ -304,11 +256,6 @@ bool receiver_set_window(u32 flow, u32 window_bytes);
 void receiver_departure(struct sk_buff *skb, bool reverse);
 /* Handles a packet that reaches a host; returns false if the host must not see it. */
 bool receiver_arrival(struct sk_buff *skb, bool reverse);
-/* Payload of a TCP packet. */
-u32 receiver_payload_bytes(const struct sk_buff *skb);
-bool receiver_is_ack(const struct sk_buff *skb);
-/* Changes a number in the TCP header. */
-void receiver_renumber(struct sk_buff *skb, __be32 *field, u32 number);
 
 /* ---- optimist.c: receivers that acknowledge data before they arrive ---- */
 
@@ -324,8 +271,11 @@ void optimist_acknowledge(struct optimist *optimist, struct sk_buff *skb);
 
 /* ---- delay.c: from the last bottleneck to a host ---- */
 
+/* Packets arrive at the receiver, or at the sender. */
 int delay_create(const struct ccbench_link_header *header, const u32 *extra_us,
-		 const struct ccbench_rtt_point *points);
+		 const struct ccbench_rtt_point *points,
+		 void (*reach_receiver)(struct sk_buff *skb),
+		 void (*reach_sender)(struct sk_buff *skb));
 /* Starts at a time of the monotonic clock. */
 void delay_start(u64 epoch_ns);
 /* Handles a packet for the receiver, at this time. */
@@ -358,8 +308,6 @@ int change_create(const struct ccbench_link_header *header, const struct ccbench
 		  const void *options, const void *end, struct bottleneck *links);
 /* Starts at a time of the monotonic clock. */
 void change_start(u64 epoch_ns);
-/* The trigger of a change has occurred. */
-void change_trigger(u32 index);
 
 /* ---- trigger.c ---- */
 
@@ -367,8 +315,9 @@ void change_trigger(u32 index);
 struct watched_flow;
 extern struct watched_flow *watched_flows;
 
+/* Calls a function with the number of a change when its trigger occurs. */
 int trigger_add(const struct ccbench_link_header *header, const struct ccbench_trigger *spec,
-		u32 change);
+		u32 change, void (*occurred)(u32 change));
 /* A packet of a flow leaves the sender of its data, or has arrived there. */
 void trigger_packet_leaves(const struct sk_buff *skb);
 void trigger_packet_arrived(u32 flow);
@@ -383,36 +332,19 @@ void summary_record(u8 bottleneck, enum ccbench_queue queue, struct sk_buff *skb
 /* Ends the summary at the end of the experiment. */
 void summary_finish(void);
 
+/* ---- draws.c ---- */
+
 /* Records which functions drew random numbers. */
 void draws_finish(void);
 
-/* ---- main.c ---- */
+/* ---- host.c: the two ends of the path ---- */
 
-extern struct ccbench_log *queue_log;	/* NULL: events are not recorded */
-extern bool queue_summary;		/* events are summarised */
-extern struct ccbench_log *batch_log;	/* NULL: no Wi-Fi */
-extern struct ccbench_log *qdisc_log;	/* NULL: no statistics of qdiscs */
-extern u32 path_mtu_bytes;		/* size of a full packet */
-
-/* Hands a packet to its first bottleneck on the way to the receiver, or to the sender. */
-void path_to_receiver(struct sk_buff *skb);
-void path_to_sender(struct sk_buff *skb);
-/* Hands on a packet that has crossed a bottleneck, without reordering. */
-void path_forward(struct sk_buff *skb, const struct bottleneck *from);
-/* Random streams for packets without a flow, then for each flow; NULL without memory. */
-struct random_stream *path_draws(const struct ccbench_link_header *header,
-				 enum random_purpose purpose, u32 bottleneck);
-/* Count a packet dropped by a queue, or lost at random before it. */
-void path_count_drop(const struct bottleneck *link, u32 mark);
-void path_count_loss(const struct bottleneck *link, u32 mark);
-/* Counts a packet that is duplicated before a queue. */
-void path_count_duplicate(const struct bottleneck *link, u32 mark);
-/* Sends a packet from a host in a direction, where hosts are observed. */
-void path_depart_observed(struct sk_buff *skb, bool reverse);
+/* Creates the device of a host in the current network namespace. */
+int host_create(bool is_receiver);
+/* Starts with the experiment. */
+void host_start(void);
 /* Deliver a packet to the stack of a host. */
-void path_reach_receiver(struct sk_buff *skb);
-void path_reach_sender(struct sk_buff *skb);
-/* Sets up a device for IP packets without link-layer addresses. */
-void path_setup_device(struct net_device *dev);
+void host_reach_receiver(struct sk_buff *skb);
+void host_reach_sender(struct sk_buff *skb);
 
 #endif /* _CCBENCH_LINK_H */

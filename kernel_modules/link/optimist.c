@@ -16,6 +16,7 @@
 #include <net/tcp.h>
 
 #include "link.h"
+#include "segment.h"
 
 struct optimist {
 	u64 rate_bps;
@@ -48,8 +49,8 @@ static void send_ack(const struct optimist *optimist)
 	/* A run without memory fails. */
 	if (!skb)
 		return;
-	receiver_renumber(skb, &tcp_hdr(skb)->ack_seq, optimist->acked);
-	path_depart_observed(skb, !optimist->reverse);
+	segment_renumber(skb, &tcp_hdr(skb)->ack_seq, optimist->acked);
+	departure_observed(skb, !optimist->reverse);
 }
 
 static void acknowledge_segment(struct path_event *event)
@@ -70,7 +71,7 @@ static void acknowledge_segment(struct path_event *event)
 
 void optimist_departure(struct optimist *optimist, const struct sk_buff *skb)
 {
-	const u32 seq = ntohl(tcp_hdr(skb)->seq), bytes = receiver_payload_bytes(skb);
+	const u32 seq = ntohl(tcp_hdr(skb)->seq), bytes = segment_payload_bytes(skb);
 
 	if (tcp_hdr(skb)->syn)
 		optimist->sent = optimist->expected = optimist->acked = seq + 1;
@@ -88,7 +89,7 @@ void optimist_departure(struct optimist *optimist, const struct sk_buff *skb)
 bool optimist_arrival(struct optimist *optimist, struct sk_buff *skb)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
-	const u32 bytes = receiver_payload_bytes(skb) + th->fin;
+	const u32 bytes = segment_payload_bytes(skb) + th->fin;
 	u32 seq = ntohl(th->seq);
 
 	if (th->syn)
@@ -106,7 +107,7 @@ bool optimist_arrival(struct optimist *optimist, struct sk_buff *skb)
 	} else if (after(seq, optimist->expected)) {
 		seq = optimist->expected;
 	}
-	receiver_renumber(skb, &tcp_hdr(skb)->seq, seq - optimist->lost_bytes);
+	segment_renumber(skb, &tcp_hdr(skb)->seq, seq - optimist->lost_bytes);
 	return true;
 }
 
@@ -114,7 +115,7 @@ void optimist_acknowledge(struct optimist *optimist, struct sk_buff *skb)
 {
 	u32 ack = ntohl(tcp_hdr(skb)->ack_seq) + optimist->lost_bytes;
 
-	if (receiver_is_ack(skb)) {
+	if (segment_is_ack(skb)) {
 		kfree_skb(optimist->ack);
 		optimist->ack = skb;
 		wait(optimist);
@@ -122,9 +123,9 @@ void optimist_acknowledge(struct optimist *optimist, struct sk_buff *skb)
 	}
 	/* The start or the end of the connection. */
 	if (tcp_hdr(skb)->ack)
-		receiver_renumber(skb, &tcp_hdr(skb)->ack_seq,
+		segment_renumber(skb, &tcp_hdr(skb)->ack_seq,
 				  after(ack, optimist->acked) ? ack : optimist->acked);
-	path_depart_observed(skb, !optimist->reverse);
+	departure_observed(skb, !optimist->reverse);
 }
 
 struct optimist *optimist_create(u64 rate_bps, bool reverse)

@@ -18,11 +18,11 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
-#include <net/checksum.h>
 #include <net/tcp.h>
 
 #include "ip_fields.h"
 #include "link.h"
+#include "segment.h"
 
 struct receiver {
 	const struct ccbench_receiver *spec;
@@ -45,20 +45,6 @@ struct receiver **receivers;
 static u32 receiver_count;
 
 /* ---- packets ---------------------------------------------------------- */
-
-u32 receiver_payload_bytes(const struct sk_buff *skb)
-{
-	return skb->len - skb_network_header_len(skb) - tcp_hdrlen(skb);
-}
-
-/* Whether a packet only acknowledges. */
-bool receiver_is_ack(const struct sk_buff *skb)
-{
-	const __be32 others = TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST;
-
-	return (tcp_flag_word(tcp_hdr(skb)) & (TCP_FLAG_ACK | others)) == TCP_FLAG_ACK &&
-	       !receiver_payload_bytes(skb);
-}
 
 static u32 ack_of(const struct sk_buff *skb)
 {
@@ -93,14 +79,6 @@ static bool flags_differ(const struct sk_buff *a, const struct sk_buff *b)
 	return (tcp_flag_word(tcp_hdr(a)) ^ tcp_flag_word(tcp_hdr(b))) & flags;
 }
 
-void receiver_renumber(struct sk_buff *skb, __be32 *field, u32 number)
-{
-	const __be32 old = *field;
-
-	*field = htonl(number);
-	inet_proto_csum_replace4(&tcp_hdr(skb)->check, skb, old, *field, false);
-}
-
 /* ---- ACKs ------------------------------------------------------------- */
 
 static void send_copy(const struct receiver *receiver, const struct sk_buff *skb, u32 ack)
@@ -110,8 +88,8 @@ static void send_copy(const struct receiver *receiver, const struct sk_buff *skb
 	/* A run without memory fails. */
 	if (!copy)
 		return;
-	receiver_renumber(copy, &tcp_hdr(copy)->ack_seq, ack);
-	path_depart_observed(copy, !receiver->reverse);
+	segment_renumber(copy, &tcp_hdr(copy)->ack_seq, ack);
+	departure_observed(copy, !receiver->reverse);
 }
 
 /* Sends an ACK, in parts, and its duplicates. */
@@ -130,7 +108,7 @@ static void send_ack(struct receiver *receiver, struct sk_buff *skb)
 	}
 	for (i = 0; i < spec->duplicate_acks; i++)
 		send_copy(receiver, skb, ack);
-	path_depart_observed(skb, !receiver->reverse);
+	departure_observed(skb, !receiver->reverse);
 }
 
 /* Removes and returns the held ACK. */
@@ -232,10 +210,10 @@ static void acknowledge(struct receiver *receiver, struct sk_buff *skb)
 		limit_window(receiver, skb);
 	if (receiver->optimist) {
 		optimist_acknowledge(receiver->optimist, skb);
-	} else if (!receiver_is_ack(skb)) {
+	} else if (!segment_is_ack(skb)) {
 		receiver->acked = ack_of(skb);
 		kfree_skb(take_held(receiver));
-		path_depart_observed(skb, !receiver->reverse);
+		departure_observed(skb, !receiver->reverse);
 	} else if (receiver->spec->packets_per_ack) {
 		hold(receiver, skb);
 	} else {
@@ -282,7 +260,7 @@ void receiver_departure(struct sk_buff *skb, bool reverse)
 		if (receiver->optimist)
 			optimist_departure(receiver->optimist, skb);
 	}
-	path_depart_observed(skb, reverse);
+	departure_observed(skb, reverse);
 }
 
 bool receiver_arrival(struct sk_buff *skb, bool reverse)

@@ -47,7 +47,7 @@ struct late_packet {
 static void release(struct late_packet *late)
 {
 	list_del(&late->entry);
-	path_forward(late->skb, late->link);
+	late->link->forward(late->skb, late->link);
 	kfree(late);
 }
 
@@ -127,18 +127,18 @@ void reorder_forward(struct sk_buff *skb, const struct bottleneck *link)
 	const u32 mark = skb->mark;
 
 	if (mark & CCBENCH_MARK_BACKGROUND) {
-		path_forward(skb, link);
+		link->forward(skb, link);
 		return;
 	}
 	if (reordering->delays_ns) {
 		if (!hold(link, skb, draw_jitter_ns(reordering)))
-			path_forward(skb, link);
+			link->forward(skb, link);
 		return;
 	}
 	if (random_u32(&reordering->draws[ccbench_flow(mark) + 1]) < reordering->share &&
 	    hold(link, skb, reordering->packets ? LONGEST_NS : reordering->delay_ns))
 		return;
-	path_forward(skb, link);
+	link->forward(skb, link);
 	if (reordering->packets)
 		pass(reordering, mark);
 }

@@ -19,6 +19,7 @@ struct trigger {
 	const struct ccbench_trigger *spec;
 	struct trigger *next;		/* of the same flow */
 	u32 change;
+	void (*occurred)(u32 change);
 	u32 count;			/* times that the condition was met */
 	bool met;
 };
@@ -76,7 +77,7 @@ static void compare_state(struct watched_flow *flow)
 			continue;
 		trigger->met = is_met(spec, sk);
 		if (trigger->met && !was_met && ++trigger->count == spec->count)
-			change_trigger(trigger->change);
+			trigger->occurred(trigger->change);
 	}
 }
 
@@ -88,7 +89,7 @@ static void count_packet(struct watched_flow *flow)
 	for (trigger = flow->first; trigger; trigger = trigger->next)
 		if (trigger->spec->kind == CCBENCH_TRIGGER_PACKET &&
 		    trigger->spec->count == flow->packets)
-			change_trigger(trigger->change);
+			trigger->occurred(trigger->change);
 }
 
 void trigger_packet_leaves(const struct sk_buff *skb)
@@ -116,7 +117,7 @@ void trigger_packet_arrived(u32 flow)
 }
 
 int trigger_add(const struct ccbench_link_header *header, const struct ccbench_trigger *spec,
-		u32 change)
+		u32 change, void (*occurred)(u32 change))
 {
 	struct trigger *trigger, **end;
 
@@ -130,6 +131,7 @@ int trigger_add(const struct ccbench_link_header *header, const struct ccbench_t
 		return -ENOMEM;
 	trigger->spec = spec;
 	trigger->change = change;
+	trigger->occurred = occurred;
 	/* Changes after the same event take effect in their order. */
 	for (end = &watched_flows[spec->flow].first; *end; end = &(*end)->next)
 		;

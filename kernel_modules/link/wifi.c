@@ -23,6 +23,8 @@
 /* Maximum number of batches in the window; the oldest is removed. */
 #define MAX_WINDOW_BATCHES	512
 
+struct ccbench_log *batch_log;
+
 struct batch {
 	u64 acked_ns;
 	u64 bits;		/* size */
