@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ccbench.base import number_tables, validation
+from ccbench.base import validation
 from ccbench.base.checked_fields import (
     check_fields,
     checked,
@@ -19,8 +19,9 @@ from ccbench.base.checked_fields import (
 )
 from ccbench.base.dataclass_dicts import Document
 from ccbench.base.errors import InputError
-from ccbench.base.validation import RATE_MBPS, Range
+from ccbench.base.validation import Range
 from ccbench.experiment import arrivals, receiver
+from ccbench.experiment.kinds import KINDS, setting
 from ccbench.experiment.receiver import Receiver
 from ccbench.experiment.subflow import Subflow, subflows
 
@@ -35,13 +36,10 @@ __all__ = [
     "DIRECTIONS",
     "ECN_FIELDS",
     "IP_VERSIONS",
-    "KINDS",
     "LARGEST_MTU_BYTES",
-    "MAX_BITRATES",
     "MAX_FLOWS",
     "MTU_BYTES",
     "TRANSPORTS",
-    "UDP_KINDS",
     "Flow",
     "cca_hint",
 ]
@@ -51,23 +49,6 @@ MTU_BYTES = 1500
 
 #: Largest size of a full IP packet in bytes: jumbo frames of Ethernet.
 LARGEST_MTU_BYTES = 9216
-
-#: Required settings of each kind of flow.
-KINDS: dict[str, tuple[str, ...]] = {
-    "bulk": (),
-    "bytes": ("size_bytes",),
-    "rate": ("rate_mbps",),
-    "onoff": ("on_s", "off_s"),
-    "video": ("bitrates_mbps", "segment_s", "buffer_s"),
-    "cbr": ("rate_mbps",),
-    "poisson": ("rate_mbps",),
-    "frames": ("frames_per_s", "frame_bytes"),
-}
-#: Kinds of UDP flows, which have no congestion control.
-UDP_KINDS = frozenset({"cbr", "poisson", "frames"})
-
-#: Kinds of flows whose connections may have subflows.
-MULTIPATH_KINDS = ("bulk", "bytes", "rate", "onoff")
 
 #: Next steps for transport protocols that are named as a congestion control.
 TRANSPORTS = {
@@ -89,12 +70,6 @@ ECN_FIELDS = {"": 0, "ect1": 1, "ect0": 2, "ce": 3}
 #: Maximum number of single flows in a scenario.
 MAX_FLOWS = 1_000_000
 
-#: Maximum number of bitrates of a video.
-MAX_BITRATES = 16
-
-#: Maximum number of sizes of frames that repeat.
-MAX_FRAMES = 100_000
-
 #: Size of the headers of a UDP packet in bytes, by the version of IP.
 UDP_HEADER_BYTES = {4: 28, 6: 48}
 
@@ -102,12 +77,9 @@ UDP_HEADER_BYTES = {4: 28, 6: 48}
 IP_VERSIONS = (4, 6)
 
 _SECONDS = Range(0, 1e6)
-_PHASE = Range(0.001, 1e6)
 _LAST_POSITION = 7
-_FRAME = Range(1, 10_000_000)
-
 #: Settings that are required for some kinds and not allowed for the others.
-_KIND_SETTINGS = tuple(dict.fromkeys(name for names in KINDS.values() for name in names))
+_KIND_SETTINGS = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.settings))
 
 
 def _given_cca(name: str, value: object) -> str:
@@ -142,52 +114,8 @@ def _host(name: str, value: object) -> str:
     return "" if value == "" else validation.text(name, value, r"[\w.-]{1,64}", form, example="a")
 
 
-def _frames(name: str, value: object) -> tuple[int, ...]:
-    """Check the sizes of successive frames, or the one size of all. Other flows have none."""
-    if value == ():
-        return ()
-    sizes = value if isinstance(value, tuple | list) else (value,)
-    if not 1 <= len(sizes) <= MAX_FRAMES:
-        step = f"write for example {name} = 12_000"
-        raise validation.bad(name, len(sizes), f"a size, or 1 to {MAX_FRAMES} sizes", step)
-    if len(sizes) == 1:
-        return (validation.whole(name, sizes[0], _FRAME, example=12_000),)
-    return tuple(
-        validation.whole(f"{name}[{i}]", size, _FRAME, example=12_000)
-        for i, size in enumerate(sizes)
-    )
-
-
-def _bitrates(name: str, value: object) -> tuple[float, ...]:
-    """Check the ascending bitrates of a video. Other flows have none."""
-    if value == ():
-        return ()
-    if not isinstance(value, tuple | list):
-        raise _bad_bitrates(value)
-    rates = tuple(
-        validation.number(f"{name}[{i}]", rate, RATE_MBPS, example=5)
-        for i, rate in enumerate(value)
-    )
-    if not 1 <= len(rates) <= MAX_BITRATES or sorted(set(rates)) != list(rates):
-        raise _bad_bitrates(value)
-    return rates
-
-
-def _bad_bitrates(value: object) -> InputError:
-    allowed = f"a list of 1 to {MAX_BITRATES} rates in ascending order"
-    return validation.bad("bitrates_mbps", value, allowed, "write for example [1, 2.5, 5]")
-
-
 def _read_cca(name: str, value: object, _: Path) -> object:
     return _given_cca(name, value)
-
-
-def _read_frames(name: str, value: object, base_dir: Path) -> object:
-    return number_tables.column(value, base_dir, "frames", name, int)
-
-
-def _written_frames(sizes: tuple[int, ...]) -> int | list[int]:
-    return list(sizes) if len(sizes) > 1 else sizes[0]
 
 
 def _read_arrivals(name: str, value: object, base_dir: Path) -> object:
@@ -331,24 +259,15 @@ class Flow(Document):
     count: int = field(default=1, metadata=whole(Range(1, MAX_FLOWS), example=1))
     start_s: float = field(default=0.0, metadata=number(_SECONDS, example=10))
     stop_s: float | None = field(default=None, metadata=number(_SECONDS, example=30, optional=True))
-    size_bytes: int | None = field(
-        default=None, metadata=whole(Range(1, 2**53), example=100_000, optional=True)
-    )
-    rate_mbps: float | None = field(
-        default=None, metadata=number(RATE_MBPS, example=5, optional=True)
-    )
-    on_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
-    off_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
-    bitrates_mbps: tuple[float, ...] = field(default=(), metadata=checked(_bitrates))
-    segment_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
-    buffer_s: float | None = field(default=None, metadata=number(_PHASE, example=5, optional=True))
-    frames_per_s: float | None = field(
-        default=None, metadata=number(Range(0.001, 100_000), example=30, optional=True)
-    )
-    frame_bytes: tuple[int, ...] = field(
-        default=(),
-        metadata=checked(_frames) | document_form(read=_read_frames, write=_written_frames),
-    )
+    size_bytes: int | None = field(default=None, metadata=setting("size_bytes"))
+    rate_mbps: float | None = field(default=None, metadata=setting("rate_mbps"))
+    on_s: float | None = field(default=None, metadata=setting("on_s"))
+    off_s: float | None = field(default=None, metadata=setting("off_s"))
+    bitrates_mbps: tuple[float, ...] = field(default=(), metadata=setting("bitrates_mbps"))
+    segment_s: float | None = field(default=None, metadata=setting("segment_s"))
+    buffer_s: float | None = field(default=None, metadata=setting("buffer_s"))
+    frames_per_s: float | None = field(default=None, metadata=setting("frames_per_s"))
+    frame_bytes: tuple[int, ...] = field(default=(), metadata=setting("frame_bytes"))
     packet_bytes: int = field(
         default=MTU_BYTES, metadata=whole(Range(64, LARGEST_MTU_BYTES), example=1500)
     )
@@ -399,7 +318,7 @@ class Flow(Document):
     @property
     def is_udp(self) -> bool:
         """Whether the flows are UDP, without congestion control."""
-        return self.kind in UDP_KINDS
+        return KINDS[self.kind].is_udp
 
     @property
     def is_reverse(self) -> bool:
@@ -452,14 +371,13 @@ class Flow(Document):
         """Check that exactly the settings of this kind are present."""
         for name in _KIND_SETTINGS:
             value = getattr(self, name)
-            if name not in KINDS[self.kind]:
-                kinds = " or ".join(f'kind = "{kind}"' for kind in KINDS if name in KINDS[kind])
+            if name not in KINDS[self.kind].settings:
+                owners = (kind.name for kind in KINDS.values() if name in kind.settings)
+                kinds = " or ".join(f'kind = "{kind}"' for kind in owners)
                 step = f"add {kinds}, or remove {name}"
                 self._must_be_default(name, f"for kind {self.kind!r}", step)
             elif name == "size_bytes" and self.arrivals:
                 self._must_be_default(name, "with arrivals")
-            elif name == "bitrates_mbps" and not value:
-                raise _bad_bitrates(value)
             elif value in (None, ()):
                 raise InputError(f"{name} is missing: add it, as kind {self.kind!r} needs it")
         if self.is_udp:
@@ -483,14 +401,12 @@ class Flow(Document):
         if self.stop_s is not None and self.stop_s <= self.start_s:
             allowed, step = f"above start_s = {self.start_s:g}", "stop later, or remove it"
             raise validation.bad("stop_s", self.stop_s, allowed, step)
-        if self.kind == "video" and (self.buffer_s or 0) < (self.segment_s or 0):
-            allowed, step = f"at least segment_s = {self.segment_s:g}", "hold a whole segment"
-            raise validation.bad("buffer_s", self.buffer_s, allowed, step)
+        KINDS[self.kind].check(self)
         of_tcp = ("acks", "initcwnd", "receiver", "segmentation_offload", "host")
         for name in of_tcp if self.is_udp else ("packet_bytes", "ecn"):
             self._must_be_default(name, f"for kind {self.kind!r}")
         self._check_receiver()
-        if self.kind != "bytes":
+        if not KINDS[self.kind].has_size:
             self._must_be_default("arrivals", f"for kind {self.kind!r}")
         if self.arrivals:
             for name in ("count", "start_s", "stop_s"):
@@ -498,7 +414,7 @@ class Flow(Document):
 
     def _check_subflows(self) -> None:
         """Check the settings of a connection of Multipath TCP."""
-        if self.kind not in MULTIPATH_KINDS:
+        if not KINDS[self.kind].has_subflows:
             self._must_be_default("subflows", f"for kind {self.kind!r}")
         for name in ("acks", "arrivals", "initcwnd", "ip_version", "host", "receiver"):
             self._must_be_default(name, "with subflows")
@@ -511,12 +427,7 @@ class Flow(Document):
             return
         if receiver.packets_per_ack is not None:
             self._must_be_default("acks", "with receiver.packets_per_ack")
-        reasons = {}
-        if self.kind == "video":
-            reasons["read_mbps"] = "for kind 'video', whose player reads"
-        if self.kind in {"video", "bytes"}:
-            reasons["optimistic_mbps"] = f"for kind {self.kind!r}, as lost data are not sent again"
-        for name, reason in reasons.items():
+        for name, reason in KINDS[self.kind].unreceived.items():
             if (value := getattr(receiver, name)) is not None:
                 allowed = f"left out {reason}"
                 raise validation.bad(f"receiver.{name}", value, allowed, f"remove {name}")

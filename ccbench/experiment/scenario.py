@@ -23,6 +23,7 @@ from ccbench.base.validation import Range
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.change import Change
 from ccbench.experiment.flow import MAX_FLOWS, MTU_BYTES, Flow
+from ccbench.experiment.kinds import KINDS
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.path import LEAST_MTU_BYTES, MSS_BYTES, NetworkPath, check_holds
 from ccbench.experiment.rtt_trace import RttTrace
@@ -58,9 +59,6 @@ MAX_FLOWS_PER_HOST = 25_000
 
 #: Maximum number of times that a change occurs.
 MAX_OCCURRENCES = 100_000
-
-#: Kinds of flows whose application can change during a run.
-_CHANGING_KINDS = ("bulk", "rate", "cbr")
 
 
 def _queue_log(name: str, value: object) -> bool | str:
@@ -190,7 +188,9 @@ class Scenario(Document):
 
         Otherwise a congestion control (BBR) or queueing discipline (FQ-CoDel) may still be random.
         """
-        return self.path.draws_at_random or any(flow.kind == "poisson" for flow in self.flows)
+        return self.path.draws_at_random or any(
+            KINDS[flow.kind].draws_at_random for flow in self.flows
+        )
 
     def flow_table(self) -> pd.DataFrame:
         """Return one row per single flow.
@@ -427,8 +427,8 @@ class Scenario(Document):
             raise validation.bad("flow", number, allowed, "name another one")
         if change.window_bytes is not None:
             _check_window(change, flow)
-        if change.changes_application and flow.kind not in _CHANGING_KINDS:
-            kinds = ", ".join(_CHANGING_KINDS)
+        if change.changes_application and not KINDS[flow.kind].has_rate:
+            kinds = ", ".join(kind.name for kind in KINDS.values() if kind.has_rate)
             allowed = f"that of a flow of kind {kinds}, as kind {flow.kind!r} has no rate to change"
             raise validation.bad("flow", number, allowed, "name another one")
 

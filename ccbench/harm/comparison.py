@@ -13,6 +13,7 @@ import pandas as pd
 
 from ccbench import metrics as metrics_of_runs
 from ccbench.base import validation
+from ccbench.experiment.kinds import KINDS
 from ccbench.harm._pairs import check_samples, sides
 from ccbench.harm.formulas import expected_harm, harm
 from ccbench.metrics import Part, achieved
@@ -123,7 +124,7 @@ def compare(
     flows = sides(solo.scenario, competing.scenario)
     chosen = _chosen(solo, competing, metrics)
     alone, together = Part(solo, window), Part(competing, window)
-    endless = all(flow.kind == "bulk" for flow in competing.scenario.flows)
+    endless = all(KINDS[flow.kind].is_endless for flow in competing.scenario.flows)
     expected = expected_harm(n_alpha=flows.n_alpha, n_beta=flows.n_beta) if endless else math.nan
     return tuple(
         _of_metric(

@@ -22,6 +22,7 @@ from ccbench.base import validation
 from ccbench.base.errors import EngineError, InputError
 from ccbench.base.estimate import ERROR, Estimate, fewest, order_statistics
 from ccbench.base.random_streams import repetition_seeds
+from ccbench.experiment.kinds import KINDS
 from ccbench.harm._pairs import sides
 from ccbench.harm.comparison import MetricHarm, compare, compare_flows
 from ccbench.harm.experiment import HarmResult, measure
@@ -477,7 +478,7 @@ def _check(
 
 def _always_have_data(experiment: Experiment) -> bool:
     """Return whether the beta flows can use their fair share of the link."""
-    return all(flow.kind == "bulk" for flow in experiment.beta)
+    return all(KINDS[flow.kind].is_endless for flow in experiment.beta)
 
 
 def _run_all(

@@ -26,7 +26,7 @@ from ccbench.emulate.kernel.boot.results import read_tables
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.kernel.source import build
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
-from ccbench.experiment import qdiscs
+from ccbench.experiment import kinds, qdiscs
 from ccbench.experiment.flow import TRANSPORTS, cca_hint
 from ccbench.run.run import Run
 
@@ -79,6 +79,7 @@ class KernelEngine:
         "ccbench.emulate.kernel.boot.inputs",
         "ccbench.emulate.kernel.source.descriptions",
         *qdiscs.MODULES,
+        *kinds.MODULES,
         *_READERS,
     )
     #: Whether every random draw is recorded. Those of programs are not.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ccbench.base import validation
 from ccbench.emulate.engine import Check
 from ccbench.experiment.flow import MTU_BYTES, TRANSPORTS, Flow, cca_hint
+from ccbench.experiment.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -186,7 +187,7 @@ def _virtual_time_ecn(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
 
 def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
     """Yield field, value and allowed values of such features of a flow."""
-    if flow.kind in {"video", "frames"}:
+    if not KINDS[flow.kind].in_real_time:
         yield "kind", flow.kind, "another kind"
     if flow.acks == "every":
         yield "acks", flow.acks, '"default" or "delayed"'

@@ -36,7 +36,7 @@ class TestFlow:
             ({"kind": "bytes"}, "size_bytes is missing"),
             ({"kind": "onoff", "on_s": 1}, "off_s is missing"),
             ({"kind": "rate"}, "rate_mbps is missing"),
-            ({"kind": "video", **VIDEO, "bitrates_mbps": ()}, "bitrates_mbps is ()"),
+            ({"kind": "video", **VIDEO, "bitrates_mbps": ()}, "bitrates_mbps is missing"),
             ({"kind": "video", **VIDEO, "bitrates_mbps": (2, 1)}, "bitrates_mbps is (2, 1)"),
             ({"kind": "video", **VIDEO, "bitrates_mbps": (1, 0)}, "bitrates_mbps[1] is 0"),
             ({"kind": "video", **VIDEO, "buffer_s": 2}, "buffer_s is 2.0; it must be at least"),
@@ -53,7 +53,7 @@ class TestFlow:
                 {"rate_mbps": 1},
                 (
                     "rate_mbps is 1; it must be left out for kind 'bulk': "
-                    'add kind = "rate" or kind = "cbr" or kind = "poisson", or remove rate_mbps'
+                    'add kind = "cbr" or kind = "poisson" or kind = "rate", or remove rate_mbps'
                 ),
             ),
             ({"kind": "cbr", "rate_mbps": 0}, "rate_mbps is 0; it must be a number at least 0.001"),

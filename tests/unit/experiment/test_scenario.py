@@ -99,7 +99,7 @@ class TestScenario:
                 )
                 for flow, allowed in (
                     *(
-                        (flow, f"that of a flow of kind bulk, rate, cbr, as kind {flow.kind!r} has")
+                        (flow, f"that of a flow of kind bulk, cbr, rate, as kind {flow.kind!r} has")
                         for flow in (
                             Flow(kind="bytes", size_bytes=1),
                             Flow(kind="bytes", arrivals=((1, 1), (2, 1))),

@@ -17,6 +17,7 @@ import numpy as np
 from ccbench.emulate.kernel.boot import hosts, shared
 from ccbench.experiment.flow import ACKS, ECN_FIELDS
 from ccbench.experiment.jitter import QUANTILES
+from ccbench.experiment.kinds import KINDS
 from ccbench.experiment.qdiscs import QDISCS
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def describe_link(
     ]
     parts = (
         shared.rows("link_header", [header]),
-        shared.rows("bottleneck", (_bottleneck(link, scenario.path.noise) for link in scenario.path.links)),
+        shared.rows(
+            "bottleneck", (_bottleneck(link, scenario.path.noise) for link in scenario.path.links)
+        ),
         *lists,
         *paths,
         shared.rows("rtt_point", rtts),
@@ -269,7 +272,7 @@ def _receivers(scenario: Scenario) -> Iterator[dict[str, int]]:
 
 def _receiver(receiver: Receiver | None, windows: Sequence[int], mss_bytes: int) -> dict[str, int]:
     """Return a receiver's part of its record, given the windows of its changes."""
-    unset = dict.fromkeys(shared.structure("receiver").names or (), 0)
+    unset = shared.unset("receiver")
     if receiver is None:
         return {**unset, "window_scale": _window_scale(0, windows)}
     return {
@@ -317,14 +320,11 @@ def _group(
     kind = kind if flow.connections is None else "messages"
     # Of ACKs for every packet, the path passes those that acknowledge several.
     sparse = flow.receiver is not None and flow.receiver.packets_per_ack is not None
-    ladder_kbps = [round(mbps * 1e3) for mbps in flow.bitrates_mbps]
     return {
-        **dict.fromkeys(("start_ns", "messages", "subnet"), 0),  # set for each flow or group
+        # Of other kinds, or set for each flow or group.
+        **shared.unset("flow_spec"),
         "stop_ns": _nanoseconds(flow.stop_s or scenario.duration_s),
-        "size_bytes": flow.size_bytes or 0,
         "rate_bps": round((flow.rate_mbps or 0) * 1e6),
-        "on_ns": _nanoseconds(flow.on_s or 0),
-        "off_ns": _nanoseconds(flow.off_s or 0),
         "kind": shared.constant(kind.upper()),
         "ecn": ECN_FIELDS[flow.ecn],
         "acks": ACKS.index("every" if sparse else flow.acks),
@@ -333,12 +333,8 @@ def _group(
         "reverse": flow.is_reverse,
         "subflows": subflows,
         "cca": flow.cca.encode(),
-        "segment_ns": _nanoseconds(flow.segment_s or 0),
-        "buffer_ns": _nanoseconds(flow.buffer_s or 0),
-        "ladder_kbps": ladder_kbps + [0] * (shared.constant("LADDER_MAX") - len(ladder_kbps)),
-        "frame_uhz": round((flow.frames_per_s or 0) * 1e6),
-        "frames": len(flow.frame_bytes),
         "ip_version": flow.ip_version,
+        **KINDS[flow.kind].guest_fields(flow),
     }
 
 

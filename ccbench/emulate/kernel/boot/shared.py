@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["constant", "constants", "enumeration", "rows", "structure", "structures"]
+__all__ = ["constant", "constants", "enumeration", "rows", "structure", "structures", "unset"]
 
 _GUEST_ONLY = "#ifdef __KERNEL__"
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -110,6 +110,11 @@ def _fields(body: str) -> Iterator[tuple[str, Any] | tuple[str, Any, int]]:
 
 def _length(name: str) -> int:
     return constant(name.removeprefix("CCBENCH_"))
+
+
+def unset(name: str) -> dict[str, Any]:
+    """Return the fields of a structure with zeros."""
+    return dict(zip(structure(name).names or (), np.zeros((), structure(name)).item(), strict=True))
 
 
 def rows(name: str, values: Iterable[Mapping[str, object]]) -> npt.NDArray[Any]:

@@ -20,8 +20,8 @@ from ccbench.emulate.kernel.source import build
 from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.modules import Module
 from ccbench.experiment.change import Change
-from ccbench.experiment.flow import MAX_BITRATES
 from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
+from ccbench.experiment.kinds.video import MAX_BITRATES
 from ccbench.experiment.loss_trace import LossTrace
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.receiver import Receiver

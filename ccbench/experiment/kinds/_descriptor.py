@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Description of a kind of flow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ccbench.base.checked_fields import number
+from ccbench.base.validation import RATE_MBPS, Range
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ccbench.base.checked_fields import Metadata
+    from ccbench.experiment.flow import Flow
+
+__all__ = ["PHASE", "RATE", "Kind", "nanoseconds"]
+
+
+def _nothing(_: Flow) -> None:
+    """Accept every combination of settings."""
+
+
+def _no_fields(_: Flow) -> dict[str, object]:
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of flow.
+
+    Parameters
+    ----------
+    name : str
+        Name in scenarios, and in ``enum ccbench_flow_kind``.
+    summary : str
+        Description in one line.
+    settings : mapping of str to dict
+        Settings that are required for this kind, with their metadata (checks, forms in documents);
+        other kinds do not allow them.
+    is_udp : bool
+        Whether it is UDP, without congestion control.
+    is_endless : bool
+        Whether the application always has data.
+    has_size : bool
+        Whether the application sends `size_bytes`, and the flow then ends.
+    has_rate : bool
+        Whether changes can set the rate of the application.
+    has_subflows : bool
+        Whether the flow may be a connection of Multipath TCP.
+    draws_at_random : bool
+        Whether the application draws random numbers.
+    in_real_time : bool
+        Whether engines in real time can run it.
+    unreceived : mapping of str to str
+        Settings of a :class:`~ccbench.experiment.receiver.Receiver` that it does not allow, with
+        the reason.
+    check : callable
+        Raises an InputError about settings that depend on each other.
+    guest_fields : callable
+        Returns the fields of ``struct ccbench_flow_spec`` that only this kind uses.
+    """
+
+    name: str
+    summary: str
+    settings: Mapping[str, Metadata] = field(default_factory=dict)
+    is_udp: bool = False
+    is_endless: bool = False
+    has_size: bool = False
+    has_rate: bool = False
+    has_subflows: bool = False
+    draws_at_random: bool = False
+    in_real_time: bool = True
+    unreceived: Mapping[str, str] = field(default_factory=dict)
+    check: Callable[[Flow], None] = _nothing
+    guest_fields: Callable[[Flow], Mapping[str, object]] = _no_fields
+
+
+#: A rate in Mbit/s, and the length of a phase in seconds.
+RATE = number(RATE_MBPS, example=5)
+PHASE = number(Range(0.001, 1e6), example=5)
+
+
+def nanoseconds(time_s: float | None) -> int:
+    """Return a time of the guest."""
+    return round((time_s or 0) * 1e9)
