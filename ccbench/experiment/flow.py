@@ -321,6 +321,11 @@ class Flow(Document):
         return KINDS[self.kind].is_udp
 
     @property
+    def kind_settings(self) -> dict[str, Any]:
+        """The settings that its kind requires, by their names."""
+        return {name: getattr(self, name) for name in KINDS[self.kind].settings}
+
+    @property
     def is_reverse(self) -> bool:
         """Whether the receiving host of the scenario sends."""
         return self.direction == "reverse"
@@ -401,7 +406,7 @@ class Flow(Document):
         if self.stop_s is not None and self.stop_s <= self.start_s:
             allowed, step = f"above start_s = {self.start_s:g}", "stop later, or remove it"
             raise validation.bad("stop_s", self.stop_s, allowed, step)
-        KINDS[self.kind].check(self)
+        KINDS[self.kind].check(**self.kind_settings)
         of_tcp = ("acks", "initcwnd", "receiver", "segmentation_offload", "host")
         for name in of_tcp if self.is_udp else ("packet_bytes", "ecn"):
             self._must_be_default(name, f"for kind {self.kind!r}")

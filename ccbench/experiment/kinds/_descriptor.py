@@ -13,16 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ccbench.base.checked_fields import Metadata
-    from ccbench.experiment.flow import Flow
 
 __all__ = ["PHASE", "RATE", "Kind", "nanoseconds"]
 
 
-def _nothing(_: Flow) -> None:
+def _nothing(**_: object) -> None:
     """Accept every combination of settings."""
 
 
-def _no_fields(_: Flow) -> dict[str, object]:
+def _no_fields(**_: object) -> dict[str, object]:
     return {}
 
 
@@ -57,9 +56,10 @@ class Kind:
         Settings of a :class:`~ccbench.experiment.receiver.Receiver` that it does not allow, with
         the reason.
     check : callable
-        Raises an InputError about settings that depend on each other.
+        Takes its settings by their names; raises an InputError if they do not fit together.
     guest_fields : callable
-        Returns the fields of ``struct ccbench_flow_spec`` that only this kind uses.
+        Takes its settings by their names; returns the fields of ``struct ccbench_flow_spec`` that
+        only this kind uses.
     """
 
     name: str
@@ -73,8 +73,8 @@ class Kind:
     draws_at_random: bool = False
     in_real_time: bool = True
     unreceived: Mapping[str, str] = field(default_factory=dict)
-    check: Callable[[Flow], None] = _nothing
-    guest_fields: Callable[[Flow], Mapping[str, object]] = _no_fields
+    check: Callable[..., None] = _nothing
+    guest_fields: Callable[..., Mapping[str, object]] = _no_fields
 
 
 #: A rate in Mbit/s, and the length of a phase in seconds.
@@ -82,6 +82,6 @@ RATE = number(RATE_MBPS, example=5)
 PHASE = number(Range(0.001, 1e6), example=5)
 
 
-def nanoseconds(time_s: float | None) -> int:
+def nanoseconds(time_s: float) -> int:
     """Return a time of the guest."""
-    return round((time_s or 0) * 1e9)
+    return round(time_s * 1e9)

@@ -12,13 +12,11 @@ from ccbench.experiment.kinds._descriptor import Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ccbench.experiment.flow import Flow
-
 __all__ = ["KIND"]
 
 
-def _guest_fields(flow: Flow) -> Mapping[str, object]:
-    return {"size_bytes": flow.size_bytes or 0}
+def _guest_fields(*, size_bytes: int | None) -> Mapping[str, object]:
+    return {"size_bytes": size_bytes or 0}  # a list of flows has other sizes
 
 
 KIND = Kind(

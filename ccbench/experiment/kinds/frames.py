@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ccbench.experiment.flow import Flow
-
 __all__ = ["KIND"]
 
 #: Maximum number of sizes of frames that repeat.
@@ -45,11 +43,8 @@ def _written_sizes(sizes: tuple[int, ...]) -> int | list[int]:
     return list(sizes) if len(sizes) > 1 else sizes[0]
 
 
-def _guest_fields(flow: Flow) -> Mapping[str, object]:
-    return {
-        "frame_uhz": round((flow.frames_per_s or 0) * 1e6),
-        "frames": len(flow.frame_bytes),
-    }
+def _guest_fields(*, frames_per_s: float, frame_bytes: tuple[int, ...]) -> Mapping[str, object]:
+    return {"frame_uhz": round(frames_per_s * 1e6), "frames": len(frame_bytes)}
 
 
 KIND = Kind(

@@ -10,13 +10,11 @@ from ccbench.experiment.kinds._descriptor import PHASE, Kind, nanoseconds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ccbench.experiment.flow import Flow
-
 __all__ = ["KIND"]
 
 
-def _guest_fields(flow: Flow) -> Mapping[str, object]:
-    return {"on_ns": nanoseconds(flow.on_s), "off_ns": nanoseconds(flow.off_s)}
+def _guest_fields(*, on_s: float, off_s: float) -> Mapping[str, object]:
+    return {"on_ns": nanoseconds(on_s), "off_ns": nanoseconds(off_s)}
 
 
 KIND = Kind(

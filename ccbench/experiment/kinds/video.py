@@ -13,8 +13,6 @@ from ccbench.experiment.kinds._descriptor import PHASE, Kind, nanoseconds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ccbench.experiment.flow import Flow
-
 __all__ = ["KIND", "MAX_BITRATES"]
 
 #: Maximum number of bitrates.
@@ -34,17 +32,19 @@ def _bitrates(name: str, value: object) -> tuple[float, ...]:
     return rates
 
 
-def _check(flow: Flow) -> None:
-    if (flow.buffer_s or 0) < (flow.segment_s or 0):
-        allowed, step = f"at least segment_s = {flow.segment_s:g}", "hold a whole segment"
-        raise validation.bad("buffer_s", flow.buffer_s, allowed, step)
+def _check(*, segment_s: float, buffer_s: float, **_: object) -> None:
+    if buffer_s < segment_s:
+        allowed, step = f"at least segment_s = {segment_s:g}", "hold a whole segment"
+        raise validation.bad("buffer_s", buffer_s, allowed, step)
 
 
-def _guest_fields(flow: Flow) -> Mapping[str, object]:
-    ladder_kbps = [round(mbps * 1e3) for mbps in flow.bitrates_mbps]
+def _guest_fields(
+    *, bitrates_mbps: tuple[float, ...], segment_s: float, buffer_s: float
+) -> Mapping[str, object]:
+    ladder_kbps = [round(mbps * 1e3) for mbps in bitrates_mbps]
     return {
-        "segment_ns": nanoseconds(flow.segment_s),
-        "buffer_ns": nanoseconds(flow.buffer_s),
+        "segment_ns": nanoseconds(segment_s),
+        "buffer_ns": nanoseconds(buffer_s),
         "ladder_kbps": ladder_kbps + [0] * (MAX_BITRATES - len(ladder_kbps)),
     }
 

@@ -334,7 +334,7 @@ def _group(
         "subflows": subflows,
         "cca": flow.cca.encode(),
         "ip_version": flow.ip_version,
-        **KINDS[flow.kind].guest_fields(flow),
+        **KINDS[flow.kind].guest_fields(**flow.kind_settings),
     }
 
 
