@@ -92,6 +92,8 @@ def checked_options(name: str, options: Any) -> tuple[tuple[str, Option], ...]:
 
 
 def _read_trace(name: str, value: object, base_dir: Path) -> Trace:
+    if isinstance(value, Trace):  # read before
+        return value
     if isinstance(value, str):
         return trace_library.find(value, base_dir)
     if not isinstance(value, Mapping):

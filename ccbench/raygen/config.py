@@ -285,6 +285,7 @@ class SearchConfig:
             qdisc=self.qdisc,
             qdisc_options=self.qdisc_options,
             ecn=self.ecn,
+            fixed=self.space.path,
         )
 
     @property

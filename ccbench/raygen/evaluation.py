@@ -85,7 +85,7 @@ class Evaluation:
     @cached_property
     def row(self) -> dict[str, Any]:
         """Flat row of plain values."""
-        (bottleneck,) = self.experiment.competing.path.bottlenecks
+        bottleneck = self.experiment.path.bottlenecks[0]
         return {
             "number": self.candidate.number,
             "generation": self.candidate.generation,

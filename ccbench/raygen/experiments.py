@@ -8,17 +8,21 @@ and the search would find networks in which flows happen to lock in step.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
-from ccbench.experiment.noise import typical
+from ccbench.experiment.noise import Noise, typical
 from ccbench.experiment.path import NetworkPath
+from ccbench.experiment.setting_paths import changed
 from ccbench.harm import Experiment
 from ccbench.harm.experiment import check_named
 from ccbench.metrics import DOWNLOAD_S
+from ccbench.raygen.quantities import SHORT, is_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,8 +35,6 @@ __all__ = ["WORKLOADS", "experiment"]
 #: Workloads of the beta flows: unlimited data; or as much as possible in 10 s, beside established
 #: alpha flows (HarmGen's bytes downloaded in 10 s, ACM SIGCOMM 2026).
 WORKLOADS = ("long", "short")
-
-_LINK = ("bandwidth_mbps", "queue_bdp", "queue_packets", "qdisc", "loss")
 
 
 def experiment(  # noqa: PLR0913 - all by keyword
@@ -47,6 +49,7 @@ def experiment(  # noqa: PLR0913 - all by keyword
     qdisc: str = "droptail",
     qdisc_options: Iterable[tuple[str, Value]] = (),
     ecn: bool | str = False,
+    fixed: Mapping[str, Any] = MappingProxyType({}),
 ) -> Experiment:
     """Return the experiment with these values of genes.
 
@@ -69,7 +72,9 @@ def experiment(  # noqa: PLR0913 - all by keyword
         The queue, as in :class:`~ccbench.experiment.bottleneck.Bottleneck`, unless a gene varies
         its discipline.
     ecn : bool or "accecn"
-        As in :class:`~ccbench.experiment.scenario.Scenario`.
+        As in :class:`~ccbench.experiment.path.NetworkPath`.
+    fixed : mapping
+        Further settings of the path, as a document, in which the genes change values.
 
     Raises
     ------
@@ -103,7 +108,8 @@ def experiment(  # noqa: PLR0913 - all by keyword
         allowed = f"below {stop_s:g}, when the short beta flows end"
         raise validation.bad("alpha_start_s", values["alpha_start_s"], allowed, "start earlier")
     # The base round-trip time is the shorter one of both sides.
-    rtt_ms, ratio = float(values["rtt_ms"]), float(values.get("alpha_rtt_ratio", 1.0))
+    rtt_ms = float(values["rtt_ms"] if "rtt_ms" in values else fixed["rtt_ms"])
+    ratio = float(values.get("alpha_rtt_ratio", 1.0))
     shorter_ms = rtt_ms * min(ratio, 1.0)
     with validation.within("alpha: "):
         alpha_group = Flow(
@@ -120,19 +126,30 @@ def experiment(  # noqa: PLR0913 - all by keyword
             stop_s=stop_s,
             extra_rtt_ms=rtt_ms - shorter_ms,
         )
-    settings = {"qdisc": qdisc} | {name: values[name] for name in _LINK if name in values}
-    if "queue_bdp" in settings:  # relative to the BDP of beta's round-trip time
-        settings["queue_bdp"] *= rtt_ms / shorter_ms
-    bottleneck = Bottleneck(trace=trace, qdisc_options=tuple(qdisc_options), **settings)
+    document = copy.deepcopy(dict(fixed))
+    link = document.setdefault("bottlenecks", [{}])[0]
+    if qdisc != Bottleneck.qdisc or "qdisc" not in link:
+        link["qdisc"] = qdisc
+    if options := dict(qdisc_options):
+        link["qdisc_options"] = options
+    if trace is not None:
+        link["trace"] = trace
+    if ecn:
+        document["ecn"] = ecn
+    noise_before = (
+        Noise.from_dict(document["noise"]) if "noise" in document else typical(rtt_ms=shorter_ms)
+    )
+    document["noise"] = replace(noise_before, **dict(noise)).to_dict()
+    short = {SHORT[name]: values[name] for name in SHORT.keys() & values.keys() - {"trace"}}
+    short["rtt_ms"] = shorter_ms
+    if "queue_bdp" in values:  # relative to the BDP of beta's round-trip time
+        short[SHORT["queue_bdp"]] *= rtt_ms / shorter_ms
+    own = {name: value for name, value in values.items() if is_setting(name)}
+    path = NetworkPath.from_dict(changed(document, {**short, **own}))
     return Experiment(
         alpha=(alpha_group,),
         beta=(beta_group,),
-        path=NetworkPath(
-            bottlenecks=(bottleneck,),
-            rtt_ms=shorter_ms,
-            noise=replace(typical(rtt_ms=shorter_ms), **dict(noise)),
-            ecn=ecn,
-        ),
+        path=path,
         duration_s=duration_s if stop_s is None else stop_s,
         seed=seed,
         measured_s=None if stop_s is None else (start_s, stop_s),

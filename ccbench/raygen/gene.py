@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ccbench.base import dataclass_dicts, validation
-from ccbench.raygen.quantities import NUMBERS, WORDS, Quantity
+from ccbench.raygen.quantities import NUMBERS, WORDS, Quantity, is_setting, quantity_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Gene(ABC):
     Attributes
     ----------
     name : str
-        One of :mod:`ccbench.raygen.quantities`.
+        One of :mod:`ccbench.raygen.quantities`: a short name, or the path of a setting.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Gene(ABC):
     @property
     def unit(self) -> str:
         """Unit of the values; empty if they have none."""
-        return NUMBERS[self.name].unit if self.name in NUMBERS else ""
+        return "" if self.name in WORDS else quantity_of(self.name).unit
 
     @property
     @abstractmethod
@@ -101,7 +101,7 @@ class Number(Gene):
     Parameters
     ----------
     name : str
-        One of :data:`ccbench.raygen.quantities.NUMBERS`.
+        One of :data:`ccbench.raygen.quantities.NUMBERS`, or the path of a setting.
     low, high : float
         Minimum and maximum. Equal values fix the gene.
     scale : str
@@ -220,7 +220,7 @@ class Number(Gene):
 
     @cached_property
     def _quantity(self) -> Quantity:
-        return NUMBERS[self.name]
+        return quantity_of(self.name)
 
     @cached_property
     def _places(self) -> int:
@@ -261,7 +261,7 @@ class Choice(Gene):
     Parameters
     ----------
     name : str
-        One of :mod:`ccbench.raygen.quantities`.
+        One of :mod:`ccbench.raygen.quantities`: a short name, or the path of a setting.
     values : tuple of str or float
         Distinct values. Numbers are sorted.
 
@@ -283,7 +283,7 @@ class Choice(Gene):
     def __post_init__(self) -> None:
         _check_name(self.name)
         given: object = self.values
-        example = WORDS.get(self.name) or [NUMBERS[self.name].example]
+        example = WORDS.get(self.name) or [quantity_of(self.name).example]
         if not isinstance(given, tuple | list) or not given:
             step = f"write for example values = {[example]!r}"
             raise validation.bad(f"{self.name}.values", given, "a list of one value or more", step)
@@ -292,8 +292,13 @@ class Choice(Gene):
             raise validation.bad(
                 f"{self.name}.values", values, "all different", "remove the copies"
             )
-        ordered = values if self.name in WORDS else sorted(values)
+        ordered = sorted(values) if self.is_numeric else values
         object.__setattr__(self, "values", tuple(ordered))
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the values are numbers."""
+        return all(isinstance(value, int | float) for value in self.values)
 
     @property
     def size(self) -> int:
@@ -327,7 +332,7 @@ class Choice(Gene):
         The ends of a :class:`Number` of few whole numbers are closer, as each number is in the
         middle of its part of the range.
         """
-        if self.name in WORDS:
+        if not self.is_numeric:
             return tuple(math.sqrt(0.5) * (value == other) for other in self.values)
         return (self.values.index(value) / max(self.size - 1, 1),)
 
@@ -379,15 +384,17 @@ def _check_name(name: object) -> None:
     names = [*NUMBERS, *WORDS]
     if not isinstance(name, str):
         raise validation.bad("name", name, "a name", 'write for example name = "rtt_ms"')
-    if name not in names:
+    if name not in names and not is_setting(name):
         raise validation.unknown_key(name, names)
 
 
 def _checked(name: str, field: str, value: object) -> Any:
-    """Check a value of a gene."""
+    """Check a value of a gene; the scenario checks the values of settings by their paths."""
     where = f"{name}.{field}"
-    if name in WORDS:
-        return validation.text(where, value, r"\S.*", "a name", example=WORDS[name])
-    quantity = NUMBERS[name]
+    if name in WORDS or (name not in NUMBERS and field.startswith("values")):
+        if name not in WORDS and isinstance(value, bool | int | float):
+            return value
+        return validation.text(where, value, r"\S.*", "a name", example=WORDS.get(name, "pie"))
+    quantity = quantity_of(name)
     check: Any = validation.whole if quantity.whole else validation.number
     return check(where, value, quantity.limits, example=quantity.example)

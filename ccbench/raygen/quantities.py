@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities of a scenario that a search can vary.
+"""Quantities of a scenario that a search can vary: short names, and settings by their paths.
+
+A path is that of the setting in a scenario file, such as ``bottlenecks.0.policer.rate_mbps``,
+``reverse_bottlenecks.0.loss`` or ``noise.reverse_jitter_ms``, as in a sweep. Short names:
 
 ==================  ======================================================================
 ``bandwidth_mbps``  link rate
@@ -24,12 +27,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ccbench.base.dataclass_dicts import settings
 from ccbench.base.validation import Range
+from ccbench.experiment.path import NetworkPath
+from ccbench.experiment.setting_paths import field_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NUMBERS", "WORDS", "Quantity", "quantity_words"]
+__all__ = ["NUMBERS", "SHORT", "WORDS", "Quantity", "is_setting", "quantity_of", "quantity_words"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +80,56 @@ NUMBERS: Mapping[str, Quantity] = MappingProxyType(
         "loss": Quantity(unit="", limits=Range(0, 1, high_open=True), example=0.01, decimals=5),
     }
 )
+
+#: Units of settings by the ends of their names.
+_UNITS = {
+    "_mbps": "Mbit/s",
+    "_ms": "ms",
+    "_s": "s",
+    "_packets": "packets",
+    "_bytes": "bytes",
+    "_bdp": "BDP",
+}
+
+#: Paths of the settings with short names, in a document of a path.
+SHORT: Mapping[str, str] = MappingProxyType(
+    {name: f"bottlenecks.0.{name}" for name in ("bandwidth_mbps", "queue_bdp", "queue_packets")}
+    | {"trace": "bottlenecks.0.trace", "loss": "bottlenecks.0.loss", "rtt_ms": "rtt_ms"}
+    | {"qdisc": "bottlenecks.0.qdisc"}
+)
+
+
+def is_setting(name: str) -> bool:
+    """Return whether a name is the path of a setting of a network path.
+
+    Examples
+    --------
+    >>> is_setting("changes.0.rtt_ms"), is_setting("seed"), is_setting("changes.0.rtt")
+    (True, False, False)
+    """
+    table, _, rest = name.partition(".")
+    about = settings(NetworkPath)
+    if table not in about or (not rest and name in NUMBERS):
+        return False
+    is_open = about[table].metadata.get("is_open") or ".qdisc_options." in name
+    return bool(rest) if is_open else field_of(name) is not None
+
+
+def quantity_of(name: str) -> Quantity:
+    """Return the numeric quantity of a short name or a path.
+
+    Examples
+    --------
+    >>> quantity_of("bottlenecks.0.policer.burst_bytes").whole, quantity_of("changes.0.rtt_ms").unit
+    (True, 'ms')
+    """
+    if name in NUMBERS:
+        return NUMBERS[name]
+    field = field_of(name)
+    ends = [unit for end, unit in _UNITS.items() if name.endswith(end)]
+    is_whole = field is not None and str(field.type).startswith("int")
+    return Quantity(unit=ends[0] if ends else "", limits=Range(), example=1, whole=is_whole)
+
 
 #: Quantities whose values are words, with an example of each.
 WORDS: Mapping[str, str] = MappingProxyType(

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,8 +15,10 @@ from ccbench.base.errors import InputError
 from ccbench.experiment import trace_library
 from ccbench.experiment.trace import Trace
 from ccbench.raygen.gene import Choice, Gene, Number, Value, read_gene
+from ccbench.raygen.quantities import SHORT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from random import Random
 
     import pandas as pd
@@ -40,6 +43,9 @@ class Space:
         ``queue_bdp`` or ``queue_packets``.
     traces : tuple of Trace
         The traces of a gene ``trace``.
+    path : mapping
+        Fixed settings of the path, as in a scenario file: those that no gene varies, and the tables
+        of genes such as ``reverse_bottlenecks.0.bandwidth_mbps``.
 
     Raises
     ------
@@ -54,6 +60,7 @@ class Space:
 
     genes: tuple[Gene, ...]
     traces: tuple[Trace, ...] = ()
+    path: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not self.genes:
@@ -67,7 +74,7 @@ class Space:
                 )
         for needed in _NEEDED:
             present = [name for name in needed if name in names]
-            if not present:
+            if not present and not self._is_set(needed):
                 raise InputError(f"gene {' or '.join(needed)} is missing: add a table [[genes]]")
             if len(present) > 1:
                 raise InputError(f"genes {' and '.join(present)} exclude each other: remove one")
@@ -76,6 +83,13 @@ class Space:
             if gene.name == "trace" and isinstance(gene, Choice):
                 for value in gene.values:
                     self.trace(str(value))
+
+    def _is_set(self, names: Iterable[str]) -> bool:
+        """Return whether a fixed setting or a gene by its path determines one of the quantities."""
+        paths = {SHORT[name] for name in names}
+        links = self.path.get("bottlenecks") or [{}]
+        given = {*self.path, *(f"bottlenecks.0.{name}" for name in links[0])}
+        return bool(paths & {*given, *(gene.name for gene in self.genes)})
 
     def trace(self, name: str) -> Trace:
         """Return the trace of this name.
@@ -170,6 +184,8 @@ class Space:
     def to_dict(self) -> dict[str, Any]:
         """Return the space as a dictionary of JSON-able values."""
         document: dict[str, Any] = {"genes": [gene.to_dict() for gene in self.genes]}
+        if self.path:
+            document["path"] = copy.deepcopy(dict(self.path))
         if self.traces:
             document["traces"] = [
                 # As one string, as JSON would write a hundred thousand numbers in a line each.
@@ -197,8 +213,8 @@ class Space:
         if not isinstance(document, Mapping):
             raise validation.bad("space", document, "a table", "head each gene with [[genes]]")
         for key in document:
-            if key not in {"genes", "traces"}:
-                raise validation.unknown_key(str(key), ["genes"])
+            if key not in {"genes", "traces", "path"}:
+                raise validation.unknown_key(str(key), ["genes", "path"])
         tables = document.get("genes")
         if not isinstance(tables, list) or not all(isinstance(t, Mapping) for t in tables):
             raise InputError("genes are missing: add a table [[genes]] for each gene")
@@ -206,11 +222,14 @@ class Space:
         for i, table in enumerate(tables):
             with validation.within(f"genes[{i}]: "):
                 genes.append(read_gene(table))
+        fixed = document.get("path", {})
+        if not isinstance(fixed, Mapping):
+            raise validation.bad("path", fixed, "a table", "head it with [path]")
         if "traces" in document:
             traces = _stored_traces(document["traces"])
         else:
             genes, traces = _read_traces(genes, Path(base_dir))
-        return cls(tuple(genes), tuple(traces))
+        return cls(tuple(genes), tuple(traces), fixed)
 
     @classmethod
     def load(cls, path: str | Path) -> Space:

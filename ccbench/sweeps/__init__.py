@@ -16,7 +16,7 @@ Examples
 >>> sweeps.save_table(table, "sweep.csv")  # doctest: +SKIP
 """
 
-from ccbench.sweeps._settings import paths
+from ccbench.experiment.setting_paths import paths
 from ccbench.sweeps._sweep import Case, Sweep, SweepPlan, sweep
 from ccbench.sweeps.estimates import CaseEstimate, estimates
 from ccbench.sweeps.metrics import METRICS, metrics_named

@@ -20,9 +20,9 @@ from ccbench.base.errors import EngineError, InputError, RefusedInput
 from ccbench.base.progress_bars import progress
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.experiment.scenario import Scenario
+from ccbench.experiment.setting_paths import changed, check_path, expanded, is_value, plain
 from ccbench.metrics import Part, column_of, least_log, of_objects
 from ccbench.run import scenario_sources
-from ccbench.sweeps._settings import changed, check_path, expanded, is_value, plain
 from ccbench.sweeps.metrics import harm_scenarios, metrics_named
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
+    from ccbench.experiment.setting_paths import Value
     from ccbench.metrics import Metric
     from ccbench.run.run import Run
-    from ccbench.sweeps._settings import Value
 
 __all__ = ["Case", "Sweep", "SweepPlan", "sweep"]
 
@@ -315,7 +315,8 @@ class Sweep:
         checked: dict[str, tuple[Value, ...]] = {}
         set_by: dict[str, str] = {}
         for path, candidates in given.items():
-            check_path(self.document, str(path))
+            with validation.within("vary: "):
+                check_path(self.document, str(path))
             for one in expanded(self.document, str(path)):
                 if (other := set_by.setdefault(one, str(path))) != path:
                     step = f"it also sets {one}: keep one of them"

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base.estimate import Estimate
+from ccbench.experiment.setting_paths import plain
 from ccbench.metrics import column_of, group_names
-from ccbench.sweeps._settings import plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
 
+    from ccbench.experiment.setting_paths import Value
     from ccbench.metrics import Metric
-    from ccbench.sweeps._settings import Value
     from ccbench.sweeps._sweep import Sweep
 
 __all__ = ["CaseEstimate", "estimates"]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from ccbench.experiment.setting_paths import Value
     from ccbench.metrics import Metric
-    from ccbench.sweeps._settings import Value
     from ccbench.sweeps._sweep import Sweep
     from ccbench.sweeps.estimates import CaseEstimate
 

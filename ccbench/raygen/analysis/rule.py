@@ -72,7 +72,8 @@ class Condition(ABC):
             Names of the two CCAs.
         """
         values = self._values()
-        phrase = _PHRASES[self.gene.name].format(values, alpha=alpha, beta=beta)
+        usual = f"{self.gene.name} of {{}} {self.gene.unit}".rstrip()
+        phrase = _PHRASES.get(self.gene.name, usual).format(values, alpha=alpha, beta=beta)
         return phrase.removesuffix("s") if phrase.endswith(" flows") and values == "1" else phrase
 
     @abstractmethod

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from ccbench.raygen.gene import Number, shown
-from ccbench.raygen.quantities import NUMBERS
+from ccbench.raygen.quantities import quantity_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +37,9 @@ class GeneAxis:
     def __init__(self, gene: Gene) -> None:
         self.gene = gene
         self._single: tuple[Value, ...] | None = None
-        if not isinstance(gene, Number) or (NUMBERS[gene.name].whole and gene.size <= _MAX_CELLS):
+        if not isinstance(gene, Number) or (
+            quantity_of(gene.name).whole and gene.size <= _MAX_CELLS
+        ):
             self._single = gene.levels(gene.size)
         count = _CELLS if self._single is None else len(self._single)
         #: Centres of the cells.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ccbench.raygen.figures import quantity_name
-from ccbench.raygen.gene import VALUE_FORM
-from ccbench.raygen.quantities import NUMBERS
+from ccbench.raygen.gene import VALUE_FORM, Choice, Number
+from ccbench.raygen.quantities import quantity_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,8 +100,8 @@ def gene_column(config: SearchConfig, gene: Gene) -> Column:
     """Return the column of a gene."""
     title, unit = title_of(config, gene)
     form = ""
-    if gene.name in NUMBERS:
-        form = "d" if NUMBERS[gene.name].whole else VALUE_FORM
+    if isinstance(gene, Number) or (isinstance(gene, Choice) and gene.is_numeric):
+        form = "d" if quantity_of(gene.name).whole else VALUE_FORM
     return Column(name=gene.name, title=title, unit=unit, form=form)
 
 

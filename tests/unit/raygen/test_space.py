@@ -339,6 +339,25 @@ class TestFile:
         for chromosome in space.corners():
             config.experiment(chromosome)
 
+    def test_settings_by_path(self) -> None:
+        """Genes are settings of the path by their paths in a document, over the fixed ones."""
+        space = Space.load("examples/raygen/paths.toml")
+        assert space == Space.from_dict(json.loads(json.dumps(space.to_dict())))
+        config = SearchConfig(alpha="bbr", beta="cubic", space=space)
+        for chromosome in space.corners():
+            values, path = space.values(chromosome), config.experiment(chromosome).path
+            (link,), (back,), (change,) = path.bottlenecks, path.reverse_bottlenecks, path.changes
+            assert link.policer is not None
+            assert values == {
+                "bandwidth_mbps": link.bandwidth_mbps,
+                "rtt_ms": path.rtt_ms,
+                "bottlenecks.0.policer.rate_mbps": link.policer.rate_mbps,
+                "reverse_bottlenecks.0.bandwidth_mbps": back.bandwidth_mbps,
+                "noise.reverse_jitter_ms": path.noise.reverse_jitter_ms,
+                "changes.0.rtt_ms": change.rtt_ms,
+            }
+            assert (200, 50, 10) == (link.queue_packets, back.queue_packets, change.at_s)
+
     def test_l4s(self) -> None:
         """The example for L4S has DualPI2's default limit, and all its scenarios are valid."""
         space = Space.load("examples/raygen/l4s.toml")

@@ -15,8 +15,8 @@ from ccbench import sweeps
 from ccbench.base.errors import EngineError, InputError
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.emulate import Store
+from ccbench.experiment.setting_paths import changed, check_path
 from ccbench.harm import measure
-from ccbench.sweeps._settings import changed, check_path
 from tests.unit.raygen.conftest import Wrapped
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a scenario's document by path, such as ``bottlenecks.0.queue_bdp``.
 
-A sweep modifies the document before it becomes a :class:`~ccbench.experiment.scenario.Scenario`, so
-that a `queue_bdp` refers to the rate and the round-trip time of each combination. In place of the
-number of a list's item, ``*`` stands for all of them: ``flows.*.cca``.
+Sweeps and searches modify the document before it becomes a scenario, so that a `queue_bdp` refers
+to the rate and the round-trip time of each combination. In place of the number of a list's item,
+``*`` stands for all of them: ``flows.*.cca``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
-__all__ = ["Value", "changed", "check_path", "expanded", "is_value", "paths", "plain"]
+__all__ = [
+    "Value",
+    "changed",
+    "check_path",
+    "expanded",
+    "field_of",
+    "is_value",
+    "paths",
+    "plain",
+]
 
 #: A number, a word or a boolean; from Python also a whole part of a scenario, such as a
 #: :class:`~ccbench.experiment.impairments.BurstLoss`, or a tuple in place of a list.
@@ -59,7 +68,7 @@ _IN_OPEN_TABLE = re.compile(r"(?:sysctls|module_parameters|(\w+\.\d+\.qdisc_opti
 
 
 def paths(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the paths of all settings of a scenario's document that a sweep may vary.
+    """Return the paths of all settings of a scenario's document that may vary.
 
     For tables with arbitrary names (``sysctls``), these are the settings that are present.
 
@@ -95,7 +104,7 @@ def expanded(document: Mapping[str, Any], path: str) -> tuple[str, ...]:
     if not isinstance(items, list) or not items:
         lists = [f"{name}.*" for name in _LISTS if document.get(name)]
         step = f"the scenario has {' and '.join(lists)}"
-        raise InputError(f"vary: {path!r} stands for no items of a list; {step}")
+        raise InputError(f"{path!r} stands for no items of a list; {step}")
     numbered = (".".join([*keys[:at], str(i), *keys[at + 1 :]]) for i in range(len(items)))
     return tuple(one for path in numbered for one in expanded(document, path))
 
@@ -119,10 +128,30 @@ def _check_one(document: Mapping[str, Any], path: str) -> None:
         return
     if path.rpartition(".")[2] in _FIXED:
         message = "names and queue_log do not affect the metrics: leave it out"
-        raise InputError(f"vary: {path!r} cannot vary; {message}")
+        raise InputError(f"{path!r} cannot vary; {message}")
     if not _is_present(document, path):
         step = _step(document, path, known)
-        raise InputError(f"vary: {path!r} is not a setting of this scenario; {step}")
+        raise InputError(f"{path!r} is not a setting of this scenario; {step}")
+
+
+def field_of(path: str) -> dataclasses.Field[Any] | None:
+    """Return the field of a scenario's dataclasses that a path names; None for other settings.
+
+    Examples
+    --------
+    >>> field_of("bottlenecks.0.policer.rate_mbps").name, field_of("sysctls.net.ipv4.tcp_sack")
+    ('rate_mbps', None)
+    """
+    cls: Any = Scenario
+    field = None
+    for key in _keys(path):
+        if key.isdecimal() or key == "*":
+            continue
+        field = settings(cls).get(key) if cls is not None else None
+        if field is None:
+            return None
+        cls = field.metadata.get("tables") or field.metadata.get("table")
+    return field
 
 
 def is_value(value: object) -> bool:
