@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.emulate.engine import Check
-from ccbench.experiment.flow import MTU_BYTES, TRANSPORTS, Flow, cca_hint
-from ccbench.experiment.kinds import KINDS
+from ccbench.emulate.realtime.supported import unsupported
+from ccbench.experiment.flow import TRANSPORTS, cca_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.noise import Noise
     from ccbench.experiment.scenario import Scenario
 
@@ -75,16 +74,12 @@ def check_scenario(scenario: Scenario, engine: str, *, has_way_back: bool = Fals
     if scenario.flow_count > _MAX_FLOWS:
         allowed = f"at most {_MAX_FLOWS} single flows with the engine {engine}"
         raise validation.bad("flows", scenario.flow_count, allowed, "lower the counts")
-    for field, value, allowed in _virtual_time_features(scenario):
+    for field, value, allowed in unsupported(scenario):
         step = "use the engine kernel"
         raise validation.bad(field, value, f"{allowed} with the engine {engine}", step)
     for i, flow in enumerate(scenario.flows):
-        with validation.within(f"flows[{i}]."):
-            if flow.extra_rtt_ms:
-                allowed = f"0 with the engine {engine}, where all flows share one path"
-                raise validation.bad("extra_rtt_ms", flow.extra_rtt_ms, allowed, "remove it")
-            if not flow.is_udp:
-                check_cca(flow.cca)
+        if not flow.is_udp:
+            check_cca(flow.cca, f"flows[{i}].cca")
 
 
 def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
@@ -93,7 +88,8 @@ def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
     Parameters
     ----------
     noise : Noise
-        The scenario's noise. The spread of start times is not limited.
+        The scenario's noise. The spread of start times is not limited; :mod:`.supported` refuses
+        other noise.
     engine : str
         The engine's name.
     most_ms : float
@@ -104,96 +100,12 @@ def check_noise(noise: Noise, engine: str, most_ms: float) -> None:
     InputError
         If it does.
     """
-    path = dict.fromkeys(("forward_jitter_ms", "reverse_jitter_ms"), most_ms)
-    for kind, most in (path | dict.fromkeys(_VIRTUAL_TIME_NOISE, 0)).items():
+    for kind in ("forward_jitter_ms", "reverse_jitter_ms"):
         level = getattr(noise, kind)
-        if level > most:
-            allowed = f"at most {most:g} with the engine {engine}, which adds no noise"
+        if level > most_ms:
+            allowed = f"at most {most_ms:g} with the engine {engine}, which adds no noise"
             step = "lower it, or use --no-noise (in Python noise=NO_NOISE)"
             raise validation.bad(f"noise.{kind}", level, allowed, step)
-
-
-#: Kinds of noise that only the virtual kernel supports.
-_VIRTUAL_TIME_NOISE = ("sender_jitter_ms", "wifi_jitter_ms", "background_share")
-
-#: Settings of a bottleneck that only the virtual kernel supports, besides Wi-Fi and ECN.
-_VIRTUAL_TIME_PATH = (
-    *("loss_every_packets", "loss_packets", "loss_trace", "burst_loss", "policer", "duplicates"),
-    *("reordering", "jitter", "overhead_bytes", "cells"),
-)
-
-
-#: Such settings of a flow, besides some of its kinds and acknowledgements.
-_VIRTUAL_TIME_FLOW = (
-    *("direction", "connections", "subflows", "initcwnd", "receiver"),
-    *("segmentation_offload", "ecn", "ip_version", "host"),
-)
-
-
-#: Shortest interval of samples that a process on a real host can keep.
-_LEAST_SAMPLE_MS = 1.0
-
-
-def _virtual_time_features(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
-    """Yield field, value and allowed values of features that only the virtual kernel supports."""
-    for i, link in enumerate(scenario.path.links):
-        for field, value in _virtual_time_path(link):
-            yield f"{scenario.path.link_name(i)}.{field}", value, "left out"
-    if scenario.queue_log == "summary":
-        yield "queue_log", scenario.queue_log, "true or false"
-    if scenario.path.mtu_bytes != MTU_BYTES:
-        yield "mtu_bytes", scenario.path.mtu_bytes, f"{MTU_BYTES}"
-    if scenario.path.module_parameters:
-        yield "module_parameters", dict(scenario.path.module_parameters), "left out"
-    yield from _virtual_time_delays(scenario)
-    yield from _virtual_time_ecn(scenario)
-    for i, flow in enumerate(scenario.flows):
-        for field, value, allowed in _virtual_time_settings(flow):
-            yield f"flows[{i}].{field}", value, allowed
-
-
-def _virtual_time_path(bottleneck: Bottleneck) -> Iterator[tuple[str, object]]:
-    """Yield field and value of such features of a bottleneck."""
-    if bottleneck.wifi is not None:
-        yield "wifi", "set"
-    for name in _VIRTUAL_TIME_PATH:
-        if value := getattr(bottleneck, name):
-            yield name, value
-
-
-def _virtual_time_delays(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
-    """Yield field, value and allowed values of such delays, changes and intervals."""
-    if scenario.path.ack_batch_ms:
-        yield "ack_batch_ms", scenario.path.ack_batch_ms, "0"
-    if scenario.path.changes:
-        yield "changes", len(scenario.path.changes), "left out"
-    if scenario.path.forward_delay_ms is not None:
-        yield "forward_delay_ms", scenario.path.forward_delay_ms, "left out"
-    if scenario.sample_interval_ms < _LEAST_SAMPLE_MS:
-        yield "sample_interval_ms", scenario.sample_interval_ms, f"at least {_LEAST_SAMPLE_MS:g}"
-    if scenario.path.rtt_trace is not None:
-        yield "rtt_trace", scenario.path.rtt_trace.name or "set", "left out"
-
-
-def _virtual_time_ecn(scenario: Scenario) -> Iterator[tuple[str, object, str]]:
-    """Yield field, value and allowed values of ECN whose outcome these engines cannot report."""
-    if scenario.path.ecn == "accecn":
-        yield "ecn", scenario.path.ecn, "true or false"
-    if scenario.path.receiver_ecn is not None:
-        yield "receiver_ecn", scenario.path.receiver_ecn, "left out"
-    if scenario.path.bottlenecks[0].clears_ecn:
-        yield "bottlenecks[0].clears_ecn", True, "left out"
-
-
-def _virtual_time_settings(flow: Flow) -> Iterator[tuple[str, object, str]]:
-    """Yield field, value and allowed values of such features of a flow."""
-    if not KINDS[flow.kind].in_real_time:
-        yield "kind", flow.kind, "another kind"
-    if flow.acks == "every":
-        yield "acks", flow.acks, '"default" or "delayed"'
-    for name in _VIRTUAL_TIME_FLOW:
-        if (value := getattr(flow, name)) != getattr(Flow, name):
-            yield name, value, "left out"
 
 
 def ordinary_user(user: str | None) -> str:
