@@ -36,11 +36,11 @@ from ccbench.emulate.kernel.boot import trapping
 from ccbench.emulate.kernel.boot.inputs import GuestInput
 from ccbench.emulate.kernel.boot.pinning import pinned
 from ccbench.emulate.kernel.http import HttpKernelEngine
-from ccbench.emulate.kernel.source.build import installed, named
+from ccbench.emulate.kernel.source.lookup import installed, named
 from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
 SOURCE = Path(__file__).with_suffix(".c")
 WEB = Scenario(

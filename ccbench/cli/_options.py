@@ -125,7 +125,7 @@ def completes(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
 
 def cca_names() -> Iterable[str]:
     """Return the congestion controls of the virtual kernel."""
-    from ccbench.emulate.kernel.source.build import ready
+    from ccbench.emulate.kernel.source.lookup import ready
 
     kernel = ready()
     return () if kernel is None else kernel.ccas
@@ -133,7 +133,7 @@ def cca_names() -> Iterable[str]:
 
 def qdisc_names() -> Iterable[str]:
     """Return the queueing disciplines available at a bottleneck."""
-    from ccbench.emulate.kernel.source.build import ready
+    from ccbench.emulate.kernel.source.lookup import ready
     from ccbench.experiment.qdiscs import QDISCS
 
     kernel = ready()

@@ -18,8 +18,8 @@ from ccbench.emulate.kernel import releases
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ccbench.emulate.kernel.source.build import KernelBuild
     from ccbench.emulate.kernel.source.cached_kernels import CachedKernel
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.experiment.qdiscs import Qdisc
 
 __all__ = ["kernel"]
@@ -110,7 +110,7 @@ def build(
     `--kernel NAME` runs one, `ccbench kernel use NAME` makes it the default. Damaged parts of a
     build are compiled again.
     """
-    from ccbench.emulate.kernel.source import build as library
+    from ccbench.emulate.kernel.source import build, cached_trees
 
     if release is not None and source is not None:
         raise click.UsageError(f"{release} and --source are given; give one of them")
@@ -123,7 +123,7 @@ def build(
                 click.echo(phase, err=True)
             bar.update(task, description=phase, completed=done)
 
-        built = library.build(
+        built = build.build(
             source,
             release=release,
             patch=patches,
@@ -134,7 +134,7 @@ def build(
             on_progress=show,
         )
     _print(built)
-    if default := library.other_default(built):
+    if default := cached_trees.other_default(built):
         click.echo(
             f"The default remains {default}: --kernel {built.name} runs this kernel, and\n"
             f"`ccbench kernel use {built.name}` makes it the default."
@@ -148,9 +148,9 @@ def use(*, name: str) -> None:
 
     `--kernel NAME` selects a kernel for one command.
     """
-    from ccbench.emulate.kernel.source import build as library
+    from ccbench.emulate.kernel.source import lookup
 
-    _print(library.use(name))
+    _print(lookup.use(name))
 
 
 @kernel.command(short_help="Show the default build.")
@@ -170,7 +170,7 @@ def use(*, name: str) -> None:
 def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
     """Show the default build: version, HZ, CCAs, queueing disciplines, modules."""
     from ccbench.emulate.kernel.boot import trapping
-    from ccbench.emulate.kernel.source.build import installed
+    from ccbench.emulate.kernel.source.lookup import installed
 
     if qdisc is not None and cca is not None:
         raise click.UsageError("--qdisc and --cca are given; give one of them")

@@ -150,7 +150,7 @@ def _print_error(message: str) -> None:
 
 def _show_version(context: click.Context) -> None:
     import ccbench
-    from ccbench.emulate.kernel.source.build import ready
+    from ccbench.emulate.kernel.source.lookup import ready
 
     click.echo(f"ccbench {ccbench.__version__}")
     kernel = ready()

@@ -29,7 +29,7 @@ from ccbench.emulate.kernel.boot import trapping
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.needs import needs
-from ccbench.emulate.kernel.source.build import installed, of_release
+from ccbench.emulate.kernel.source.lookup import installed, of_release
 from tests.scenarios import flat
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench import Run
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
 #: An estimate may exceed 2.5 times the actual use by a few small files.
 _NEGLIGIBLE_BYTES = 1e6

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from ccbench.emulate.kernel.boot import rtnetlink
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from ccbench.experiment.qdiscs import Link
 from tests.kernel import test_abc
 from tests.kernel.conftest import ask, attributes

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ccbench.base.cache import cache_dir
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from ccbench.emulate.store import Store
 from ccbench.run.run import Run
 from tests.conftest import on_small_disk
@@ -142,20 +142,21 @@ def test_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CCBENCH_CACHE", raising=False)
     script = f"""
 import os
+import shutil
 from pathlib import Path
 from ccbench.base.cache import cache_dir
 from ccbench.cli.main import main
-from ccbench.emulate.kernel.source import build
+from ccbench.emulate.kernel.source import paths
 
 assert " " in str(cache_dir()), cache_dir()
-build._SPARE = Path({str(tmp_path)!r})
-kernel = build.kernels_dir()
+paths._SPARE = Path({str(tmp_path)!r})
+kernel = paths.kernels_dir()
 (kernel / "trees").mkdir(parents=True)
 (kernel / "trees" / {tree.name!r}).symlink_to({str(tree)!r})
 (kernel / "current").symlink_to("trees/" + {tree.name!r})
 (kernel / "builds").mkdir()
 (kernel / "builds" / {current.name!r}).symlink_to({str(current)!r})
-build.os.link = build.shutil.copy2  # the tree may lie on another disk
+os.link = shutil.copy2  # the tree may lie on another disk
 main()
 """
     (home / "szenario é.toml").write_text(SCENARIO)

@@ -17,7 +17,7 @@ import ccbench
 from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.cli.main import main
 from ccbench.cli.main import program as cli
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from tests.kernel.conftest import dumbbell, kernel_with
 
 if TYPE_CHECKING:

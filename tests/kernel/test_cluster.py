@@ -29,7 +29,7 @@ from ccbench.base.cache import cache_dir
 from ccbench.base.errors import CcbenchError, EngineError, MissingRequirement
 from ccbench.emulate import Store, cluster, run_many
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source import build
+from ccbench.emulate.kernel.source import build, lookup
 from tests.kernel.conftest import dumbbell, gone, guests
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ class TestVersions:
     def test_built_when_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A missing version of the engine is built by default."""
         installed = KernelEngine()
-        monkeypatch.setattr(build, "find", lambda _: None)
+        monkeypatch.setattr(lookup, "find", lambda _: None)
         monkeypatch.setattr(build, "build", lambda: installed.kernel)
         assert KernelEngine.of_version(installed.version()).kernel == installed.kernel
 

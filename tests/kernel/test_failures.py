@@ -22,12 +22,11 @@ from ccbench.emulate.kernel.boot import boot as boot_module
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source import build as building
-from ccbench.emulate.kernel.source import integrity
+from ccbench.emulate.kernel.source import integrity, kernel_build
 from tests.kernel.conftest import dumbbell, gone, guests, workspaces
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
 pytestmark = pytest.mark.kernel
 
@@ -80,7 +79,7 @@ class TestErrors:
         """A run with a truncated or missing file of the kernel names the file and the repair."""
         kernel = engine.kernel
         shutil.copytree(kernel.path, tmp_path / kernel.version)
-        copy = building.load_build(tmp_path / kernel.version)
+        copy = kernel_build.load_build(tmp_path / kernel.version)
         integrity.seal(copy.path)
         for damage in (lambda path: os.truncate(path, 99), lambda path: path.unlink()):
             damage(copy.path / name)

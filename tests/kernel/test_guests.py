@@ -23,14 +23,14 @@ from ccbench.emulate.kernel.boot import console as console_module
 from ccbench.emulate.kernel.boot import crash
 from ccbench.emulate.kernel.boot.console import ConsoleWatch
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from tests.kernel.conftest import dumbbell, gone, workspaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ccbench import Scenario
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
     Ending = Callable[..., tuple[EngineError, str]]
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from ccbench.classify.setting import SETTINGS
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from tests.documentation import CHECKOUT, DOCS, as_shown, blocks, commands, how_to_pages
 from tests.unit.classify.test_cluster_command import level, write_server
 

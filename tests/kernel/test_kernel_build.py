@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ccbench.emulate.kernel.source import guest_sources
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from tests.kernel.conftest import ask
 
 pytestmark = pytest.mark.kernel

@@ -28,7 +28,7 @@ from ccbench.classify import implementation, training
 from ccbench.cli.main import program
 from ccbench.datacenter.simulation import Simulation
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from ccbench.emulate.kernel.source.tree import load_tree
 from ccbench.emulate.store import Store
 from ccbench.experiment.scenario import Scenario

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import program
 from ccbench.emulate.kernel.module_check import adverse_scenarios, check_module
-from ccbench.emulate.kernel.source import build
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source import lookup
+from ccbench.emulate.kernel.source.lookup import installed
 
 pytestmark = pytest.mark.kernel
 
@@ -25,7 +25,7 @@ _AIMD = Path(__file__).parents[2] / "examples" / "own-cca" / "tcp_aimd"
 def one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check on the default kernel only."""
     name = installed().name
-    monkeypatch.setattr(build, "built", lambda: [name])
+    monkeypatch.setattr(lookup, "built", lambda: [name])
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from ccbench import emulate
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.command import BuildError
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from ccbench.experiment.scenario import Scenario
 
 pytestmark = [pytest.mark.kernel, pytest.mark.long]

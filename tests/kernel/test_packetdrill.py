@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.emulate.kernel.source.build import kernels_dir, of_release
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
+from ccbench.emulate.kernel.source.lookup import of_release
+from ccbench.emulate.kernel.source.paths import kernels_dir
 from tests.kernel.conftest import ask
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 

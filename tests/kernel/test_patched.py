@@ -13,7 +13,8 @@ from ccbench import Flow
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source import objects
-from ccbench.emulate.kernel.source.build import build, installed, of_release
+from ccbench.emulate.kernel.source.build import build
+from ccbench.emulate.kernel.source.lookup import installed, of_release
 from tests.conftest import made_once
 from tests.kernel.conftest import dumbbell
 

@@ -16,7 +16,7 @@ from ccbench.base.errors import EngineError, InputError
 from ccbench.base.validation import Range
 from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source.build import of_release
+from ccbench.emulate.kernel.source.lookup import of_release
 from ccbench.experiment import qdiscs
 from ccbench.experiment.path import MAX_BOTTLENECKS
 from ccbench.run.packets import delivered

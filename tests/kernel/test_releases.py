@@ -17,7 +17,7 @@ from ccbench import Bottleneck, Flow, Noise
 from ccbench.base.errors import CcbenchError
 from ccbench.cli.main import program
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source import build
+from ccbench.emulate.kernel.source import lookup
 from tests.kernel.conftest import dumbbell, events
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def engine(request: pytest.FixtureRequest) -> KernelEngine:
 @pytest.mark.parametrize("setting", ['cca = "prague"', 'cca = "cubic", label = "dualpi2"'])
 def test_chosen_by_need(setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What only a newer Linux has runs on that one, and the command says so; the default stays."""
-    newest = next(build.released())
-    default = next((one for one in build.released() if one.release.startswith("6.")), newest)
+    newest = next(lookup.released())
+    default = next((one for one in lookup.released() if one.release.startswith("6.")), newest)
     if newest.release.startswith("6."):
         pytest.skip("needs Linux 7.0 or newer: ccbench kernel build 7.3")
-    monkeypatch.setattr(build, "installed", lambda: default)
+    monkeypatch.setattr(lookup, "installed", lambda: default)
     qdisc = "dualpi2" if "dualpi2" in setting else "droptail"
     (tmp_path / "mine.toml").write_text(
         f"rtt_ms = 20\nduration_s = 2\nflows = [{{ {setting} }}]\nbottlenecks = "

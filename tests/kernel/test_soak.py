@@ -24,7 +24,7 @@ from tests.kernel.conftest import dumbbell, gone, workspaces
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.engine import KernelEngine
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
 pytestmark = pytest.mark.kernel
 

@@ -14,7 +14,7 @@ from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.base.random_streams import derived_seed
 from ccbench.emulate import run_many
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source.build import of_release
+from ccbench.emulate.kernel.source.lookup import of_release
 from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.experiment.path import typical_path
 from ccbench.experiment.subflow import Subflow

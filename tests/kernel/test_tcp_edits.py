@@ -15,7 +15,8 @@ import pytest
 
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source import guest_sources, tree
-from ccbench.emulate.kernel.source.build import build, installed
+from ccbench.emulate.kernel.source.build import build
+from ccbench.emulate.kernel.source.lookup import installed
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical

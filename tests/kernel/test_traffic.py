@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from ccbench import Bottleneck, Flow, Run, Scenario, packets
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.scenario import MSS_BYTES, NetworkPath
 from ccbench.experiment.traffic import FlowMix

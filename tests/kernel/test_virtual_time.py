@@ -14,7 +14,7 @@ import pytest
 
 from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from tests.kernel.conftest import ask, dumbbell, run
 
 if TYPE_CHECKING:

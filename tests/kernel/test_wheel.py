@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.base.cache import cache_dir
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from tests.conftest import made_once
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from ccbench.base.errors import InputError
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import _report
 from ccbench.emulate.kernel.command import Builder, BuildError
-from ccbench.emulate.kernel.source import build, guest_sources
+from ccbench.emulate.kernel.source import guest_build, guest_sources
 from ccbench.emulate.kernel.source.modules import Module
 from ccbench.emulate.kernel.source.tree import KernelTree
 
@@ -76,7 +76,7 @@ def test_names(tmp_path: Path) -> None:
 
     def check(name: str = "tcp_mine", cca: str = "mine", qdisc: str = "mine") -> None:
         own = Module(name=name, digest="", ccas=(cca,), qdiscs=(qdisc,), is_own=True)
-        build._check_names(tree, [own, included])
+        guest_build._check_names(tree, [own, included])
 
     for names, clash in (
         ({"name": "tcp_cubic"}, "the module tcp_cubic is also one"),

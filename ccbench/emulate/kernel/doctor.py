@@ -18,10 +18,10 @@ from ccbench.emulate.kernel.boot import limits, trapping
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.inputs import GuestInput
 from ccbench.emulate.kernel.boot.limits import FOLDER_STEP, MEMORY_FOLDER
-from ccbench.emulate.kernel.source import build, toolchain
+from ccbench.emulate.kernel.source import kernel_build, lookup, toolchain
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
 __all__ = ["checks", "trapping_check"]
 
@@ -88,8 +88,8 @@ def _programs() -> Check:
 
 def _built(kernel: KernelBuild | None) -> Check:
     try:
-        kernel = kernel or build.installed()
-        build.check_intact(kernel)
+        kernel = kernel or lookup.installed()
+        kernel_build.check_intact(kernel)
     except InputError as error:  # an invalid cache folder
         detail, _, remedy = str(error).partition(": ")
         return Check(name="virtual kernel", ok=False, detail=detail, remedy=remedy)

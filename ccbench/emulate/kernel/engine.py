@@ -24,7 +24,7 @@ from ccbench.emulate.kernel.boot.draws import read_draws
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.boot.results import read_tables
 from ccbench.emulate.kernel.needs import needs
-from ccbench.emulate.kernel.source import build
+from ccbench.emulate.kernel.source import build, kernel_build, locks, lookup
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 from ccbench.experiment import kinds, qdiscs
 from ccbench.experiment.flow import TRANSPORTS, cca_hint
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ccbench.base.structures import Field
     from ccbench.emulate.engine import Check, Progress
     from ccbench.emulate.kernel.boot.inputs import GuestInput
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.emulate.resources import Needs
     from ccbench.experiment.scenario import Scenario
 
@@ -86,7 +86,7 @@ class KernelEngine:
     _records_draws = True
 
     def __init__(self, kernel: KernelBuild | str | None = None) -> None:
-        self._given = build.named(kernel) if isinstance(kernel, str) else kernel
+        self._given = lookup.named(kernel) if isinstance(kernel, str) else kernel
 
     @classmethod
     def _code_version(cls) -> str:
@@ -110,7 +110,7 @@ class KernelEngine:
                 "install the same ccbench as on the machine that submits the runs"
             )
         try:
-            engine = cls(build.find(wanted) or build.build())
+            engine = cls(lookup.find(wanted) or build.build())
             actual = engine.kernel.version
             if actual == wanted:
                 return engine
@@ -136,9 +136,9 @@ class KernelEngine:
                 check(self)
             except InputError as error:
                 lacking = error.__cause__
-                if not isinstance(lacking, build.MissingFeature):
+                if not isinstance(lacking, kernel_build.MissingFeature):
                     raise
-                for kernel in build.released():
+                for kernel in lookup.released():
                     other = type(self)(kernel)
                     with suppress(InputError):
                         check(other)
@@ -158,7 +158,7 @@ class KernelEngine:
         MissingRequirement
             If none has been built.
         """
-        return self._given or build.installed()
+        return self._given or lookup.installed()
 
     def version(self) -> str:
         """Return an identifier of everything that affects results.
@@ -248,7 +248,7 @@ class KernelEngine:
         self, scenario: Scenario, on_progress: Progress | None, capture: Path | None = None
     ) -> tuple[Run, str]:
         self.check(scenario)
-        build.hold(self.kernel)
+        locks.hold(self.kernel)
         given = self.guest_input(scenario, captures=capture is not None)
         info = self._cca_info(scenario)
         with workspace() as directory:
@@ -299,6 +299,6 @@ class KernelEngine:
 
 def _kernel_in_use() -> str:
     try:
-        return build.installed().version
+        return lookup.installed().version
     except CcbenchError:
         return "none"

@@ -21,7 +21,7 @@ from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source import build as builds
+from ccbench.emulate.kernel.source import lookup
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.change import Change
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.run.run import Run
 
 __all__ = ["Finding", "ModuleCheck", "adverse_scenarios", "check_module"]
@@ -192,7 +192,7 @@ def check_module(
     ()
     """
     report = on_progress or (lambda _step, _share: None)
-    kernels = builds.built()
+    kernels = lookup.built()
     findings: list[Finding] = []
     ccas: tuple[str, ...] = ()
     qdiscs: tuple[str, ...] = ()
@@ -201,7 +201,7 @@ def check_module(
         for i, name in enumerate(kernels):
             report(f"Linux {name}: compiling", i / len(kernels))
             try:
-                kernel = builds.named(name)
+                kernel = lookup.named(name)
             except BuildError as error:
                 findings.append(
                     Finding(kernel=name, problem="it does not compile", details=error.console)
@@ -247,7 +247,7 @@ def _only(folder: Path) -> Iterator[None]:
 def _warnings(kernel: KernelBuild, folder: str) -> Iterator[Finding]:
     """Yield a finding with the compiler's warnings about the files of a folder."""
     try:
-        log = builds.log_of(kernel).read_text(encoding="utf-8", errors="replace")
+        log = lookup.log_of(kernel).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return
     about = [line[line.find(f"/{folder}/") + 1 :] for line in _WARNING.findall(log)]

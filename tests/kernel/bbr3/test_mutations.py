@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source.build import installed
+from ccbench.emulate.kernel.source.lookup import installed
 from ccbench.studies.bbr3.bbr_draft import CASES, verdict
 from ccbench.studies.bbr3.state import BBR3, Sender
 from ccbench.studies.bbr3.wire import observed
@@ -20,7 +20,7 @@ from tests.kernel.bbr3.mutations import MUTATIONS, Mutation, write_modules
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.studies.bbr3.case import Point
 
     Verdict = Callable[[str, Sender, Point], tuple[str, str]]

@@ -18,14 +18,14 @@ from ccbench.emulate.kernel.boot import ending, limits, trapping
 from ccbench.emulate.kernel.boot.console import ConsoleWatch, read_console
 from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.pinning import pinned
-from ccbench.emulate.kernel.source.build import check_intact
+from ccbench.emulate.kernel.source.kernel_build import check_intact
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.emulate.engine import Progress
     from ccbench.emulate.kernel.boot.inputs import GuestInput
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
 __all__ = ["boot"]
 

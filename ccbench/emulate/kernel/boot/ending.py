@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
 __all__ = ["failure"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.emulate.kernel.releases import NEWEST_TESTED
-from ccbench.emulate.kernel.source.build import MissingFeature
+from ccbench.emulate.kernel.source.kernel_build import MissingFeature
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.experiment.scenario import Scenario
 
 __all__ = ["check", "check_cca", "needing_accecn"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.emulate.kernel.source.modules import Module
     from ccbench.experiment.scenario import Scenario
 

@@ -17,7 +17,7 @@ from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.boot.hosts import uses_ipv6
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.experiment.scenario import Scenario
 
 __all__ = ["check", "command_line", "module_options", "module_parameters"]

@@ -11,7 +11,7 @@ from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.experiment.qdiscs import NO_LIMIT, QDISCS, Link
 
 if TYPE_CHECKING:
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.experiment.change import Change
     from ccbench.experiment.scenario import Scenario
 

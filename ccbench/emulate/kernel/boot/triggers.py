@@ -16,7 +16,7 @@ from ccbench.experiment.when import TCP_STATE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ccbench.emulate.kernel.source.build import KernelBuild
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.experiment.scenario import Scenario
     from ccbench.experiment.when import When
 

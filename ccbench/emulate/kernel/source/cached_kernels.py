@@ -13,13 +13,10 @@ from ccbench.base.durable import remove
 from ccbench.base.errors import CcbenchError
 from ccbench.base.locks import locked
 from ccbench.emulate.kernel.source import integrity
-from ccbench.emulate.kernel.source.build import (
-    DESCRIPTION,
-    kernels_dir,
-    load_build,
-    only_one,
-    ready,
-)
+from ccbench.emulate.kernel.source.kernel_build import DESCRIPTION, load_build
+from ccbench.emulate.kernel.source.locks import only_one
+from ccbench.emulate.kernel.source.lookup import ready
+from ccbench.emulate.kernel.source.paths import kernels_dir
 from ccbench.emulate.kernel.source.tree import load_tree
 
 if TYPE_CHECKING:

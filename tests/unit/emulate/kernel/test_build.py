@@ -17,8 +17,7 @@ from ccbench.base.cache import cache_dir
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.base.locks import exclusive
 from ccbench.emulate.kernel.command import BuildError
-from ccbench.emulate.kernel.source import build as building
-from ccbench.emulate.kernel.source import tree
+from ccbench.emulate.kernel.source import build, lookup, paths, tree
 from ccbench.emulate.kernel.source.cached_kernels import prune
 from tests.unit.emulate.kernel.conftest import MAKEFILE, MODULE, pack, write
 
@@ -57,7 +56,7 @@ class TestBuild:
     @pytest.mark.usefixtures("sources")
     def test_result(self, kernel: Path) -> None:
         """A build has a kernel, an init and modules, and describes its contents correctly."""
-        built = building.build(kernel, hz=250)
+        built = build.build(kernel, hz=250)
         assert (built.release, built.hz) == ("6.12.3", 250)
         assert built.ccas == ("ours", "swift")
         assert built.qdiscs == ("slow",)
@@ -72,24 +71,24 @@ class TestBuild:
     @pytest.mark.usefixtures("sources")
     def test_tarball(self, tarball: Path) -> None:
         """A tarball is built as well as a tree."""
-        assert building.build(tarball).release == "6.12.3"
+        assert build.build(tarball).release == "6.12.3"
 
     @pytest.mark.usefixtures("sources")
     def test_once(self, kernel: Path, count: Callable[[], list[str]]) -> None:
         """A finished build is not repeated, and `installed` returns it."""
-        built = building.build(kernel)
+        built = build.build(kernel)
         assert count() == ["kernel", "modules"]
-        assert built == building.build(kernel) == building.installed()
+        assert built == build.build(kernel) == lookup.installed()
         assert count() == []
 
     def test_changed_module(
         self, kernel: Path, sources: Path, count: Callable[[], list[str]]
     ) -> None:
         """After a change of a module `installed` rebuilds the modules, not the kernel."""
-        built = building.build(kernel)
+        built = build.build(kernel)
         count()
         write(sources, {"link/ours.c": MODULE.replace("swift", "changed")})
-        changed = building.installed()
+        changed = lookup.installed()
         assert count() == ["modules"]
         assert changed.ccas == ("changed", "swift")
         assert changed.version != built.version
@@ -101,9 +100,9 @@ class TestBuild:
         own = {"Kbuild": "obj-m := mine.o\n", "mine.c": MODULE.replace("swift", "mine")}
         monkeypatch.setenv("CCBENCH_MODULES", str(write(tmp_path / "own", own)))
         write(sources, {"flows/Kbuild": "obj-m := other.o\n", "flows/other.c": MODULE})
-        built = building.build(kernel)
+        built = build.build(kernel)
         write(sources, {"link/ours.c": MODULE.replace("swift", "changed")})
-        changed = building.installed()
+        changed = lookup.installed()
         linked = {
             name: all(
                 getattr(changed, kind)(name).samefile(getattr(built, kind)(name))
@@ -121,9 +120,9 @@ class TestBuild:
         """Modules are compiled again, and have another digest, after a change of their inputs."""
         write(sources, {"link/ours.c": f'#include "ccbench.h"\n#include "ours.h"\n{MODULE}'})
         write(sources, {"link/ours.h": ""})
-        built = building.build(kernel)
+        built = build.build(kernel)
         write(sources, {file: f"{(sources / file).read_text()}#define CHANGED\n"})
-        changed = building.installed()
+        changed = lookup.installed()
         assert not changed.module("ours").samefile(built.module("ours"))
         is_comment = file.endswith("Kbuild")  # in which # starts one
         assert is_comment == (changed.digests() == built.digests())
@@ -131,21 +130,21 @@ class TestBuild:
 
     def test_other_header(self, kernel: Path, sources: Path) -> None:
         """A common header that a module does not include does not concern it."""
-        built = building.build(kernel)
+        built = build.build(kernel)
         write(sources, {"include/other.h": "changed\n"})
-        assert building.installed().module("ours").samefile(built.module("ours"))
-        assert building.installed().digests() == built.digests()
+        assert lookup.installed().module("ours").samefile(built.module("ours"))
+        assert lookup.installed().digests() == built.digests()
 
     def test_comments(self, kernel: Path, sources: Path) -> None:
         """Comments and formatting, also of the edits of Linux, change no identity."""
         write(sources, {"include/ccbench.h": "int shared(void);\n"})
         write(sources, {"link/ours.c": f'#include "ccbench.h"\n{MODULE}'})
-        built = building.build(kernel)
+        built = build.build(kernel)
         for name in ("include/ccbench.h", "link/ours.c", "init/init.c", "um/ours.h"):
             text = (sources / name).read_text().replace(";", " /* a comment */ ;")
             write(sources, {name: f"/* A comment.\n */\n{text}"})
         write(sources, {"um.config": f"# A comment.\n{(sources / 'um.config').read_text()}"})
-        changed = building.build(kernel)
+        changed = build.build(kernel)
         assert (changed.identity, changed.digests()) == (built.identity, built.digests())
         assert changed.version != built.version
         for name, line in (
@@ -154,7 +153,7 @@ class TestBuild:
             ("um.config", "CONFIG_IPV4=n\n"),
         ):
             write(sources, {name: (sources / name).read_text() + line})
-            before, changed = changed, building.build(kernel)
+            before, changed = changed, build.build(kernel)
             assert changed.identity != before.identity
             assert changed.digests() == built.digests()
 
@@ -163,7 +162,7 @@ class TestBuild:
     ) -> None:
         """The order of the user's modules does not matter, nor their presence to the others."""
         assert sources.is_dir()
-        built = building.build(kernel)
+        built = build.build(kernel)
         for name in ("one", "two"):
             files = {"Kbuild": f"obj-m := {name}.o\n", f"{name}.c": MODULE.replace("swift", name)}
             write(tmp_path / f"tcp_{name}", files)
@@ -171,7 +170,7 @@ class TestBuild:
         for order in (("one", "two"), ("two", "one")):
             folders = ":".join(str(tmp_path / f"tcp_{name}") for name in order)
             monkeypatch.setenv("CCBENCH_MODULES", folders)
-            both = building.installed()
+            both = lookup.installed()
             versions.add(both.version)
             assert (both.identity, both.digests(["ours"])) == (built.identity, built.digests())
             assert [module.is_own for module in both.modules.values()] == [True, False, True]
@@ -181,21 +180,21 @@ class TestBuild:
         self, kernel: Path, sources: Path, count: Callable[[], list[str]]
     ) -> None:
         """After a change of the configuration `installed` asks for a build, which rebuilds all."""
-        building.build(kernel)
+        build.build(kernel)
         count()
         write(sources, {"um.config": "CONFIG_NET=y\n"})
         with pytest.raises(MissingRequirement, match="ccbench kernel build"):
-            building.installed()
-        building.build(kernel)
+            lookup.installed()
+        build.build(kernel)
         assert count() == ["kernel", "modules"]
 
     @pytest.mark.usefixtures("sources")
     def test_find(self, kernel: Path) -> None:
         """`find` finds a kernel, current or not, by its exact version only."""
-        slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
-        assert (slow, fast) == (building.find(slow.version), building.find(fast.version))
+        slow, fast = build.build(kernel, hz=100), build.build(kernel, hz=1000)
+        assert (slow, fast) == (lookup.find(slow.version), lookup.find(fast.version))
         for other in ("0" * 16, "", ".", "..", f"../builds/{slow.version}", slow.version[:8]):
-            assert building.find(other) is None
+            assert lookup.find(other) is None
 
     @pytest.mark.usefixtures("sources")
     def test_releases(self, kernel: Path, tmp_path: Path) -> None:
@@ -203,25 +202,25 @@ class TestBuild:
         makefile = (kernel / "Makefile").read_text()
         newer = shutil.copytree(kernel, tmp_path / "newer")
         write(newer, {"Makefile": makefile.replace("6.12.3", "6.1.12")})
-        first, second = building.build(kernel), building.build(newer)
-        assert (first, second) == (building.of_release("6.12"), building.of_release("6.1"))
-        assert first == building.of_release("6.12.3") == building.named("6.12")
-        assert second == building.named("6.1") == building.named(second.version)
-        assert [None, None] == [building.of_release(name) for name in ("6.2", "6.12.30")]
-        assert first == building.installed()
-        assert second == building.use("6.1") == building.installed()
-        assert first == building.use("6.12") == building.installed()
-        assert [second, first] == sorted(building.released(), key=lambda built: built.release)
+        first, second = build.build(kernel), build.build(newer)
+        assert (first, second) == (lookup.of_release("6.12"), lookup.of_release("6.1"))
+        assert first == lookup.of_release("6.12.3") == lookup.named("6.12")
+        assert second == lookup.named("6.1") == lookup.named(second.version)
+        assert [None, None] == [lookup.of_release(name) for name in ("6.2", "6.12.30")]
+        assert first == lookup.installed()
+        assert second == lookup.use("6.1") == lookup.installed()
+        assert first == lookup.use("6.12") == lookup.installed()
+        assert [second, first] == sorted(lookup.released(), key=lambda built: built.release)
 
     @pytest.mark.usefixtures("sources")
     def test_no_such_release(self, kernel: Path) -> None:
         """The error for a release that is not built lists those that are, and how to build it."""
-        building.build(kernel)
+        build.build(kernel)
         with pytest.raises(InputError, match=r"'7\.3'.*\(6\.12\.3\): .*build 7\.3`$"):
-            building.use("7.3")
+            lookup.use("7.3")
         with pytest.raises(InputError, match=r"'7\.3'.*ccbench kernel build 7\.3`$"):
-            building.named("7.3")
-        for find in (building.use, building.named):
+            lookup.named("7.3")
+        for find in (lookup.use, lookup.named):
             with pytest.raises(
                 InputError, match=r"'5\.4'.*Linux 6\.1 or newer, such as"
             ) as refused:
@@ -230,16 +229,16 @@ class TestBuild:
 
     def test_release_after_a_change(self, kernel: Path, sources: Path) -> None:
         """The modules of a kernel found by its release are those of the current sources."""
-        before = building.build(kernel)
+        before = build.build(kernel)
         write(sources, {"link/ours.c": f"/* changed */\n{MODULE}"})
-        after = building.of_release("6.12")
-        assert after == building.installed() != before
+        after = lookup.of_release("6.12")
+        assert after == lookup.installed() != before
 
     @pytest.mark.usefixtures("sources")
     def test_nothing_built(self) -> None:
         """With nothing built, `installed` names the command that builds."""
         with pytest.raises(MissingRequirement, match="not built; run: ccbench kernel build"):
-            building.installed()
+            lookup.installed()
 
     def test_option_without_effect(self, kernel: Path, sources: Path) -> None:
         """An option that the kernel does not accept is an error that names it."""
@@ -251,14 +250,14 @@ class TestBuild:
         with pytest.raises(
             InputError, match="does not support the options CONFIG_NET, CONFIG_INET "
         ):
-            building.build(kernel)
+            build.build(kernel)
 
     @pytest.mark.usefixtures("sources")
     def test_failure(self, kernel: Path) -> None:
         """A failed build leaves only its log."""
         write(kernel, {"Makefile": MAKEFILE.replace("@echo kernel >>COUNT", "@echo no; false")})
         with pytest.raises(BuildError, match="compiling the kernel failed"):
-            building.build(kernel)
+            build.build(kernel)
         cache = cache_dir() / "kernel"
         assert [] == list((cache / "trees").iterdir())
         (log,) = (cache / "logs").iterdir()
@@ -269,22 +268,22 @@ class TestBuild:
     @pytest.mark.parametrize("text", ["", "{}", "[" * 100_000])
     def test_damaged(self, kernel: Path, name: str, text: str) -> None:
         """A damaged description of a kernel is an error with a remedy, which repairs it."""
-        built = building.build(kernel)
+        built = build.build(kernel)
         (damaged,) = (cache_dir() / "kernel").glob(name)
         damaged.write_text(text)
         with pytest.raises(CcbenchError, match=r"is damaged .*; run: ccbench kernel build"):
-            building.installed()
-        assert building.ready() is None
-        assert building.build(kernel) == built == building.installed()
+            lookup.installed()
+        assert lookup.ready() is None
+        assert build.build(kernel) == built == lookup.installed()
         damaged.write_text(text)
         assert len(prune()) == 1
-        assert building.build(kernel) == built
+        assert build.build(kernel) == built
 
     @pytest.mark.usefixtures("sources")
     def test_progress(self, kernel: Path) -> None:
         """Progress names the phases, never decreases and ends at 1."""
         seen: list[tuple[str, float]] = []
-        building.build(kernel, on_progress=lambda what, part: seen.append((what, part)))
+        build.build(kernel, on_progress=lambda what, part: seen.append((what, part)))
         parts = [part for _, part in seen]
         assert parts == sorted(parts)
         assert parts[-1] == 1
@@ -293,7 +292,7 @@ class TestBuild:
     @pytest.mark.usefixtures("sources")
     def test_finished(self, kernel: Path, tarball: Path) -> None:
         """A finished build in use waits for no other build; a missing one reports that it waits."""
-        built = building.build(kernel)
+        built = build.build(kernel)
         seen: list[str] = []
 
         def stop(step: str, _share: float) -> None:
@@ -301,18 +300,18 @@ class TestBuild:
             if step.startswith("waiting"):
                 raise KeyboardInterrupt
 
-        with exclusive(building.kernels_dir() / "lock"):
-            assert built == building.build(kernel, on_progress=stop)
+        with exclusive(paths.kernels_dir() / "lock"):
+            assert built == build.build(kernel, on_progress=stop)
             with pytest.raises(KeyboardInterrupt):
-                building.build(tarball, on_progress=stop)
+                build.build(tarball, on_progress=stop)
         assert seen == ["done", "waiting for another build"]
 
     def test_waiting(self, kernel: Path, sources: Path, caplog: pytest.LogCaptureFixture) -> None:
         """A run that needs modules built while another build runs says that it waits."""
-        building.build(kernel)
+        build.build(kernel)
         write(sources, {"link/ours.c": f"/* changed */\n{MODULE}"})
-        with ThreadPoolExecutor() as pool, exclusive(building.kernels_dir() / "lock"):
-            waiting = pool.submit(building.installed)
+        with ThreadPoolExecutor() as pool, exclusive(paths.kernels_dir() / "lock"):
+            waiting = pool.submit(lookup.installed)
             while "waiting for another build" not in caplog.messages and not waiting.done():
                 time.sleep(0.01)
             assert caplog.messages == ["waiting for another build"]
@@ -321,42 +320,42 @@ class TestBuild:
     @pytest.mark.usefixtures("sources")
     def test_default(self, kernel: Path, tarball: Path) -> None:
         """Builds of another source, release or HZ leave the default, and a new build renews it."""
-        first = building.build(kernel)
-        for other in (building.build(tarball), building.build(kernel, hz=250)):
-            assert first == building.installed() != other
+        first = build.build(kernel)
+        for other in (build.build(tarball), build.build(kernel, hz=250)):
+            assert first == lookup.installed() != other
         makefile = (kernel / "Makefile").read_text()
         write(kernel, {"Makefile": makefile.replace("6.12.3", "6.12.4").replace("= 3", "= 4")})
-        renewed = building.build(kernel)
-        assert first != renewed == building.installed()
+        renewed = build.build(kernel)
+        assert first != renewed == lookup.installed()
         write(kernel, {"Makefile": makefile.replace("6.12.3", "6.13.1")})
-        assert building.build(kernel) != renewed == building.installed()
+        assert build.build(kernel) != renewed == lookup.installed()
 
     def test_default_of_another_version(self, kernel: Path, tmp_path: Path, sources: Path) -> None:
         """After an update of ccbench, only a new build of the default replaces it."""
         makefile = (kernel / "Makefile").read_text()
         newer = shutil.copytree(kernel, tmp_path / "newer")
         write(newer, {"Makefile": makefile.replace("6.12.3", "6.13.1")})
-        building.build(kernel)
+        build.build(kernel)
         write(sources, {"um.config": "CONFIG_NET=y\n"})
-        building.build(newer)
+        build.build(newer)
         with pytest.raises(MissingRequirement, match=r"run: ccbench kernel build 6\.12$"):
-            building.installed()
-        assert building.build(kernel) == building.installed()
+            lookup.installed()
+        assert build.build(kernel) == lookup.installed()
 
     @pytest.mark.usefixtures("sources")
     def test_default_package(self, kernel: Path) -> None:
         """Without a release, the package of the default's release is built."""
-        folder = building.kernels_dir() / "sources"
+        folder = paths.kernels_dir() / "sources"
         folder.mkdir(parents=True)
         makefile = (kernel / "Makefile").read_text()
         for release in ("6.12", "6.13"):
             write(kernel, {"Makefile": makefile.replace("6.12.3", f"{release}.3")})
             pack(kernel, folder / f"linux-source-{release}_{release}.3-1_all.tar.xz", "xz")
-        assert building.build().release == "6.12.3"
-        newer = building.build(release="6.13")
-        assert building.build().release == "6.12.3"
-        building.use("6.13")
-        assert building.build() == newer == building.installed()
+        assert build.build().release == "6.12.3"
+        newer = build.build(release="6.13")
+        assert build.build().release == "6.12.3"
+        lookup.use("6.13")
+        assert build.build() == newer == lookup.installed()
 
     def test_side_by_side(
         self, kernel: Path, sources: Path, count: Callable[[], list[str]]
@@ -381,21 +380,21 @@ class TestBuild:
     def test_hz(self, hz: int) -> None:
         """HZ is 100 to 1000."""
         with pytest.raises(InputError, match=f"hz is {hz}; .* at least 100 and at most 1000"):
-            building.build(hz=hz)
+            build.build(hz=hz)
 
     def test_jobs(self) -> None:
         """At least one compiler has to run."""
         with pytest.raises(InputError, match="jobs is 0"):
-            building.build(jobs=0)
+            build.build(jobs=0)
 
     @pytest.mark.usefixtures("sources")
     def test_cache_with_spaces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """If make cannot work in the cache folder, kernels are built in another private folder."""
-        monkeypatch.setattr(building, "_SPARE", tmp_path)
+        monkeypatch.setattr(paths, "_SPARE", tmp_path)
         folders = []
         for name in ("my cache", "your cache", "my cache"):
             monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / name))
-            folders.append(building.kernels_dir())
+            folders.append(paths.kernels_dir())
         assert folders[0] == folders[2] != folders[1]
         assert " " not in folders[0].name
         assert folders[0].parent.stat().st_mode & 0o777 == 0o700
@@ -403,14 +402,14 @@ class TestBuild:
     @pytest.mark.usefixtures("sources")
     def test_nowhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """If that folder belongs to another user, the cache folder is refused and named."""
-        monkeypatch.setattr(building, "_SPARE", tmp_path)
+        monkeypatch.setattr(paths, "_SPARE", tmp_path)
         (tmp_path / f"ccbench-{os.getuid()}").symlink_to("/")
         monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "my cache"))
         with pytest.raises(InputError, match=r"my cache.*: .*export CCBENCH_CACHE="):
-            building.build()
+            build.build()
 
     @pytest.mark.usefixtures("sources")
     def test_unknown_module(self, kernel: Path) -> None:
         """An unknown module is refused with the list of modules."""
         with pytest.raises(InputError, match="no theirs, but ours"):
-            building.build(kernel).module("theirs")
+            build.build(kernel).module("theirs")

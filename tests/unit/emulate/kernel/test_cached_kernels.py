@@ -17,7 +17,7 @@ from ccbench.base.cache import cache_dir
 from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.base.locks import locked
 from ccbench.cli import main as cli
-from ccbench.emulate.kernel.source import build as building
+from ccbench.emulate.kernel.source import build, kernel_build, locks, lookup
 from ccbench.emulate.kernel.source.cached_kernels import cached_kernels, prune
 from tests.unit.emulate.kernel.conftest import MODULE, write
 
@@ -29,18 +29,18 @@ class TestKept:
     @pytest.mark.usefixtures("sources")
     def test_first_is_the_default(self, kernel: Path) -> None:
         """`installed` returns the first kernel, whatever is built later, until `use` selects."""
-        slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
-        assert slow == building.installed()
-        assert fast == building.use("6.12.3") == building.installed()
-        assert building.build(kernel, hz=100) == slow
-        assert building.installed() == fast
+        slow, fast = build.build(kernel, hz=100), build.build(kernel, hz=1000)
+        assert slow == lookup.installed()
+        assert fast == lookup.use("6.12.3") == lookup.installed()
+        assert build.build(kernel, hz=100) == slow
+        assert lookup.installed() == fast
 
     @pytest.mark.usefixtures("sources")
     def test_after_a_kill(self, kernel: Path) -> None:
         """Leftovers of a killed build are removed by the next build."""
         left = cache_dir() / "kernel" / "trees" / ".0123.4567.tmp"
         write(left, {"net/core/dev.c": ""})
-        building.build(kernel)
+        build.build(kernel)
         assert not left.exists()
 
     def test_pruned(self, kernel: Path, sources: Path, tmp_path: Path) -> None:
@@ -49,11 +49,11 @@ class TestKept:
         built = {}
         for text in ("used", "old", "damaged", "other"):
             write(sources, {"link/ours.c": f"/* {text} */\n"})
-            built[text] = building.build(kernel, hz=100)
+            built[text] = build.build(kernel, hz=100)
             made_s = len(built)
             os.utime(built[text].path / "build.json", (made_s, made_s))
-        built["current"] = building.build(kernel, hz=1000)
-        building.use("6.12")
+        built["current"] = build.build(kernel, hz=1000)
+        lookup.use("6.12")
         (built["damaged"].path / "build.json").write_text("{")
         held = locked(built["used"].path, shared=True)
         states = {item.path.name: item.state for item in cached_kernels() if item.kind == "build"}
@@ -67,14 +67,14 @@ class TestKept:
         assert left == set(states) - removed
         os.close(held)
         assert [one.path.name for one in prune()] == [built["used"].version]
-        assert building.installed() == built["current"]
-        assert building.build(kernel, hz=100) == built["other"]  # its tree still exists
+        assert lookup.installed() == built["current"]
+        assert build.build(kernel, hz=100) == built["other"]  # its tree still exists
 
     def test_sizes(self, kernel: Path, sources: Path) -> None:
         """Sizes are disk usage: shared files count once."""
         for text in ("one", "other"):
             write(sources, {"link/ours.c": f"/* {text} */\n"})
-            building.build(kernel)
+            build.build(kernel)
         folder = cache_dir() / "kernel"
         counted = subprocess.run(
             ["du", "-s", "-B1", str(folder / "trees"), str(folder / "builds")],
@@ -90,8 +90,8 @@ class TestKept:
         """Text and JSON output list the builds, and the builds removed."""
         none = CliRunner().invoke(cli.program, ["kernel", "prune"])
         assert (none.exit_code, none.stdout) == (0, "0 removed, 0.0 MB\n")
-        slow, fast = building.build(kernel, hz=100), building.build(kernel, hz=1000)
-        building.use("6.12")
+        slow, fast = build.build(kernel, hz=100), build.build(kernel, hz=1000)
+        lookup.use("6.12")
         (slow.path / "build.json").write_text("")
         listed = CliRunner().invoke(cli.program, ["kernel", "list"]).stdout.splitlines()
         rows = {words[0]: words[-1] for words in map(str.split, listed) if len(words) > 1}
@@ -102,10 +102,10 @@ class TestKept:
 
     def test_contents(self, kernel: Path, sources: Path) -> None:
         """Each build lists its CCAs; text output has the common ones, and those of one release."""
-        building.build(kernel)
+        build.build(kernel)
         write(kernel, {"Makefile": (kernel / "Makefile").read_text().replace("6.12.3", "6.13.1")})
         write(sources, {"link/ours.c": MODULE.replace("swift", "newer")})
-        building.build(kernel)
+        build.build(kernel)
         newer, older = (item for item in cached_kernels() if item.kind == "build")
         assert (older.release, newer.release) == ("6.12.3", "6.13.1")
         assert set(older.ccas) - set(newer.ccas) == {"ours"}
@@ -118,54 +118,54 @@ class TestKept:
     @pytest.mark.usefixtures("sources")
     def test_held(self, kernel: Path) -> None:
         """A running build is not removed; a build removed before its use is an error."""
-        built = building.build(kernel)
-        building.hold(built)
-        building.hold(built)
+        built = build.build(kernel)
+        locks.hold(built)
+        locks.hold(built)
         assert {item.state for item in cached_kernels() if item.kind == "build"} == {"running"}
-        os.close(building._held.pop(built.path))
+        os.close(locks._held.pop(built.path))
         shutil.rmtree(built.path)
         with pytest.raises(MissingRequirement, match="was removed just now; run the command again"):
-            building.hold(built)
+            locks.hold(built)
 
     @pytest.mark.usefixtures("sources")
     def test_few_trees_are_kept(self, kernel: Path) -> None:
         """The default and the last six kernel trees, which are large, are kept."""
         rates = range(100, 901, 100)
         for hz in rates:
-            building.build(kernel, hz=hz)
+            build.build(kernel, hz=hz)
         assert len(list((cache_dir() / "kernel" / "trees").iterdir())) == 1 + 6
-        assert building.installed().hz == min(rates)
+        assert lookup.installed().hz == min(rates)
 
     @pytest.mark.usefixtures("sources")
     @pytest.mark.parametrize("name", ["linux", "root/modules/ours.ko", "root/init"])
     def test_damaged_file(self, kernel: Path, name: str) -> None:
         """A missing or truncated file of a build is listed; `kernel build` repairs the build."""
-        built = building.build(kernel)
+        built = build.build(kernel)
         content = (built.path / name).read_bytes()
         for damage in (lambda path: path.unlink(), lambda path: os.truncate(path, 10)):
             damage(built.path / name)
             states = {item.kind: item.state for item in cached_kernels()}
             assert states["build"] == "damaged"
             with pytest.raises(CcbenchError, match=rf"damaged \({name} .*kernel build"):
-                building.check_intact(built)
-            assert building.build(kernel) == built == building.installed()
+                kernel_build.check_intact(built)
+            assert build.build(kernel) == built == lookup.installed()
             assert (built.path / name).read_bytes() == content
-            building.check_intact(built)
+            kernel_build.check_intact(built)
 
     @pytest.mark.usefixtures("sources")
     def test_damaged_tree(self, kernel: Path, count: Callable[[], list[str]]) -> None:
         """A tree without a file that modules need is compiled again by `kernel build`."""
-        built = building.build(kernel)
+        built = build.build(kernel)
         (cache_dir() / "kernel" / "current" / "include/config/kernel.release").unlink()
         count()
-        assert building.build(kernel) == built
+        assert build.build(kernel) == built
         assert count() == ["kernel"]
 
     def test_damage_does_not_spread(self, kernel: Path, sources: Path) -> None:
         """A damaged module of an earlier build is not linked into a new one."""
         write(sources, {"flows/Kbuild": "obj-m := other.o\n", "flows/other.c": MODULE})
-        before = building.build(kernel)
+        before = build.build(kernel)
         os.truncate(before.module("other"), 10)
         write(sources, {"link/ours.c": MODULE.replace("swift", "changed")})
-        after = building.installed()
+        after = lookup.installed()
         assert after.module("other").stat().st_size > 10

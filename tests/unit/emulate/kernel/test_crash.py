@@ -11,7 +11,7 @@ from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate.kernel.boot import crash
 from ccbench.emulate.kernel.boot.crash import Crash, Place, source_line, store_console
 from ccbench.emulate.kernel.boot.ending import failure
-from ccbench.emulate.kernel.source.build import KernelBuild
+from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
 if TYPE_CHECKING:
     from pathlib import Path

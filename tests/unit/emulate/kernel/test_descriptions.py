@@ -9,8 +9,8 @@ import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.base.structures import Field
-from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described, lines
+from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 from ccbench.experiment.qdiscs import EXCLUDED, NO_LIMIT, Drops, Link
 
 EARLY = [

@@ -11,8 +11,8 @@ import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source.build import KernelBuild
 from ccbench.emulate.kernel.source.descriptions import described
+from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 from tests.unit.experiment.conftest import scenario
 
 ACCECN = "ccbench_feature=accecn: accurate ECN"

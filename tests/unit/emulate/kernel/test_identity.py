@@ -16,8 +16,8 @@ from ccbench.emulate.kernel.boot.inputs import GuestInput
 from ccbench.emulate.kernel.boot.trapping import TRAPPING
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.http import HttpKernelEngine
-from ccbench.emulate.kernel.source import build
-from ccbench.emulate.kernel.source.build import KernelBuild
+from ccbench.emulate.kernel.source import locks
+from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 from ccbench.emulate.kernel.source.modules import Module
 from ccbench.experiment.change import Change
 from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reordering
@@ -516,7 +516,7 @@ class TestEngine:
 
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         monkeypatch.setattr(engine_module, "boot", boot)
-        monkeypatch.setattr(build, "hold", lambda _: None)
+        monkeypatch.setattr(locks, "hold", lambda _: None)
         monkeypatch.setattr(KernelEngine, "check", lambda *_: None)
         with pytest.raises(BootedError):
             KernelEngine(KERNEL).run(RICH)

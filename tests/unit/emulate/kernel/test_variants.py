@@ -16,7 +16,7 @@ from ccbench.base.cache import cache_dir
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.cli import main as cli
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source import build as building
+from ccbench.emulate.kernel.source import build, lookup
 from ccbench.emulate.kernel.source.cached_kernels import cached_kernels, prune
 from ccbench.emulate.kernel.source.patches import Patch
 from ccbench.emulate.kernel.source.variants import check_name, check_option, variant_of
@@ -60,20 +60,20 @@ def trees() -> list[Path]:
 class TestPatched:
     def test_beside_the_released(self, kernel: Path, patch: Path) -> None:
         """A patched kernel has its name; releases and versions find the others as before."""
-        released = building.build(kernel)
-        patched = building.build(kernel, patch=[patch])
+        released = build.build(kernel)
+        patched = build.build(kernel, patch=[patch])
         assert (released.name, patched.name) == ("6.12.3", "6.12-faster")
         assert ("swift" in released.ccas, "faster" in patched.ccas) == (True, True)
-        assert released == building.installed()
-        assert patched == building.named("6.12-faster")
-        assert released == building.named("6.12") == building.named("6.12.3")
-        assert patched == building.named(patched.version)
-        assert building.of_release("6.12-fast") is None
+        assert released == lookup.installed()
+        assert patched == lookup.named("6.12-faster")
+        assert released == lookup.named("6.12") == lookup.named("6.12.3")
+        assert patched == lookup.named(patched.version)
+        assert lookup.of_release("6.12-fast") is None
         assert (kernel / "net" / "tcp_swift.c").read_text() == CCA
-        assert patched == building.use("6.12-faster") == building.installed()
-        assert released == building.use("6.12") == building.installed()
+        assert patched == lookup.use("6.12-faster") == lookup.installed()
+        assert released == lookup.use("6.12") == lookup.installed()
         with pytest.raises(InputError, match=r"\(6\.12-faster, 6\.12\.3\)"):
-            building.use("6.1")
+            lookup.use("6.1")
 
     def test_key(self, kernel: Path, patch: Path, tmp_path: Path) -> None:
         """The version depends on the contents and order of the patches, not on their files."""
@@ -81,10 +81,10 @@ class TestPatched:
         text = diff("int main;\n", "int end;\n", "lib/x.c")
         write(kernel, {"lib/x.c": "int main;\n"})
         more = write(tmp_path / "other", {"more.patch": text}) / "more.patch"
-        first = building.build(kernel, patch=[patch], name="own")
-        assert building.build(kernel, patch=[other], name="own").version == first.version
+        first = build.build(kernel, patch=[patch], name="own")
+        assert build.build(kernel, patch=[other], name="own").version == first.version
         versions = {
-            building.build(kernel, patch=patches, name="own", config=config).version
+            build.build(kernel, patch=patches, name="own", config=config).version
             for patches in ([patch], [patch, more], [more, patch], [more])
             for config in ([], ["CONFIG_FOO=y"])
         }
@@ -92,49 +92,49 @@ class TestPatched:
 
     def test_changed_patch(self, kernel: Path, patch: Path) -> None:
         """A changed patch is built, and has the name from then on; the older build is pruned."""
-        released = building.build(kernel)
-        first = building.build(kernel, patch=[patch])
+        released = build.build(kernel)
+        first = build.build(kernel, patch=[patch])
         os.utime(first.path / "build.json", (1, 1))
         patch.write_text(patch.read_text().replace('"faster"', '"fastest"'))
-        second = building.build(kernel, patch=[patch])
-        assert second == building.named("6.12-faster") != first
+        second = build.build(kernel, patch=[patch])
+        assert second == lookup.named("6.12-faster") != first
         states = {one.path.name: one.state for one in cached_kernels() if one.kind == "build"}
         assert states == {released.version: "current", first.version: "old"} | {
             second.version: "newest"
         }
         prune()
-        assert building.find(first.version) is None
-        assert building.find(released.version) == released
+        assert lookup.find(first.version) is None
+        assert lookup.find(released.version) == released
 
     def test_changed_patch_of_the_default(self, kernel: Path, patch: Path) -> None:
         """If the default is a patched kernel, it is the newest one of its name."""
-        building.build(kernel)
-        first = building.build(kernel, patch=[patch])
-        building.use(first.name)
+        build.build(kernel)
+        first = build.build(kernel, patch=[patch])
+        lookup.use(first.name)
         patch.write_text(patch.read_text().replace('"faster"', '"fastest"'))
-        assert building.build(kernel, patch=[patch]) == building.installed() != first
+        assert build.build(kernel, patch=[patch]) == lookup.installed() != first
 
     def test_names_are_kept(self, kernel: Path, patch: Path) -> None:
         """The newest kernel of each name remains, however many kernels are built later."""
-        first = building.build(kernel, patch=[patch], name="a", config=["CONFIG_OLD=y"])
-        second = building.build(kernel, patch=[patch], name="a")
-        third = building.build(kernel, patch=[patch], name="b")
+        first = build.build(kernel, patch=[patch], name="a", config=["CONFIG_OLD=y"])
+        second = build.build(kernel, patch=[patch], name="a")
+        third = build.build(kernel, patch=[patch], name="b")
         for hz in range(100, 801, 100):
-            building.build(kernel, hz=hz)
-        assert (building.named("a"), building.named("b")) == (second, third)
+            build.build(kernel, hz=hz)
+        assert (lookup.named("a"), lookup.named("b")) == (second, third)
         assert len(trees()) == 8
-        assert building.find(first.version) == first  # its tree is removed
+        assert lookup.find(first.version) == first  # its tree is removed
 
     def test_new_cca(self, kernel: Path, foo: Path) -> None:
         """The option of a CCA that a patch adds is enabled."""
-        built = building.build(kernel, patch=[foo])
+        built = build.build(kernel, patch=[foo])
         assert "foo" in built.ccas
         assert "CONFIG_TCP_CONG_FOO=y\n" in built.linux.read_text()
 
     def test_provenance(self, kernel: Path, patch: Path) -> None:
         """Results state the name and the digests of the patches; those of releases do not."""
-        before = KernelEngine(building.build(kernel)).provenance()
-        built = building.build(kernel, patch=[patch], config=["CONFIG_FOO=y"])
+        before = KernelEngine(build.build(kernel)).provenance()
+        built = build.build(kernel, patch=[patch], config=["CONFIG_FOO=y"])
         after = KernelEngine("6.12-faster").provenance()
         digest = hashlib.sha256(patch.read_bytes()).hexdigest()
         assert built.variant.patches == (("0001-faster.patch", digest),)
@@ -148,14 +148,14 @@ class TestPatched:
 
     def test_name_without_patches(self, kernel: Path) -> None:
         """A tree of the user may have a name, too, and is not found by its release then."""
-        built = building.build(kernel, name="own")
-        assert built == building.named("own")
-        assert building.of_release("6.12") is None
+        built = build.build(kernel, name="own")
+        assert built == lookup.named("own")
+        assert lookup.of_release("6.12") is None
 
     def test_options(self, kernel: Path, sources: Path) -> None:
         """Options override those of ccbench."""
         assert "CONFIG_IPV6=n" in (sources / "um.config").read_text()
-        built = building.build(kernel, name="six", config=["CONFIG_IPV6=y"])
+        built = build.build(kernel, name="six", config=["CONFIG_IPV6=y"])
         assert built.linux.read_text().splitlines()[-2:] == ["CONFIG_IPV6=y", "CONFIG_HZ=1000"]
 
     def test_modules_left_out(self, kernel: Path, sources: Path, tmp_path: Path) -> None:
@@ -166,16 +166,16 @@ class TestPatched:
         makefile = makefile.replace("-Iinclude", "-Iinclude -I$(CURDIR)")
         write(kernel, {"Makefile": makefile + single, "x.h": "#define __init\n"})
         write(sources, {"tcp_x/Kbuild": "obj-m := x.o\n", "tcp_x/x.c": header})
-        assert "needing" in building.build(kernel).ccas
+        assert "needing" in build.build(kernel).ccas
         patch = write(tmp_path, {"a": diff("#define __init\n", "\n", "x.h")}) / "a"
-        built = building.build(kernel, patch=[patch])
+        built = build.build(kernel, patch=[patch])
         assert (built.left_out, [*built.modules]) == (("tcp_x",), ["ours"])
         assert "needing" not in built.ccas
-        building.use(built.name)
+        lookup.use(built.name)
         assert "tcp_x" in CliRunner().invoke(cli.program, ["kernel", "info"]).stdout
         write(sources, {"link/ours.c": header})
         with pytest.raises(CcbenchError, match="compiling the kernel modules failed"):
-            building.build(kernel, patch=[patch])
+            build.build(kernel, patch=[patch])
 
 
 @pytest.mark.usefixtures("sources")
@@ -183,18 +183,16 @@ class TestRefused:
     def test_does_not_apply(self, kernel: Path, patch: Path, tmp_path: Path) -> None:
         """A patch that does not apply is refused before Linux is unpacked, and leaves nothing."""
         write(kernel, {"net/tcp_swift.c": CCA.replace('"swift"', '"other"')})
-        built = building.build(kernel)
+        built = build.build(kernel)
         steps: list[str] = []
         for source in (kernel, pack(kernel, tmp_path / "linux-6.12.tar.gz", "gz")):
             with pytest.raises(
                 InputError, match=r"Linux 6\.12\.3: the change at line 1 of net/tcp_swift\.c"
             ):
-                building.build(
-                    source, patch=[patch], on_progress=lambda step, _: steps.append(step)
-                )
+                build.build(source, patch=[patch], on_progress=lambda step, _: steps.append(step))
         assert steps == ["checking the patches"] * 2
         assert len(trees()) == 1
-        assert building.installed() == built
+        assert lookup.installed() == built
 
     def test_place_of_an_edit(self, kernel: Path, tmp_path: Path) -> None:
         """A patch that changes a place that ccbench edits is named with the place."""
@@ -203,7 +201,7 @@ class TestRefused:
         path = write(tmp_path, {"hz.patch": text}) / "hz.patch"
         message = r"^patch: hz\.patch changes arch/um/Kconfig where ccbench has to edit it \(HZ is"
         with pytest.raises(InputError, match=message):
-            building.build(kernel, patch=[path])
+            build.build(kernel, patch=[path])
         assert trees() == []
 
     def test_option_without_effect(self, kernel: Path) -> None:
@@ -213,15 +211,15 @@ class TestRefused:
         text = (kernel / "Makefile").read_text().replace("CONFIG) .config", "CONFIG) >.config")
         write(kernel, {"Makefile": text})
         with pytest.raises(InputError, match=r"^config: CONFIG_FOO cannot have the wanted value"):
-            building.build(kernel, name="own", config=["CONFIG_FOO=y"])
+            build.build(kernel, name="own", config=["CONFIG_FOO=y"])
 
     def test_name_of_a_release(self, kernel: Path) -> None:
         """A name may not be the release of a kernel in the cache."""
         makefile = (kernel / "Makefile").read_text()
         write(kernel, {"Makefile": makefile.replace("echo 6.12.3 >", "echo 6.12.3-own >")})
-        building.build(kernel)
+        build.build(kernel)
         with pytest.raises(InputError, match=r"^name is '6\.12\.3-own'; it must be"):
-            building.build(kernel, name="6.12.3-own")
+            build.build(kernel, name="6.12.3-own")
 
     @pytest.mark.parametrize(
         "name", ["", "6.12", "7", "6.12.117", "0123456789abcdef", "a b", "../a", "-a", "a" * 65]
@@ -240,7 +238,7 @@ class TestRefused:
     def test_options_without_name(self, kernel: Path) -> None:
         """Options without patches need a name."""
         with pytest.raises(InputError, match="needs a name: write for example --name"):
-            building.build(kernel, config=["CONFIG_FOO=y"])
+            build.build(kernel, config=["CONFIG_FOO=y"])
 
 
 class TestDefaultName:
@@ -317,6 +315,6 @@ class TestCommands:
 
     def test_removed_patch_file(self, kernel: Path, patch: Path) -> None:
         """The kernel remains usable without the files of its patches."""
-        built = building.build(kernel, patch=[patch])
+        built = build.build(kernel, patch=[patch])
         shutil.rmtree(patch.parent)
-        assert building.named("6.12-faster") == built
+        assert lookup.named("6.12-faster") == built
