@@ -53,7 +53,7 @@ QUEUES = (
 )
 
 _OWN = Path(__file__).parent / "tcp_metronome"
-INSTALLED = "from ccbench.emulate.kernel.source.build import installed; print(installed().version)"
+INSTALLED = "from ccbench.emulate.kernel.source.lookup import installed; print(installed().version)"
 
 
 @pytest.fixture(scope="module")
