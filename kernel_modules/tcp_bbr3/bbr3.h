@@ -168,10 +168,17 @@ void bbr3_advance_max_bw_filter(struct bbr3 *bbr);
 void bbr3_update_ack_aggregation(const struct sock *sk, struct bbr3 *bbr,
 				 const struct bbr3_sample *rs);
 
-/* ---- startup.c ---- */
+/* ---- phases.c ---- */
 
 void bbr3_enter_startup(struct bbr3 *bbr);
 void bbr3_reset_full_bw(struct bbr3 *bbr);
+void bbr3_enter_drain(struct bbr3 *bbr);
+void bbr3_start_probe_bw_down(const struct sock *sk, struct bbr3 *bbr);
+void bbr3_start_probe_bw_cruise(struct bbr3 *bbr);
+void bbr3_start_probe_bw_refill(const struct sock *sk, struct bbr3 *bbr);
+
+/* ---- startup.c ---- */
+
 void bbr3_check_full_bw_reached(struct bbr3 *bbr, const struct bbr3_sample *rs);
 void bbr3_check_startup_done(const struct sock *sk, struct bbr3 *bbr,
 			     const struct bbr3_sample *rs);
@@ -179,9 +186,6 @@ void bbr3_check_drain_done(const struct sock *sk, struct bbr3 *bbr);
 
 /* ---- probe_bw.c ---- */
 
-void bbr3_start_probe_bw_down(const struct sock *sk, struct bbr3 *bbr);
-void bbr3_start_probe_bw_cruise(struct bbr3 *bbr);
-void bbr3_start_probe_bw_refill(const struct sock *sk, struct bbr3 *bbr);
 void bbr3_update_probe_bw_cycle_phase(const struct sock *sk, struct bbr3 *bbr,
 				      const struct bbr3_sample *rs);
 

@@ -7,20 +7,6 @@
 /* Rounds after which Drain ends in any case. */
 #define DRAIN_ROUNDS	3
 
-/* EnterStartup() */
-void bbr3_enter_startup(struct bbr3 *bbr)
-{
-	bbr->phase = BBR3_STARTUP;
-}
-
-/* ResetFullBW() */
-void bbr3_reset_full_bw(struct bbr3 *bbr)
-{
-	bbr->full_bw = 0;
-	bbr->full_bw_count = 0;
-	bbr->full_bw_now = false;
-}
-
 /* CheckFullBWReached(): growth of less than a quarter in three rounds */
 void bbr3_check_full_bw_reached(struct bbr3 *bbr, const struct bbr3_sample *rs)
 {
@@ -68,20 +54,13 @@ static void check_startup_high_loss(const struct sock *sk, struct bbr3 *bbr,
 		bbr->lost_ranges = 0;
 }
 
-/* EnterDrain() */
-static void enter_drain(struct bbr3 *bbr)
-{
-	bbr->phase = BBR3_DRAIN;
-	bbr->drain_start_round = bbr->round_count;
-}
-
 /* CheckStartupDone() */
 void bbr3_check_startup_done(const struct sock *sk, struct bbr3 *bbr,
 			     const struct bbr3_sample *rs)
 {
 	check_startup_high_loss(sk, bbr, rs);
 	if (bbr->phase == BBR3_STARTUP && bbr->full_bw_reached)
-		enter_drain(bbr);
+		bbr3_enter_drain(bbr);
 }
 
 /* CheckDrainDone() and EnterProbeBW() */

@@ -79,7 +79,7 @@ void rapid_set_gap(struct sock *sk, struct rapid *rapid, u64 gap);
 /* Sets cwnd to twice the flight of r_avg, which limits only flows without ACKs. */
 void rapid_set_cwnd(struct tcp_sock *tp, const struct rapid *rapid);
 
-/* ---- send.c: send times of packets ---- */
+/* ---- shapes.c: streams of packets ---- */
 
 void rapid_make_shapes(void);
 /* Enters slow start with its shortest stream. */
@@ -87,12 +87,6 @@ void rapid_start_slowly(struct sock *sk, struct rapid *rapid, u64 gap);
 /* Selects the next longer stream of slow start, if there is one. */
 void rapid_lengthen(struct rapid *rapid);
 void rapid_begin_stream(struct rapid *rapid);
-/* Records the packet sent since the last call, which planned it. */
-void rapid_note_sent(struct sock *sk, struct rapid *rapid);
-/* Restores pacing status and GSO size, which qdiscs and new routes change. */
-void rapid_take_pacing(struct sock *sk);
-/* Called before TCP sends. */
-void rapid_plan(struct sock *sk, struct rapid *rapid);
 
 /* ---- learn.c: evaluation of ACKs ---- */
 
@@ -100,5 +94,14 @@ void rapid_plan(struct sock *sk, struct rapid *rapid);
 void rapid_end_wait(struct sock *sk, struct rapid *rapid);
 void rapid_sample(struct sock *sk, struct rapid *rapid, const struct rate_sample *rs);
 void rapid_count_losses(struct sock *sk, struct rapid *rapid, const struct rate_sample *rs);
+
+/* ---- send.c: send times of packets ---- */
+
+/* Records the packet sent since the last call, which planned it. */
+void rapid_note_sent(struct sock *sk, struct rapid *rapid);
+/* Restores pacing status and GSO size, which qdiscs and new routes change. */
+void rapid_take_pacing(struct sock *sk);
+/* Called before TCP sends. */
+void rapid_plan(struct sock *sk, struct rapid *rapid);
 
 #endif /* _TCP_RAPID_H */
