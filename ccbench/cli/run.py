@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ccbench.emulate import Engine
     from ccbench.experiment.scenario import Scenario
     from ccbench.harm import Drift
+    from ccbench.metrics import Metric
     from ccbench.run.run import Run
 
 __all__ = ["run"]
@@ -95,6 +96,14 @@ _EXACT = (
     show_default=True,
     help="Repetitions, each with its own seed; prints medians and their 95 % intervals.",
 )
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="M",
+    help="Print a metric of `ccbench metrics` too, such as fct_p95 or sojourn_time_p99; may be "
+    "repeated.",
+)
 @noise_options
 @click.option("--fresh", is_flag=True, help="Run again although the run is stored.")
 @engine_options
@@ -107,6 +116,7 @@ def run(
     pcap: Path | None,
     seed: int | None,
     repeat: int,
+    metrics: tuple[str, ...],
     noise: NoiseChoice,
     fresh: bool,
     engine: EngineChoice,
@@ -144,20 +154,22 @@ def run(
     if seed is not None:
         loaded = replace(loaded, seed=seed)
     loaded = replace(loaded, path=replace(loaded.path, noise=noise.over(loaded.path.noise)))
+    extra = _metrics_named(metrics)
+    loaded = replace(loaded, queue_log=_enough_log(loaded, extra))
     chosen = engine.make(lambda engine: engine.check(loaded))
     loaded = _feasible(
         loaded,
         scenario,
         chosen,
         repeat,
-        is_for_table=output is None and plot is None,
+        is_for_table=output is None and plot is None and True not in [m.queue_log for m in extra],
         fresh=fresh or pcap is not None,
     )
     if repeat > 1:
-        _repeat(loaded, repeat, chosen, output, plot, fresh=fresh, as_json=as_json)
+        _repeat(loaded, repeat, chosen, output, plot, metrics=extra, fresh=fresh, as_json=as_json)
     else:
         _announce_if_large(loaded, chosen, pcap)
-        _run_once(loaded, chosen, output, plot, pcap, fresh=fresh, as_json=as_json)
+        _run_once(loaded, chosen, output, plot, pcap, metrics=extra, fresh=fresh, as_json=as_json)
 
 
 def _run_once(
@@ -167,11 +179,14 @@ def _run_once(
     plot: Path | None,
     pcap: Path | None,
     *,
+    metrics: Sequence[Metric],
     fresh: bool,
     as_json: bool,
 ) -> None:
     from ccbench import emulate  # imports pandas
     from ccbench.harm import Drift
+    from ccbench.metrics import measured
+    from ccbench.run import repetition
 
     with progress("{task.completed:.0f} of {task.total:g} s") as bar:
         task = bar.add_task("running", total=scenario.duration_s)
@@ -186,6 +201,7 @@ def _run_once(
         result.save(output)
     _draw(result, plot)
     drift = Drift.of(result)
+    extra = repetition.estimates([measured(result, metrics)])
     bottlenecks, queues = result.bottleneck_summary(), result.l4s_summary()
     outcomes = {name: table for name, table in result.outcomes().items() if len(table)}
     if as_json:
@@ -195,6 +211,7 @@ def _run_once(
             "bottlenecks": bottlenecks.to_dict("records"),
             "queues": queues.reset_index().to_dict("records"),
             **{name: table.reset_index().to_dict("records") for name, table in outcomes.items()},
+            **({"metrics": repetition.records(extra)} if len(extra) else {}),
             "provenance": result.provenance,
         }
         if drift is not None:
@@ -213,6 +230,7 @@ def _run_once(
     _print_outcomes(outcomes, [outcomes])
     _print_bottlenecks(bottlenecks, scenario)
     _print_queues(queues)
+    _print_metrics(extra)
     pairs = {"made by": made_by(result.provenance), **_trend([drift])}
     _print_files(pairs, output, plot, pcap)
     _print_fallbacks(result)
@@ -228,17 +246,20 @@ def _repeat(
     output: Path | None,
     plot: Path | None,
     *,
+    metrics: Sequence[Metric],
     fresh: bool,
     as_json: bool,
 ) -> None:
     from ccbench import emulate
     from ccbench.harm import Drift
+    from ccbench.metrics import measured
     from ccbench.run import repetition
 
     with progress("{task.completed} of {task.total} runs") as bar:
         task = bar.add_task("running", total=count)
         events: list[str] = []
         drifts: list[Drift | None] = [None] * count
+        values: dict[int, pd.DataFrame] = {}
 
         def on_run(i: int, run: Run) -> None:
             if output is not None:
@@ -248,19 +269,25 @@ def _repeat(
                 _print_fallbacks(run)
                 events.extend(_events(run))
             drifts[i] = Drift.of(run)
+            values[i] = measured(run, metrics)
             _warn_if_late(run)
             bar.advance(task)
 
         result = emulate.repeat(scenario, count, engine=engine, fresh=fresh, on_run=on_run)
+    seeds = range(1 if result.is_exact else count)
+    extra = repetition.estimates(values[i] for i in seeds)
     if as_json:
         trends = [drift and drift.to_dict() for drift in drifts]
-        print_json({**result.to_dict(), **({"trends": trends} if any(trends) else {})})
+        document = result.to_dict()
+        document |= {"metrics": repetition.records(extra)} if len(extra) else {}
+        print_json(document | ({"trends": trends} if any(trends) else {}))
         return
     flows = result.estimates(lambda repetition: _few_rows(repetition.flows, scenario))
     _print_flows(flows, scenario.name)
     _print_outcomes(result.outcomes(), [run.outcomes for run in result.repetitions])
     _print_bottlenecks(result.estimates(lambda repetition: repetition.bottlenecks), scenario)
     _print_queues(result.estimates(lambda repetition: repetition.queues))
+    _print_metrics(extra)
     form = "1 (exact)" if result.is_exact else f"{count} (median, 95 % interval)"
     versions = made_by(result.repetitions[0].provenance)
     pairs = {"noise": scenario.path.noise.describe(), "repetitions": form, "made by": versions}
@@ -274,6 +301,37 @@ def _repeat(
         click.echo("\n".join([f"with seed {scenario.seed}:", *events]))
     if result.is_exact:
         click.echo(_EXACT.format(count=count))
+
+
+def _metrics_named(names: Sequence[str]) -> tuple[Metric, ...]:
+    """Return the metrics to print beside the tables."""
+    if not names:
+        return ()
+    from ccbench.metrics import named
+
+    return named(names)
+
+
+def _enough_log(scenario: Scenario, metrics: Sequence[Metric]) -> bool | str:
+    """Return the scenario's `queue_log`, or more if metrics need it."""
+    if not metrics:
+        return scenario.queue_log
+    from ccbench.metrics import least_log
+
+    return max(scenario.queue_log, least_log(metrics), key=(False, "summary", True).index)
+
+
+def _print_metrics(values: pd.DataFrame) -> None:
+    """Print a row for each value of the metrics that were asked for."""
+    if len(values):
+        print_table(
+            ["metric", "of", "unit", "value"],
+            [
+                [row["metric"], row["of"], row["unit"], _shown(row["value"], ".4g")]
+                for row in values.to_dict("records")
+            ],
+            words=3,
+        )
 
 
 def _trend(drifts: Sequence[Drift | None]) -> dict[str, str]:

@@ -56,7 +56,7 @@ def named(names: Iterable[str], *, among: Mapping[str, Metric] = METRICS) -> tup
     Raises
     ------
     InputError
-        If a name is unknown. The message lists the names, and the closest.
+        If a name is unknown. The message has the closest.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def named(names: Iterable[str], *, among: Mapping[str, Metric] = METRICS) -> tup
     for name in names:
         if name not in ("all", *among):  # a tuple, because the name may be unhashable
             hint = validation.choice_hint(str(name), among)
-            raise InputError(f"metric = {name!r}: there are {', '.join(among)}: {hint}")
+            raise InputError(f"metric is {name!r}; it must be one of `ccbench metrics`: {hint}")
         chosen.update(among if name == "all" else {name: among[name]})
     return tuple(chosen.values())
 

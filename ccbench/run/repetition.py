@@ -29,6 +29,7 @@ __all__ = [
     "check_folder",
     "estimates",
     "folders",
+    "records",
     "repetitions",
 ]
 
@@ -136,10 +137,10 @@ class RepeatedRun:
             "repetitions": len(self.repetitions),
             "exact": self.is_exact,
             "doubts": list(self.doubts),
-            "flows": _records(self.estimates(lambda repetition: repetition.flows)),
-            "bottlenecks": _records(self.estimates(lambda repetition: repetition.bottlenecks)),
-            "queues": _records(self.estimates(lambda repetition: repetition.queues)),
-            **{name: _records(table) for name, table in self.outcomes().items()},
+            "flows": records(self.estimates(lambda repetition: repetition.flows)),
+            "bottlenecks": records(self.estimates(lambda repetition: repetition.bottlenecks)),
+            "queues": records(self.estimates(lambda repetition: repetition.queues)),
+            **{name: records(table) for name, table in self.outcomes().items()},
             "runs": [
                 {
                     "seed": repetition.seed,
@@ -219,7 +220,7 @@ def check_folder(folder: Path, count: int) -> None:
         run_files.check_folder(path)
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table of Estimates, with the median and interval of each number."""
     rows = []
     for row in table.reset_index().to_dict("records"):

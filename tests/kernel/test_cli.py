@@ -70,6 +70,18 @@ class TestRun:
         program("run", tmp_path / "first", "-o", tmp_path / "first")
         assert Run.load(tmp_path / "first").digest() == first.digest()
 
+    def test_metrics(self, program: Callable[..., str], scenario: Path) -> None:
+        """Metrics beside the tables agree with them, and shares add up to 1."""
+        words = [w for name in ("share", "retransmits", "queue_length") for w in ("--metric", name)]
+        document = json.loads(program("run", scenario, *words, "--json"))
+        values = {(row["metric"], row["of"]): row["value"] for row in document["metrics"]}
+        assert values["share", "bbr"] + values["share", "cubic"] == pytest.approx(1)
+        for flow in document["flows"]:
+            assert values["retransmits", flow["label"]] == flow["retransmits"]
+        for number, link in enumerate(document["bottlenecks"]):
+            length = values["queue_length", str(number)]
+            assert length == pytest.approx(link["mean_queue_packets"])
+
     def test_json(self, program: Callable[..., str], scenario: Path) -> None:
         """JSON output has flows and bottlenecks, with units in all names."""
         document = json.loads(program("run", scenario, "--json"))

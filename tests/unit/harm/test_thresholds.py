@@ -222,7 +222,7 @@ class TestAssess:
             ("workloads", WORKLOADS, "duration is 10; it must be above 24"),
             ("workloads", (WORKLOADS[-1],), "at least one of TCP flows"),
             ("metrics", ("fct",), "no workload has fct"),
-            ("metrics", ("speed",), "'speed': there are throughput"),
+            ("metrics", ("speed",), "metric is 'speed'"),
         ],
     )
     def test_bad_setting(self, setting: str, value: Any, words: str) -> None:

@@ -81,8 +81,8 @@ class TestAchieved:
             achieved(make_run(SOLO, (1, 1)), THROUGHPUT, (5.5, 7))
 
     def test_unknown_metric(self) -> None:
-        """An unknown metric is refused with the list of metrics and the nearest."""
-        with pytest.raises(InputError, match=r"'troughput': there are .*did you mean 'throughput'"):
+        """An unknown metric is refused with the nearest, and where all are listed."""
+        with pytest.raises(InputError, match=r"'troughput'; .*`ccbench metrics`.* 'throughput'"):
             named(["troughput"])
 
 
