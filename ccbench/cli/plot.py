@@ -89,9 +89,10 @@ def plot(
     columns: int,
     output: Path | None,
 ) -> None:
-    """Draw saved runs: of one FOLDER, or of several over each other.
+    """Draw saved runs.
 
-    A FOLDER is one of `ccbench run -o`; with --repeat, each repetition in it is a run.
+    A FOLDER is one of `ccbench run -o`; with --repeat, each repetition in it is a run. The runs of
+    several folders are drawn over each other.
     """
     from ccbench import plots
 

@@ -75,7 +75,7 @@ class TestSweepCommand:
             (("--vary", "rtt_ms=1", "--vary", "rtt_ms=2"), ("twice", "in one")),
             (("--vary", "seed=1,2", "--repeat", "2"), ("seed", "remove one")),
             (("--vary", "rtt_ms=1", "--repeat", "0"), ("--repeat",)),
-            (("--vary", "rtt_ms=1", "--metric", "speed"), ("speed", "throughput")),
+            (("--vary", "rtt_ms=1", "--metric", "speed"), ("speed", "ccbench metrics")),
             (("--vary", "rtt_ms=1", "--metric", "harm"), ("two groups",)),
             (("--vary", "rtt_ms=1", "--beta", "0"), ("--beta", "--metric harm")),
             (
