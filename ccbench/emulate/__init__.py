@@ -2,8 +2,9 @@
 """Execution of scenarios: :func:`run` for one, :func:`run_many` for many in parallel.
 
 :func:`repeat` runs one scenario with several seeds and returns means with confidence intervals.
-:func:`gather` groups the runs by the results that need them. :func:`cluster` gives :func:`run_many`
-the machines of a dask cluster. :mod:`ccbench.emulate.engine` defines the interface of engines.
+:class:`Campaign` runs what many results need, and repeats it. :func:`cluster` gives
+:func:`run_many` the machines of a dask cluster. :mod:`ccbench.emulate.engine` defines the interface
+of engines.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from ccbench.base.lazy_names import lazy_names
 if TYPE_CHECKING:
     from ccbench.base.cores import cores
     from ccbench.emulate._cluster import cluster
-    from ccbench.emulate._gather import Gathered, RunMany, gather
     from ccbench.emulate._load import work_mbit
     from ccbench.emulate._machine import Machine
     from ccbench.emulate._repeat import repeat
     from ccbench.emulate._run import DEFAULT_STORE, run
     from ccbench.emulate._run_many import run_many
     from ccbench.emulate._work import expected_s, measured_s
+    from ccbench.emulate.campaign import Campaign, CampaignPlan, Gathered, Repeated
     from ccbench.emulate.engine import Check, Engine
     from ccbench.emulate.registry import get_engine, resolve
     from ccbench.emulate.resources import Needs
@@ -29,17 +30,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_STORE",
+    "Campaign",
+    "CampaignPlan",
     "Check",
     "Engine",
     "Gathered",
     "Machine",
     "Needs",
-    "RunMany",
+    "Repeated",
     "Store",
     "cluster",
     "cores",
     "expected_s",
-    "gather",
     "get_engine",
     "measured_s",
     "repeat",
@@ -54,15 +56,16 @@ _HOMES = {
     "Check": "ccbench.emulate.engine",
     "DEFAULT_STORE": "ccbench.emulate._run",
     "Engine": "ccbench.emulate.engine",
-    "Gathered": "ccbench.emulate._gather",
+    "Campaign": "ccbench.emulate.campaign",
+    "CampaignPlan": "ccbench.emulate.campaign",
+    "Gathered": "ccbench.emulate.campaign",
     "Machine": "ccbench.emulate._machine",
     "Needs": "ccbench.emulate.resources",
-    "RunMany": "ccbench.emulate._gather",
+    "Repeated": "ccbench.emulate.campaign",
     "Store": "ccbench.emulate.store",
     "cluster": "ccbench.emulate._cluster",
     "cores": "ccbench.base.cores",
     "expected_s": "ccbench.emulate._work",
-    "gather": "ccbench.emulate._gather",
     "get_engine": "ccbench.emulate.registry",
     "measured_s": "ccbench.emulate._work",
     "repeat": "ccbench.emulate._repeat",

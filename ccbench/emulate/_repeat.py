@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario
-from ccbench.emulate._run_many import run_many
+from ccbench.emulate.campaign import Campaign
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +34,8 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     on_run: Callable[[int, Run], None] | None = None,
 ) -> RepeatedRun:
     """Run a scenario with several seeds and return the medians of the results.
+
+    If nothing in the first run draws a random number, it is the only one.
 
     Parameters
     ----------
@@ -65,18 +67,19 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     from ccbench.run.repetition import RepeatedRun, Repetition, repetitions  # noqa: PLC0415
 
     check_is_scenario("scenario", scenario)
-    completed: dict[int, Repetition] = {}
-    results = run_many(
-        repetitions(scenario, count),
-        engine=engine,
-        executor=executor,
-        jobs=jobs,
-        store=store,
-        fresh=fresh,
-    )
-    with closing(results):
-        for i, run in results:
-            completed[i] = Repetition.of(run)
-            if on_run is not None:
-                on_run(i, run)
-    return RepeatedRun(scenario=scenario, repetitions=tuple(completed[i] for i in range(count)))
+    seeds = [repetition.seed for repetition in repetitions(scenario, count)]
+    campaign = Campaign(engine=engine, executor=executor, jobs=jobs, store=store, fresh=fresh)
+
+    def measure(key: tuple[str, int], run: Run) -> Repetition:
+        if on_run is not None:
+            on_run(key[1], run)
+        return Repetition.of(run)
+
+    repeated = campaign.repeated(
+        {"": lambda seed: (replace(scenario, seed=seed),)},
+        {"": seeds},
+        measure,
+        named=lambda key: f"repetition {key[1]}",
+    )[""]
+    distinct = repeated.results[:1] if repeated.is_exact else repeated.results
+    return RepeatedRun(scenario=scenario, repetitions=distinct)

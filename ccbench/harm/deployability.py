@@ -12,8 +12,8 @@ the end of the run, which gives a lower bound of the harm.
 
 from __future__ import annotations
 
+import itertools
 import math
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -239,23 +239,27 @@ def assess(  # noqa: PLR0913 - independent choices, all by keyword
     'broken'
     """
     resolved = emulate.resolve(engine)
+    campaign = emulate.Campaign(engine=resolved, executor=executor, jobs=jobs, store=store)
     scenarios = assessment.scenarios()
+    needs = {key: (scenario,) for key, scenario in scenarios.items()}
+    planned = len(set(scenarios.values()))
     for scenario in scenarios.values():
         resolved.check(scenario)
     judged = metrics_named(
         dict.fromkeys(m for w in assessment.workloads for m in assessment.metrics_of(w))
     )
-    keys = list(scenarios)
-    by_key: dict[_Key, tuple[_Achieved, ...]] = {}
-    with closing(
-        emulate.run_many(
-            scenarios.values(), engine=resolved, executor=executor, jobs=jobs, store=store
-        )
-    ) as results:
-        for i, run in results:
-            by_key[keys[i]] = _of_groups(run, judged)
-            if on_progress is not None:
-                on_progress(len(by_key), len(keys))
+    done = itertools.count(1)
+
+    def on_run(_: Scenario) -> None:
+        if on_progress is not None:
+            on_progress(next(done), planned)
+
+    by_key = campaign.measured(
+        needs,
+        lambda _, run: _of_groups(run, judged),
+        named=lambda key: f"{scenarios[key].name}, repetition {key.repetition}",
+        on_run=on_run,
+    )
     harms = pd.DataFrame(_harms(assessment, by_key))
     # Beta's harms are bounds by any metric; alpha's harms are judged by the victim's metrics.
     relevant = harms[harms["judged"] | (harms["side"] == "beta")]

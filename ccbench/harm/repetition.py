@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,6 @@ import pandas as pd
 
 from ccbench import emulate
 from ccbench.base import validation
-from ccbench.base.errors import EngineError, InputError
 from ccbench.base.estimate import ERROR, Estimate, fewest, order_statistics
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.experiment.kinds import KINDS
@@ -380,7 +379,7 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
     with validation.within(f"{experiment.describe()}: "):
         resolved.check(experiment.competing)
     seeds = repetition_seeds(experiment.seed, max(repetitions, max_repetitions))
-    run_many = partial(emulate.run_many, engine=resolved, executor=executor, jobs=jobs, store=store)
+    campaign = emulate.Campaign(engine=resolved, executor=executor, jobs=jobs, store=store)
     planned = repetitions
     completed: list[Repetition] = []
 
@@ -390,7 +389,14 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
 
     def repeat_until(count: int) -> None:
         part = [replace(experiment, seed=seed) for seed in seeds[len(completed) : count]]
-        completed.extend(_run_all(part, run_many, done, chosen))
+        runs = itertools.count(1)
+        measured = campaign.measured(
+            {i: (pair.solo, pair.competing) for i, pair in enumerate(part)},
+            lambda i, solo, competing: _measured(part[i], solo, competing, chosen),
+            named=lambda i: f"{experiment.describe()}, seed {part[i].seed}",
+            on_run=lambda _: done(next(runs)),
+        )
+        completed.extend(measured.values())
 
     def result(error: float, *, is_exact: bool = False) -> RepeatedHarm:
         return RepeatedHarm(
@@ -481,47 +487,15 @@ def _always_have_data(experiment: Experiment) -> bool:
     return all(KINDS[flow.kind].is_endless for flow in experiment.beta)
 
 
-def _run_all(
-    experiments: Sequence[Experiment],
-    run_many: emulate.RunMany,
-    done: Callable[[int], None],
-    metrics: Sequence[Metric],
-) -> list[Repetition]:
-    """Run and measure experiments; `done` is called with the number of runs after each.
-
-    The error is that of the first failed experiment, independent of the order in which runs finish.
-    """
-    needs = {i: (pair.solo, pair.competing) for i, pair in enumerate(experiments)}
-    runs = itertools.count(1)
-    measured: dict[int, Repetition] = {}
-    failed: dict[int, EngineError] = {}
-    for gathered in emulate.gather(needs, run_many, on_run=lambda _: done(next(runs))):
-        i = gathered.key
-        try:
-            if gathered.error is not None:
-                raise gathered.error
-            solo, competing = gathered.runs
-            measured[i] = _measured(experiments[i], solo, competing, metrics)
-        except EngineError as error:
-            failed[i] = error
-    if failed:
-        raise failed[min(failed)]
-    return [measured[i] for i in needs]
-
-
 def _measured(
     experiment: Experiment, solo: Run, competing: Run, metrics: Sequence[Metric]
 ) -> Repetition:
-    try:
-        harm = window = None
-        if _always_have_data(experiment):
-            harm = measure(solo, competing, experiment.measured_s)
-            window = harm.from_s, harm.to_s
-        parts = compare(solo, competing, metrics, window)
-        flows = compare_flows(solo, competing, window=window)
-    except InputError as error:  # caused by the runs, not by the user's input
-        message = f"{experiment.describe()}, seed {experiment.seed}: {error}"
-        raise EngineError(message) from error
+    harm = window = None
+    if _always_have_data(experiment):
+        harm = measure(solo, competing, experiment.measured_s)
+        window = harm.from_s, harm.to_s
+    parts = compare(solo, competing, metrics, window)
+    flows = compare_flows(solo, competing, window=window)
     return Repetition(
         seed=experiment.seed,
         harm=harm,

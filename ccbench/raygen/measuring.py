@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ccbench.base.errors import InputError
-from ccbench.emulate import gather
 from ccbench.harm import measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ccbench.emulate import RunMany
+    from ccbench.emulate import Campaign
     from ccbench.experiment.scenario import Scenario
     from ccbench.harm import Experiment, HarmResult
     from ccbench.run.run import Run
@@ -44,7 +43,7 @@ class Measured(Generic[_Key]):
 
 def measured(
     experiments: Mapping[_Key, Experiment],
-    run_many: RunMany,
+    campaign: Campaign,
     *,
     on_run: Callable[[Scenario], None],
 ) -> Iterator[Measured[_Key]]:
@@ -54,13 +53,13 @@ def measured(
     ----------
     experiments : mapping
         Experiments by arbitrary keys.
-    run_many : callable
-        Function that runs the scenarios; equal scenarios are run once.
+    campaign : Campaign
+        Runs the scenarios; equal scenarios are run once.
     on_run : callable
         Called with each finished or failed scenario.
     """
     needs = {key: (each.solo, each.competing) for key, each in experiments.items()}
-    for gathered in gather(needs, run_many, on_run=on_run):
+    for gathered in campaign.gathered(needs, on_run=on_run):
         if gathered.error is not None:
             yield Measured(key=gathered.key, error=str(gathered.error))
         else:

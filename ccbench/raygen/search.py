@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
-    from ccbench.emulate import Engine, RunMany, Store
+    from ccbench.emulate import Campaign, Engine, Store
     from ccbench.experiment.scenario import Scenario
     from ccbench.raygen.space import Chromosome
     from ccbench.raygen.strategy import Candidate
@@ -115,7 +115,7 @@ def search(  # noqa: PLR0913 - settings of the execution, all by keyword
     folder = None
     if output_dir is not None:
         folder = Folder(Path(output_dir), {"search": config.to_dict(), **provenance})
-    run_many = partial(emulate.run_many, engine=engine, store=store, executor=executor, jobs=jobs)
+    campaign = emulate.Campaign(engine=resolved, store=store, executor=executor, jobs=jobs)
 
     def is_stored(scenario: Scenario) -> bool:
         return store is not None and store.has(scenario, resolved)
@@ -124,7 +124,7 @@ def search(  # noqa: PLR0913 - settings of the execution, all by keyword
         running = _Search(
             config=config,
             strategy=strategy,
-            run_many=run_many,
+            campaign=campaign,
             work=Work(is_stored),
             folder=folder,
             on_progress=report,
@@ -149,13 +149,13 @@ class _Search:
         *,
         config: SearchConfig,
         strategy: Strategy,
-        run_many: RunMany,
+        campaign: Campaign,
         work: Work,
         folder: Folder | None,
         on_progress: Callable[[Progress], None],
     ) -> None:
         self._config = config
-        self._run_many = run_many
+        self._campaign = campaign
         self._work = work
         self._folder = folder
         self._on_progress = on_progress
@@ -236,7 +236,7 @@ class _Search:
         self._work.add(experiments.values(), self._remaining)
         self._report()
         outcomes: dict[Candidate, dict[int, Measured[tuple[Candidate, int]]]] = defaultdict(dict)
-        for outcome in measured(experiments, self._run_many, on_run=self._finish_run):
+        for outcome in measured(experiments, self._campaign, on_run=self._finish_run):
             candidate, seed = outcome.key
             outcomes[candidate][seed] = outcome
             own = seeds[candidate]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -16,15 +15,15 @@ import pandas as pd
 
 from ccbench import raygen
 from ccbench.base import durable, validation
-from ccbench.base.errors import EngineError, InputError, MissingRequirement
+from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.base.sealed import file_digest, sealed
-from ccbench.emulate import DEFAULT_STORE, resolve, run_many
+from ccbench.emulate import DEFAULT_STORE, Campaign, resolve
 from ccbench.emulate.registry import info_of
 from ccbench.studies.catalogue import get
 from ccbench.studies.study import SearchStudy, SimulationStudy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
@@ -221,26 +220,15 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
             parts.insert(0, (kernel, study.references(quick=quick)))
             if kernel.version() != engine.version():
                 engines.insert(0, kernel)
-        rows: Rows = []
-        # Created before the first run, to check that every engine supports its scenarios.
-        batches = [
-            run_many(group, **{**execution, "engine": each}, store=store, fresh=fresh)
+        campaigns = [
+            (Campaign(**{**execution, "engine": each}, store=store, fresh=fresh), group)
             for each, group in parts
         ]
-        stages = len(parts) + (study.follow_ups is not None)
-        following: dict[Scenario, None] = {}
-        for i, ((_, group), runs) in enumerate(zip(parts, batches, strict=True)):
-            with closing(runs):
-                measured, found = _measured(study, group, runs, partial(_part, report, i, stages))
-            rows += measured
-            following |= dict.fromkeys(found)
-        if following:
-            group = tuple(following)
-            with closing(run_many(group, **execution, store=store, fresh=fresh)) as runs:
-                show = partial(_part, report, len(parts), stages)
-                rows += _measured(study, group, runs, show)[0]
+        rows, following = _rows(
+            study, campaigns, Campaign(**execution, store=store, fresh=fresh), report
+        )
         findings = study.conclude(pd.DataFrame(rows))
-        groups = [*(group for _, group in parts), tuple(following)]
+        groups = [*(group for _, group in parts), following]
         seeds = {scenario.seed for group in groups for scenario in group}
     return StudyResult(
         study=study,
@@ -331,27 +319,64 @@ def _provenance(engines: list[Engine]) -> dict[str, Any]:
     return {"ccbench": of_each[0]["ccbench"], **joined, "engines": of_each}
 
 
+def _rows(
+    study: Study,
+    campaigns: Sequence[tuple[Campaign, tuple[Scenario, ...]]],
+    after: Campaign,
+    report: Callable[[float], None],
+) -> tuple[Rows, tuple[Scenario, ...]]:
+    """Return the rows of a study, and the scenarios that depend on its runs.
+
+    Parameters
+    ----------
+    study : Study
+    campaigns : sequence of (Campaign, tuple of Scenario)
+        The scenarios on each engine.
+    after : Campaign
+        The campaign of the scenarios that depend on runs.
+    report : callable
+        Called with the completed share.
+    """
+    for campaign, group in campaigns:  # report errors before a run
+        campaign.check(group)
+    rows: Rows = []
+    stages = len(campaigns) + (study.follow_ups is not None)
+    following: dict[Scenario, None] = {}
+    for i, (campaign, group) in enumerate(campaigns):
+        measured, found = _measured(study, group, campaign, partial(_part, report, i, stages))
+        rows += measured
+        following |= dict.fromkeys(found)
+    show = partial(_part, report, len(campaigns), stages)
+    rows += _measured(study, tuple(following), after, show)[0]
+    return rows, tuple(following)
+
+
 def _measured(
     study: Study,
     scenarios: tuple[Scenario, ...],
-    runs: Iterable[tuple[int, Run]],
+    campaign: Campaign,
     report: Callable[[float], None],
 ) -> tuple[Rows, list[Scenario]]:
     """Return the rows of all runs, and what follows them, in the order of the scenarios."""
-    rows: list[Rows] = [[] for _ in scenarios]
-    following: list[tuple[Scenario, ...]] = [() for _ in scenarios]
-    total_s = sum(scenario.duration_s for scenario in scenarios)
+    total_s = sum(scenario.duration_s for scenario in dict.fromkeys(scenarios))
     done_s = 0.0
-    for i, run in runs:
-        try:
-            rows[i] = study.measure(run)
-            if study.follow_ups is not None:
-                following[i] = study.follow_ups(run)
-        except InputError as error:  # the run is invalid, not the user's input
-            raise EngineError(f"{study.name}, {run.scenario.name}: {error}") from error
-        done_s += run.scenario.duration_s
+
+    def on_run(scenario: Scenario) -> None:
+        nonlocal done_s
+        done_s += scenario.duration_s
         report(done_s / total_s)
-    return [row for group in rows for row in group], [each for group in following for each in group]
+
+    def measure(_: int, run: Run) -> tuple[Rows, tuple[Scenario, ...]]:
+        return study.measure(run), () if study.follow_ups is None else study.follow_ups(run)
+
+    measured = campaign.measured(
+        {i: (scenario,) for i, scenario in enumerate(scenarios)},
+        measure,
+        named=lambda i: f"{study.name}, {scenarios[i].name}",
+        on_run=on_run,
+    ).values()
+    rows = [row for own, _ in measured for row in own]
+    return rows, [scenario for _, following in measured for scenario in following]
 
 
 def _results(

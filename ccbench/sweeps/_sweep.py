@@ -7,8 +7,8 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,9 +16,9 @@ import pandas as pd
 
 from ccbench import emulate
 from ccbench.base import validation
-from ccbench.base.errors import EngineError, InputError, RefusedInput
 from ccbench.base.progress_bars import progress
 from ccbench.base.random_streams import repetition_seeds
+from ccbench.emulate import CampaignPlan
 from ccbench.experiment.scenario import Scenario
 from ccbench.experiment.setting_paths import changed, check_path, expanded, is_value, plain
 from ccbench.metrics import Part, column_of, least_log, of_objects
@@ -26,7 +26,7 @@ from ccbench.run import scenario_sources
 from ccbench.sweeps.metrics import harm_scenarios, metrics_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
@@ -57,32 +57,16 @@ class _Point(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepPlan:
-    """The extent and expected cost of a sweep.
+class SweepPlan(CampaignPlan):
+    """The extent and expected cost of a sweep, at most: combinations may prove to be exact.
 
     Attributes
     ----------
     combinations : int
         Number of combinations of values.
-    runs : int
-        Number of distinct runs, including repetitions and solo runs.
-    stored : int
-        Number of these runs in the store.
-    virtual_hours : float
-        Duration of all runs in hours of virtual time.
-    core_hours : float
-        Expected time of one core for the runs that are not stored, in hours.
     """
 
     combinations: int
-    runs: int
-    stored: int
-    virtual_hours: float
-    core_hours: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as a dictionary of plain values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,15 +209,11 @@ class Sweep:
         2
         """
         resolved = emulate.resolve(engine)
-        runs = list(dict.fromkeys(itertools.chain(*self._needs(resolved).values())))
-        missing = [run for run in runs if store is None or not store.has(run, resolved)]
-        return SweepPlan(
-            combinations=len(self.cases),
-            runs=len(runs),
-            stored=len(runs) - len(missing),
-            virtual_hours=sum(run.duration_s for run in runs) / 3600,
-            core_hours=emulate.measured_s(missing, resolved) / 3600,
-        )
+        self.check(resolved)
+        campaign = emulate.Campaign(engine=resolved, store=store)
+        seeds = {i: self._seeds(i) for i in range(len(self.cases))}
+        plan = campaign.plan(campaign.seeded(self._needs(), seeds))
+        return SweepPlan(combinations=len(self.cases), **plan.to_dict())
 
     def run(
         self,
@@ -260,14 +240,10 @@ class Sweep:
         >>> Sweep.of("examples/abc.toml", vary={"rtt_ms": [10, 20]}).run()  # doctest: +SKIP
         """
         resolved = emulate.resolve(engine)
-        needs = self._needs(resolved)
-        measured: dict[_Point, list[pd.Series[float]]] = {}
-        is_exact = [True] * len(self.cases)
-        failed: list[tuple[_Point, EngineError]] = []
-        run_many = partial(
-            emulate.run_many, engine=resolved, store=store, executor=executor, jobs=jobs
-        )
-        runs = set(itertools.chain(*needs.values()))
+        self.check(resolved)
+        campaign = emulate.Campaign(engine=resolved, store=store, executor=executor, jobs=jobs)
+        needs, seeds = self._needs(), {i: self._seeds(i) for i in range(len(self.cases))}
+        runs = {run for i, of in needs.items() for seed in seeds[i] for run in of(seed)}
         with progress("{task.fields[done]} of {task.fields[runs]} runs") as bar:
             work = sum(map(emulate.work_mbit, runs))
             task = bar.add_task("sweep", total=work, done=0, runs=len(runs))
@@ -276,19 +252,20 @@ class Sweep:
             def on_run(scenario: Scenario) -> None:
                 bar.update(task, advance=emulate.work_mbit(scenario), done=next(done))
 
-            for gathered in emulate.gather(needs, run_many, on_run=on_run):
-                try:
-                    if gathered.error is not None:
-                        raise gathered.error
-                    measured[gathered.key] = self._measured(gathered.runs)
-                    is_exact[gathered.key.case] &= all(run.is_exact for run in gathered.runs)
-                except EngineError as error:
-                    failed.append((gathered.key, error))
-                except InputError as error:  # caused by the runs, not by the user's input
-                    failed.append((gathered.key, EngineError(str(error))))
-        if failed:
-            raise self._failure(failed, len(needs))
-        table = pd.DataFrame([row for point in needs for row in self._rows(point, measured[point])])
+            repeated = campaign.repeated(
+                needs,
+                seeds,
+                lambda _, *runs: self._measured(runs),
+                named=lambda key: f"{self.cases[key[0]].scenario.name}, repetition {key[1]}",
+                on_run=on_run,
+            )
+            bar.update(task, completed=work, runs=next(done) - 1)
+        points = [_Point(i, j) for i in needs for j in range(self.repeat)]
+        measured = {point: repeated[point.case].results[point.repetition] for point in points}
+        is_exact = [repeated[i].is_exact for i in needs]
+        table = pd.DataFrame(
+            [row for point in points for row in self._rows(point, measured[point])]
+        )
         table.attrs = {
             "sweep": self.to_dict(),
             "objects": self._objects(measured.values()),
@@ -342,16 +319,18 @@ class Sweep:
             scenario = Scenario.from_dict(changed(self.document, values), self.base_dir)
         return Case(values, replace(scenario, name=name))
 
-    def _needs(self, engine: Engine) -> dict[_Point, tuple[Scenario, ...]]:
-        """Return the scenarios of each repetition of each case, checked with the engine."""
-        self.check(engine)
-        needs = {}
+    def _needs(self) -> dict[int, Callable[[int], tuple[Scenario, ...]]]:
+        """Return the scenarios of each case with a seed."""
         log = least_log(self.measured)
-        for i, case in enumerate(self.cases):
+
+        def needs(case: Case) -> Callable[[int], tuple[Scenario, ...]]:
             recorded = replace(case.scenario, queue_log=log)
-            for j, seed in enumerate(repetition_seeds(case.scenario.seed, self.repeat)):
-                needs[_Point(i, j)] = self._scenarios(replace(recorded, seed=seed))
-        return needs
+            return lambda seed: self._scenarios(replace(recorded, seed=seed))
+
+        return {i: needs(case) for i, case in enumerate(self.cases)}
+
+    def _seeds(self, case: int) -> tuple[int, ...]:
+        return repetition_seeds(self.cases[case].scenario.seed, self.repeat)
 
     def _scenarios(self, scenario: Scenario) -> tuple[Scenario, ...]:
         """Return the scenarios to run for a case: its own, and those for harm."""
@@ -381,7 +360,7 @@ class Sweep:
     def _rows(self, point: _Point, values: Sequence[pd.Series[float]]) -> Iterator[dict[str, Any]]:
         """Yield the rows of a repetition: one in all, or one per group of flows."""
         case = self.cases[point.case]
-        seeds = repetition_seeds(case.scenario.seed, self.repeat)
+        seeds = self._seeds(point.case)
         by_metric = dict(zip(self.measured, values, strict=True))
         by_group = any(metric.scope == "flow" for metric in self.measured)
         for i, flow in enumerate(case.scenario.flows[: None if by_group else 1]):
@@ -395,18 +374,6 @@ class Sweep:
                 else:
                     row |= {column_of(metric, str(of)): value for of, value in results.items()}
             yield row
-
-    def _failure(
-        self, failed: Sequence[tuple[_Point, EngineError]], repetitions: int
-    ) -> EngineError:
-        point, error = min(failed, key=lambda failure: failure[0])
-        where = f"{self.cases[point.case].scenario.name}, repetition {point.repetition}"
-        kind = RefusedInput if isinstance(error, RefusedInput) else EngineError
-        return kind(
-            f"{len(failed)} of {repetitions} repetitions of combinations failed, the first of them "
-            f"{where}: {error} (the others are in the store)",
-            error.console,
-        )
 
 
 def sweep(  # noqa: PLR0913 - independent choices, all by keyword

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def network(  # noqa: PLR0913 - a network's parameters, all by keyword
     parameters: Mapping[str, str] = EXACT,
     rtt_ms: float = RTT_MS,
     ack_batch_ms: float = 0.0,
+    noise: Noise = NO_NOISE,
     **settings: Any,
 ) -> Scenario:
     """Return a scenario in the paper's network, with queue summaries.
@@ -139,7 +141,7 @@ def network(  # noqa: PLR0913 - a network's parameters, all by keyword
         Additional settings of the hosts.
     parameters : mapping
         RAPID's parameters, with defaults for those omitted; no effect without RAPID flows.
-    rtt_ms, ack_batch_ms : float
+    rtt_ms, ack_batch_ms, noise
         As in :class:`~ccbench.experiment.path.NetworkPath`.
     **settings
         Other arguments of the :class:`~ccbench.experiment.scenario.Scenario`.
@@ -161,6 +163,7 @@ def network(  # noqa: PLR0913 - a network's parameters, all by keyword
             bottlenecks=(link,),
             rtt_ms=rtt_ms,
             ack_batch_ms=ack_batch_ms,
+            noise=noise,
             module_parameters=tuple(parameters.items()) if has_rapid else (),
             sysctls=tuple({**_SYSCTLS, **(sysctls or {})}.items()),
         ),

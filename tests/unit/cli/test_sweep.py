@@ -60,7 +60,7 @@ class TestSweepCommand:
         assert "side by side" in result.stdout
         assert 1 == len(arithmetic.ran)
         ccbench(*options)
-        assert "6 (6 are stored)" in ccbench(*options, "--dry-run").stdout
+        assert "3 (3 are stored)" in ccbench(*options, "--dry-run").stdout
 
     @pytest.mark.parametrize(
         ("options", "words"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.experiment.scenario import Scenario
-    from tests.unit.conftest import ArithmeticEngine
+    from tests.unit.conftest import ArithmeticEngine, NoisyEngine
 
 DOCUMENT: dict[str, Any] = {
     "rtt_ms": 40,
@@ -443,19 +443,30 @@ class Fails(Wrapped):
 
 
 class TestRunning:
-    def test_resumes(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
+    def test_resumes(self, noisy_engine: NoisyEngine, tmp_path: Path) -> None:
         """Further values and repetitions run only missing runs."""
         store = Store(tmp_path)
-        sweep_of({"rtt_ms": [10, 40]}, repeat=2).run(engine=engine, store=store)
-        assert 4 == len(engine.ran)
+        noisy_engine.draws = True
+        sweep_of({"rtt_ms": [10, 40]}, repeat=2).run(engine=noisy_engine, store=store)
+        assert 4 == len(noisy_engine.ran)
         more = sweep_of({"rtt_ms": [10, 40, 80]}, repeat=3)
-        assert 4 == more.plan(engine=engine, store=store).stored
-        engine.ran.clear()
-        more.run(engine=engine, store=store)
-        assert 5 == len(engine.ran)
-        engine.ran.clear()
-        more.run(engine=engine, store=store)
-        assert [] == engine.ran
+        assert 4 == more.plan(engine=noisy_engine, store=store).stored
+        noisy_engine.ran.clear()
+        more.run(engine=noisy_engine, store=store)
+        assert 5 == len(noisy_engine.ran)
+        noisy_engine.ran.clear()
+        more.run(engine=noisy_engine, store=store)
+        assert [] == noisy_engine.ran
+
+    def test_exact_repetitions(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
+        """Where nothing is random, one run stands for all repetitions."""
+        sweep, store = sweep_of({"rtt_ms": [10, 40]}, repeat=3), Store(tmp_path)
+        table = sweep.run(engine=engine, store=store)
+        assert 2 == len(engine.ran)
+        assert 6 == len(table.groupby(["rtt_ms", "repetition"]))
+        assert [True, True] == table.attrs["exact"]
+        plan = sweep.plan(engine=engine, store=store)
+        assert (2, 2) == (plan.runs, plan.stored)
 
     def test_plan(self, engine: ArithmeticEngine, tmp_path: Path) -> None:
         """A plan counts each run once, including those of beta alone, and runs none."""
@@ -467,7 +478,7 @@ class TestRunning:
         assert plan.core_hours > 0
         sweep.run(engine=engine, store=store)
         done = sweep.plan(engine=engine, store=store)
-        assert (8, 0) == (done.stored, done.core_hours)
+        assert (4, 0) == (done.stored, done.core_hours)
 
     def test_records(self, engine: ArithmeticEngine) -> None:
         """No metric needs a record of the queues."""
@@ -481,10 +492,10 @@ class TestRunning:
         sweep = sweep_of({"rtt_ms": [10, 40, 80]}, repeat=2)
         with pytest.raises(EngineError) as caught:
             sweep.run(engine=Fails(engine), store=store)
-        assert "2 of 6" in str(caught.value)
+        assert "2 of 4" in str(caught.value)  # those at 10 and 80 ms are exact
         assert "rtt_ms = 40, repetition 0: no luck" in str(caught.value)
         assert ("Oops",) == caught.value.console
-        assert 4 == store.usage().runs
+        assert 2 == store.usage().runs
 
     def test_no_measurement(self, engine: ArithmeticEngine) -> None:
         """Runs that lack a metric are an error with their combination."""

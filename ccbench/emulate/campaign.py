@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns: many results, each from one or more runs, with one plan and one rule for failures.
+
+A campaign resumes when it is started again, because finished runs are in the store.
+"""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ccbench.base.errors import EngineError, InputError, RefusedInput
+from ccbench.emulate._load import work_mbit
+from ccbench.emulate._machine import Machine
+from ccbench.emulate._run import DEFAULT_STORE
+from ccbench.emulate._run_many import run_many
+from ccbench.emulate._work import measured_s
+from ccbench.emulate.registry import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
+
+    from ccbench.emulate.engine import Engine
+    from ccbench.emulate.store import Store
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
+
+__all__ = ["Campaign", "CampaignPlan", "Gathered", "Repeated"]
+
+_Key = TypeVar("_Key", bound="Hashable")
+_Result = TypeVar("_Result")
+
+#: Maximum number of failures that an error describes.
+_MOST_FAILURES = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathered(Generic[_Key]):
+    """The runs of one result.
+
+    Attributes
+    ----------
+    key
+        Key of the result.
+    runs : tuple of Run
+        The run of each of its scenarios, in order; empty if one failed.
+    error : EngineError or None
+        The error of a failed run, or None.
+    """
+
+    key: _Key
+    runs: tuple[Run, ...] = ()
+    error: EngineError | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeated(Generic[_Result]):
+    """Results of one case with several seeds.
+
+    Attributes
+    ----------
+    results : tuple
+        In the order of the seeds. If the case is exact, all are that of the first seed.
+    is_exact : bool
+        Whether every seed gives the same runs:
+        :attr:`Run.is_exact <ccbench.run.run.Run.is_exact>`.
+    """
+
+    results: tuple[_Result, ...]
+    is_exact: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignPlan:
+    """The extent and the expected cost of a campaign.
+
+    Attributes
+    ----------
+    runs : int
+        Number of distinct runs.
+    stored : int
+        Number of these runs in the store.
+    virtual_hours : float
+        Duration of all runs in hours of virtual time.
+    core_hours : float
+        Expected time of one core for the runs that are not stored, in hours.
+    memory_bytes : int
+        Memory that the largest run needs.
+    """
+
+    runs: int
+    stored: int
+    virtual_hours: float
+    core_hours: float
+    memory_bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as a dictionary of plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Campaign:
+    """Engine, store and workers of many runs.
+
+    Parameters
+    ----------
+    engine, store, executor, jobs, fresh
+        As in :func:`ccbench.emulate.run_many`.
+
+    Examples
+    --------
+    >>> campaign = Campaign(jobs=2)  # doctest: +SKIP
+    >>> needs = {"bbr": (experiment.solo, experiment.competing)}  # doctest: +SKIP
+    >>> for result in campaign.gathered(needs):  # doctest: +SKIP
+    ...     print(result.key, result.runs)
+    """
+
+    engine: str | Engine = "kernel"
+    store: Store | None = DEFAULT_STORE
+    executor: Executor | None = None
+    jobs: int | None = None
+    fresh: bool = False
+
+    def plan(self, needs: Mapping[_Key, Sequence[Scenario]]) -> CampaignPlan:
+        """Return the extent of the runs and their expected cost, based on earlier runs.
+
+        Without earlier runs on this machine, the speed is measured with part of a run.
+        """
+        engine = resolve(self.engine)
+        runs = list(dict.fromkeys(itertools.chain(*needs.values())))
+        missing = [run for run in runs if not self._has(run, engine)]
+        machine = Machine.here()
+        peaks = [engine.needs(run).peak_bytes(machine) for run in runs]
+        return CampaignPlan(
+            runs=len(runs),
+            stored=len(runs) - len(missing),
+            virtual_hours=sum(run.duration_s for run in runs) / 3600,
+            core_hours=measured_s(missing, engine) / 3600,
+            memory_bytes=round(max(peaks, default=0)),
+        )
+
+    def seeded(
+        self,
+        cases: Mapping[_Key, Callable[[int], Sequence[Scenario]]],
+        seeds: Mapping[_Key, Sequence[int]],
+    ) -> dict[tuple[_Key, int], tuple[Scenario, ...]]:
+        """Return the needs of :meth:`repeated` for :meth:`plan`: at most so many runs.
+
+        Repetitions of cases that stored runs prove to be exact are left out.
+        """
+        engine = resolve(self.engine)
+        needs: dict[tuple[_Key, int], tuple[Scenario, ...]] = {}
+        for key, scenarios in cases.items():
+            first = tuple(scenarios(seeds[key][0]))
+            several = seeds[key][:1] if self._is_exact(first, engine) else seeds[key]
+            needs |= {(key, i): tuple(scenarios(seed)) for i, seed in enumerate(several)}
+        return needs
+
+    def _is_exact(self, scenarios: Sequence[Scenario], engine: Engine) -> bool:
+        """Return whether stored runs prove that every seed gives the same ones."""
+        if self.store is None or any(each.draws_at_random for each in scenarios):
+            return False
+        if not all(self._has(each, engine) for each in scenarios):
+            return False
+        stored = [self.store.get(each, engine) for each in scenarios]
+        return all(run is not None and run.is_exact for run in stored)
+
+    def check(self, scenarios: Iterable[Scenario]) -> None:
+        """Check that the engine can run all scenarios.
+
+        Raises
+        ------
+        InputError
+            If it cannot.
+        """
+        engine = resolve(self.engine)
+        for scenario in dict.fromkeys(scenarios):
+            engine.check(scenario)
+
+    def _has(self, run: Scenario, engine: Engine) -> bool:
+        return self.store is not None and not self.fresh and self.store.has(run, engine)
+
+    def gathered(
+        self,
+        needs: Mapping[_Key, Sequence[Scenario]],
+        *,
+        on_run: Callable[[Scenario], None] | None = None,
+    ) -> Iterator[Gathered[_Key]]:
+        """Run scenarios and yield the runs of each result once all are complete or one has failed.
+
+        Parameters
+        ----------
+        needs : mapping
+            The scenarios of each result by the caller's keys. Equal scenarios run once.
+        on_run : callable, optional
+            Called with each completed or failed scenario.
+
+        Yields
+        ------
+        Gathered
+            The results in the order of completion. Runs are large, and are dropped when no other
+            result needs them.
+        """
+        waiting = _Waiting(needs)
+        report = on_run or _ignore
+        # Longest first, so that cores do not idle during a long last run. The sort is stable, so
+        # the runs of a result stay adjacent.
+        scenarios = sorted(waiting.scenarios, key=work_mbit, reverse=True)
+        failed: list[tuple[Scenario, EngineError]] = []
+
+        def on_failure(i: int, error: EngineError) -> None:
+            failed.append((scenarios[i], error))
+
+        def failures() -> Iterator[Gathered[_Key]]:
+            while failed:
+                scenario, error = failed.pop(0)
+                report(scenario)
+                yield from waiting.fail(scenario, error)
+
+        runs = run_many(
+            scenarios,
+            engine=self.engine,
+            executor=self.executor,
+            jobs=self.jobs,
+            store=self.store,
+            fresh=self.fresh,
+            on_failure=on_failure,
+        )
+        with closing(runs) as results:
+            for i, run in results:
+                yield from failures()
+                report(scenarios[i])
+                yield from waiting.add(scenarios[i], run)
+        yield from failures()
+
+    def measured(
+        self,
+        needs: Mapping[_Key, Sequence[Scenario]],
+        measure: Callable[..., _Result],
+        *,
+        named: Callable[[_Key], str] = str,
+        on_run: Callable[[Scenario], None] | None = None,
+    ) -> dict[_Key, _Result]:
+        """Run scenarios, measure each result, and return all of them in the order of `needs`.
+
+        Parameters
+        ----------
+        needs, on_run
+            As in :meth:`gathered`.
+        measure : callable
+            Converts a key and its runs to a result.
+        named : callable
+            Returns the name of a result for errors.
+
+        Raises
+        ------
+        EngineError
+            If a run fails or cannot be measured. All others are finished and stored; the error
+            names each failed result with its reason.
+        """
+        outcomes = self._outcomes(needs, measure, on_run)
+        _raise_failures(outcomes, needs, named)
+        return {key: outcomes[key].result for key in needs}
+
+    def repeated(
+        self,
+        cases: Mapping[_Key, Callable[[int], Sequence[Scenario]]],
+        seeds: Mapping[_Key, Sequence[int]],
+        measure: Callable[..., _Result],
+        *,
+        named: Callable[[tuple[_Key, int]], str] = str,
+        on_run: Callable[[Scenario], None] | None = None,
+    ) -> dict[_Key, Repeated[_Result]]:
+        """Run and measure cases with several seeds each.
+
+        A case without anything random runs with its first seed only, which every seed would repeat.
+
+        Parameters
+        ----------
+        cases : mapping of callable
+            The scenarios of each case with a seed.
+        seeds : mapping
+            The seeds of each case.
+        measure : callable
+            Converts a pair of a case's key and the position of a seed, and the runs, to a result.
+        named, on_run
+            As in :meth:`measured`, of such pairs.
+
+        Raises
+        ------
+        EngineError
+            As in :meth:`measured`.
+        """
+        needs = {
+            (key, i): tuple(scenarios(seed))
+            for key, scenarios in cases.items()
+            for i, seed in enumerate(seeds[key])
+        }
+        random = {key for (key, i), own in needs.items() if any(s.draws_at_random for s in own)}
+        first = {pair: own for pair, own in needs.items() if pair[1] == 0 or pair[0] in random}
+        outcomes = self._outcomes(first, measure, on_run)
+        exact = {key for key in cases if key not in random and outcomes[key, 0].is_exact}
+        rest = {
+            pair: own for pair, own in needs.items() if pair not in first and pair[0] not in exact
+        }
+        outcomes |= self._outcomes(rest, measure, on_run)
+        _raise_failures(outcomes, {pair: 0 for pair in needs if pair in outcomes}, named)
+        return {
+            key: Repeated(
+                results=tuple(
+                    outcomes[key, 0 if key in exact else i].result for i in range(len(seeds[key]))
+                ),
+                is_exact=key in exact,
+            )
+            for key in cases
+        }
+
+    def _outcomes(
+        self,
+        needs: Mapping[_Key, Sequence[Scenario]],
+        measure: Callable[..., _Result],
+        on_run: Callable[[Scenario], None] | None,
+    ) -> dict[_Key, _Outcome[_Result]]:
+        outcomes: dict[_Key, _Outcome[_Result]] = {}
+        for each in self.gathered(needs, on_run=on_run):
+            outcome: _Outcome[_Result] = _Outcome(error=each.error)
+            if each.error is None:
+                try:
+                    result = measure(each.key, *each.runs)
+                    is_exact = all(run.is_exact for run in each.runs)
+                    outcome = _Outcome(value=(result,), is_exact=is_exact)
+                except EngineError as error:
+                    outcome = _Outcome(error=error)
+                except InputError as error:  # caused by the runs, not by the user's input
+                    outcome = _Outcome(error=EngineError(str(error)))
+            outcomes[each.key] = outcome
+        return outcomes
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Outcome(Generic[_Result]):
+    """The result of a measurement, or the error."""
+
+    value: tuple[_Result, ...] = ()
+    is_exact: bool = False
+    error: EngineError | None = None
+
+    @property
+    def result(self) -> _Result:
+        return self.value[0]
+
+
+def _raise_failures(
+    outcomes: Mapping[_Key, _Outcome[Any]],
+    order: Mapping[_Key, object],
+    named: Callable[[_Key], str],
+) -> None:
+    """Raise one error for all failed results, if any, in the given order."""
+    failed = [(key, error) for key in order if (error := outcomes[key].error) is not None]
+    if not failed:
+        return
+    first = failed[0][1]
+    kind = RefusedInput if isinstance(first, RefusedInput) else EngineError
+    if len(order) == 1:
+        raise kind(f"{named(failed[0][0])}: {first}", first.console) from first
+    shown = [f"{named(key)}: {error}" for key, error in failed[:_MOST_FAILURES]]
+    more = len(failed) - len(shown)
+    words = "; ".join([*shown, *([f"and {more} more"] if more else [])])
+    message = f"{len(failed)} of {len(order)} failed: {words} (the others are in the store)"
+    raise kind(message, first.console) from first
+
+
+def _ignore(_: Scenario) -> None:
+    """Ignore the progress."""
+
+
+class _Waiting(Generic[_Key]):
+    """Incomplete results and their completed runs."""
+
+    def __init__(self, needs: Mapping[_Key, Sequence[Scenario]]) -> None:
+        self._needs = {key: tuple(scenarios) for key, scenarios in needs.items()}
+        self._waiting: dict[Scenario, list[_Key]] = {}
+        self._runs: dict[Scenario, Run] = {}
+        for key, scenarios in self._needs.items():
+            for scenario in dict.fromkeys(scenarios):
+                self._waiting.setdefault(scenario, []).append(key)
+
+    @property
+    def scenarios(self) -> list[Scenario]:
+        """The scenarios to run, each once."""
+        return list(self._waiting)
+
+    def add(self, scenario: Scenario, run: Run) -> list[Gathered[_Key]]:
+        """Add a run and return the results that it completes."""
+        waiting = self._waiting[scenario]
+        if waiting:  # all results that need it may have failed
+            self._runs[scenario] = run
+        complete = [
+            Gathered(key=key, runs=tuple(map(self._run_of, self._needs[key])))
+            for key in waiting
+            if all(needed in self._runs for needed in self._needs[key])
+        ]
+        for result in complete:
+            self._drop(result.key)
+        return complete
+
+    def _run_of(self, needed: Scenario) -> Run:
+        """Return the run of a scenario, with its name and labels."""
+        return replace(self._runs[needed], scenario=needed)
+
+    def fail(self, scenario: Scenario, error: EngineError) -> list[Gathered[_Key]]:
+        """Return the failed results that need a failed run."""
+        failed = list(self._waiting[scenario])
+        for key in failed:
+            self._drop(key)
+        return [Gathered(key=key, error=error) for key in failed]
+
+    def _drop(self, key: _Key) -> None:
+        """Drop a result, and its runs that no other result needs."""
+        for scenario in dict.fromkeys(self._needs.pop(key)):
+            self._waiting[scenario].remove(key)
+            if not self._waiting[scenario]:
+                self._runs.pop(scenario, None)
