@@ -26,13 +26,14 @@ from ccbench.cli._options import (
     alpha_option,
     beta_option,
     check_ccas,
+    engine_options,
     json_option,
-    kernel_option,
     noise_options,
     quantity,
     seed_option,
     workers_options,
 )
+from ccbench.cli._plan import dry_run_option, print_plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +97,8 @@ _SHOWN = 3
 @seed_option
 @noise_options
 @workers_options
-@kernel_option
+@dry_run_option
+@engine_options
 @click.option(
     "-o",
     "--output",
@@ -117,6 +119,7 @@ def deployable(
     seed: int,
     noise: NoiseChoice,
     workers: WorkersChoice,
+    dry_run: bool,
     engine: EngineChoice,
     output: Path | None,
     as_json: bool,
@@ -134,7 +137,7 @@ def deployable(
     command continues an interrupted assessment.
     """
     from ccbench.harm import circumstances
-    from ccbench.harm.deployability import Assessment, assess
+    from ccbench.harm.deployability import Assessment, assess, assessment_plan
 
     paths = circumstances.load_networks(networks) if networks else circumstances.NETWORKS
     assessment = Assessment(
@@ -154,6 +157,12 @@ def deployable(
     rivals = (("--alpha", alpha), ("--beta", beta))
     runner = engine.make(lambda engine: check_ccas(*rivals, engine=engine))
     check_ccas(*rivals, engine=runner)
+    if dry_run:
+        workers.check_local("--dry-run")
+        about = {"networks": str(len(assessment.networks))}
+        plan = assessment_plan(assessment, engine=runner)
+        print_plan(plan, workers.jobs, about, as_json=as_json)
+        return
     if output is not None:
         result_folders.prepare(output, "verdict on deployment")
     with (

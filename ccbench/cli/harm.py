@@ -33,6 +33,7 @@ from ccbench.cli._options import (
     seed_option,
     workers_options,
 )
+from ccbench.cli._plan import dry_run_option, print_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -129,6 +130,7 @@ _OF_FLOWS = {
     help="With --sensitivity: draw harm over the level of noise as .png, .pdf or .svg.",
 )
 @workers_options
+@dry_run_option
 @engine_options
 @json_option
 def harm(
@@ -143,6 +145,7 @@ def harm(
     sensitivity: bool,
     plot: Path | None,
     workers: WorkersChoice,
+    dry_run: bool,
     engine: EngineChoice,
     as_json: bool,
     **flows: Any,
@@ -178,12 +181,31 @@ def harm(
 
     runner = engine.make(check)
     check(runner)
+    if dry_run:
+        workers.check_local("--dry-run")
+        _print_plan(experiment, repetitions, runner, workers.jobs, as_json=as_json)
+        return
     with workers.connected() as chosen:
         settings = {"metrics": by, "engine": runner, **repetitions, **chosen}
         if sensitivity:
             _over_noise(experiment, settings, plot, as_json=as_json)
         else:
             _at_one_level(experiment, settings, as_json=as_json)
+
+
+def _print_plan(
+    experiment: Experiment,
+    repetitions: dict[str, Any],
+    engine: Engine,
+    jobs: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    from ccbench import harm as library
+
+    count = repetitions.get("repetitions", library.REPETITIONS)
+    due = library.plan(experiment, repetitions=count, engine=engine)
+    print_plan(due, jobs, {"network": experiment.describe()}, as_json=as_json)
 
 
 def _at_one_level(experiment: Experiment, settings: dict[str, Any], *, as_json: bool) -> None:

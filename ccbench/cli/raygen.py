@@ -36,6 +36,7 @@ from ccbench.cli._options import (
     setting,
     workers_options,
 )
+from ccbench.cli._plan import dry_run_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -134,7 +135,7 @@ def _strategies() -> Iterable[str]:
 @noise_options
 @workers_options
 @kernel_option
-@click.option("--dry-run", is_flag=True, help="Only print the number of runs and expected time.")
+@dry_run_option
 @click.option(
     "-o",
     "--output",

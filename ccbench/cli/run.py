@@ -60,8 +60,8 @@ _LATE = (
     "Run it again on an idle machine."
 )
 _EXACT = (
-    "All {count} repetitions are identical byte for byte: nothing in this scenario is random, so "
-    "there are no intervals. Add noise with --jitter MS or --noise NAME=VALUE."
+    "Nothing in this scenario is random: all {count} repetitions would be identical byte for byte, "
+    "so one was run. Add noise with --jitter MS or --noise NAME=VALUE."
 )
 
 
@@ -274,6 +274,7 @@ def _repeat(
             bar.advance(task)
 
         result = emulate.repeat(scenario, count, engine=engine, fresh=fresh, on_run=on_run)
+        bar.update(task, completed=len(result.repetitions), total=len(result.repetitions))
     seeds = range(1 if result.is_exact else count)
     extra = repetition.estimates(values[i] for i in seeds)
     if as_json:

@@ -12,7 +12,6 @@ import click
 from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.cli._console import (
-    in_hours,
     made_by,
     print_json,
     print_pairs,
@@ -28,12 +27,13 @@ from ccbench.cli._options import (
     plain_value,
     workers_options,
 )
+from ccbench.cli._plan import dry_run_option, print_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ccbench.cli._options import EngineChoice
-    from ccbench.sweeps import CaseEstimate, Sweep, SweepPlan
+    from ccbench.sweeps import CaseEstimate, Sweep
 
 __all__ = ["sweep"]
 
@@ -146,7 +146,7 @@ def _metrics() -> Iterable[str]:
     "x-axis, a line for each value of the second, a panel for each combination of the others.",
 )
 @workers_options
-@click.option("--dry-run", is_flag=True, help="Only print the number of runs and expected time.")
+@dry_run_option
 @engine_options
 @json_option
 def sweep(
@@ -191,7 +191,9 @@ def sweep(
         figures.check_figure(chosen)
     runner = engine.make(chosen.check)
     if dry_run:
-        _print_plan(chosen.plan(engine=runner), workers.jobs, as_json=as_json)
+        plan = chosen.plan(engine=runner)
+        about = {"combinations": str(plan.combinations)}
+        print_plan(plan, workers.jobs, about, as_json=as_json)
         return
     with workers.connected() as where:
         table = chosen.run(engine=runner, **where)
@@ -301,20 +303,3 @@ def _median(estimate: CaseEstimate) -> str:
     name = estimate.metric.name
     form = f"{'+' if name == 'harm' else ''}.{_DECIMALS.get(name, 2)}f"
     return "-" if math.isnan(estimate.estimate.value) else format(estimate.estimate, form)
-
-
-def _print_plan(plan: SweepPlan, jobs: int | None, *, as_json: bool) -> None:
-    from ccbench.emulate import cores
-
-    if as_json:
-        print_json(plan.to_dict())
-        return
-    parallel = jobs or cores()
-    print_pairs(
-        {
-            "combinations": str(plan.combinations),
-            "runs": f"{plan.runs} ({plan.stored} are stored)",
-            "in real time": in_hours(plan.virtual_hours),
-            "expected here": f"{in_hours(plan.core_hours / parallel)} with {parallel} side by side",
-        }
-    )

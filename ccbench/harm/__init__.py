@@ -46,6 +46,7 @@ from ccbench.harm.repetition import (
     REPETITIONS,
     RepeatedHarm,
     Repetition,
+    plan,
     repeat,
 )
 from ccbench.harm.thresholds import THRESHOLDS, bounds, judge
@@ -88,6 +89,7 @@ __all__ = [
     "long_flows",
     "measure",
     "metrics_named",
+    "plan",
     "recovery_s",
     "relative_harm",
     "repeat",

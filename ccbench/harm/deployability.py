@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ccbench.metrics import Metric
     from ccbench.run.run import Run
 
-__all__ = ["Assessment", "Deployability", "assess"]
+__all__ = ["Assessment", "Deployability", "assess", "assessment_plan"]
 
 #: Lower bound of harm. Without it, the harm of a run without any losses would be infinitely
 #: negative and have no mean with others.
@@ -270,6 +270,23 @@ def assess(  # noqa: PLR0913 - independent choices, all by keyword
         harms=harms,
         provenance={**resolved.provenance(), "seed": assessment.seed},
     )
+
+
+def assessment_plan(
+    assessment: Assessment,
+    *,
+    engine: str | Engine = "kernel",
+    store: Store | None = emulate.DEFAULT_STORE,
+) -> emulate.CampaignPlan:
+    """Return the extent and the expected cost of :func:`assess`.
+
+    Examples
+    --------
+    >>> assessment_plan(Assessment(alpha="bbr", beta="cubic")).runs  # doctest: +SKIP
+    500
+    """
+    needs = {key: (scenario,) for key, scenario in assessment.scenarios().items()}
+    return emulate.Campaign(engine=engine, store=store).plan(needs)
 
 
 #: Value and lower bound of each metric of a group of flows.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from ccbench.emulate import Engine, Store
     from ccbench.experiment.noise import Noise
+    from ccbench.experiment.scenario import Scenario
     from ccbench.harm.experiment import Experiment
     from ccbench.metrics import Metric
     from ccbench.run.run import Run
@@ -43,6 +44,7 @@ __all__ = [
     "RepeatedHarm",
     "Repetition",
     "look",
+    "plan",
     "repeat",
 ]
 
@@ -420,6 +422,30 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
             break
         repeat_until(planned)
     return result(error)
+
+
+def plan(
+    experiment: Experiment,
+    *,
+    repetitions: int = REPETITIONS,
+    engine: str | Engine = "kernel",
+    store: Store | None = emulate.DEFAULT_STORE,
+) -> emulate.CampaignPlan:
+    """Return the extent and the expected cost of :func:`repeat` without a precision, at most.
+
+    Examples
+    --------
+    >>> plan(experiment, repetitions=2).runs  # doctest: +SKIP
+    4
+    """
+    campaign = emulate.Campaign(engine=engine, store=store)
+
+    def needs(seed: int) -> tuple[Scenario, Scenario]:
+        seeded = replace(experiment, seed=seed)
+        return seeded.solo, seeded.competing
+
+    seeds = {"": repetition_seeds(experiment.seed, repetitions)}
+    return campaign.plan(campaign.seeded({"": needs}, seeds))
 
 
 def look(

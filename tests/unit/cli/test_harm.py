@@ -332,6 +332,15 @@ class TestNetwork:
         assert (8, 5, 3) == (competing.duration_s, competing.seed, competing.flow_count)
         assert json.loads(result.stdout)["harm"]["n_beta"] == 2
 
+    def test_dry_run(self, noisy: NoisyEngine, file: Path) -> None:
+        """A dry run counts the runs of the plan, except those that are stored."""
+        given = ("harm", "--scenario", file, "--repeat", "3")
+        assert "6 (0 are stored)" in ccbench(*given, "--dry-run").stdout
+        noisy.ran.clear()  # of the measurement of the speed
+        ccbench(*given)
+        assert 2 == len(noisy.ran)  # nothing is random
+        assert "2 (2 are stored)" in ccbench(*given, "--dry-run").stdout
+
     @pytest.mark.usefixtures("noisy")
     @pytest.mark.parametrize(
         ("options", "words"),
