@@ -297,10 +297,10 @@ class TestFiles:
         [
             ("[[workloads]]\nname = 'a'", "workloads[0].metrics is missing"),
             ("[[workloads]]\nname='a'\nmetrics=[]", "workloads[0].metrics is []"),
-            ("[[workloads]]\nname='a'\nmetrics=['x']", "'x': there are"),
+            ("[[workloads]]\nname='a'\nmetrics=['x']", "'x'; it must be"),
             ("[[workloads]]\nname='a'\nmetrics='fct'", "workloads[0].metrics is 'fct'"),
             ("[[workloads]]\nname='a'\nmetrics=['fct']", "kind 'bulk' have"),
-            ("[[workloads]]\nname='a'\nmetrics=[['fct']]", "['fct']: there are"),
+            ("[[workloads]]\nname='a'\nmetrics=[['fct']]", "['fct']; it must be"),
             ("workloads = ['a']", "workloads[0] is 'a'; it must be a table"),
             ("[[workloads]]\nname=3\nmetrics=['goodput']", "workloads[0].name is 3"),
             (
