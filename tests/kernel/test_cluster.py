@@ -24,12 +24,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from ccbench import Flow, emulate
+from ccbench import Flow, emulate, harm, raygen, studies, sweeps, typical_path
 from ccbench.base.cache import cache_dir
 from ccbench.base.errors import CcbenchError, EngineError, MissingRequirement
+from ccbench.base.figures import Figure
 from ccbench.emulate import Store, cluster, run_many
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source import build, lookup
+from ccbench.studies import Comparison, Findings, Study, catalogue, published
 from tests.kernel.conftest import dumbbell, gone, guests
 
 if TYPE_CHECKING:
@@ -274,6 +276,73 @@ class TestLosses:
                     next(results)
                 assert not isinstance(caught.value, EngineError)
         assert store.usage().runs == 1
+
+
+def study_of_seeds() -> Study:
+    """Return a study of six runs."""
+
+    def conclude(table: pd.DataFrame) -> Findings:
+        stated = published.between(0, 200, "here")
+        measured = float(table["mbps"].mean())
+        comparison = Comparison(quantity="throughput", measured=measured, published=stated)
+        return Findings(table=table, figure=Figure(), comparisons=(comparison,))
+
+    return Study(
+        info=catalogue.info("ware-3.2"),
+        scenarios=lambda *, quick: tuple(seeds(LONG, 6)),  # noqa: ARG005 - always the same
+        measure=lambda run: [{"mbps": run.summary()["throughput_mbps"].sum()}],
+        conclude=conclude,
+    )
+
+
+PAIR = harm.long_flows(
+    alpha="bbr",
+    beta="cubic",
+    path=typical_path(bandwidth_mbps=100, rtt_ms=40, queue_bdp=1),
+    duration_s=10,
+)
+SEARCH = raygen.SearchConfig(
+    alpha="bbr", beta="cubic", duration_s=10, budget=4, population=4, confirm=1
+)
+
+#: What uses campaigns, by the name of its command; each returns a table of numbers.
+CAMPAIGNS: dict[str, Callable[..., pd.DataFrame]] = {
+    "harm": lambda **where: harm.repeat(PAIR, repetitions=6, **where).values(),
+    "sweep": lambda **where: sweeps.Sweep.of(LONG.to_dict(), vary={"seed": list(range(6))}).run(
+        **where
+    ),
+    "raygen": lambda **where: raygen.search(SEARCH, **where).claims,
+    "study": lambda **where: studies.run_study(study_of_seeds(), **where).findings.table,
+    "deployable": lambda **where: (
+        harm.assess(
+            harm.Assessment(
+                alpha="bbr",
+                beta="cubic",
+                networks=(harm.Network(name="one", path=PAIR.path),),
+                workloads=harm.WORKLOADS[:1],
+                duration_s=20,
+                repetitions=3,
+            ),
+            **where,
+        ).harms
+    ),
+}
+
+
+@pytest.mark.long
+class TestCampaigns:
+    def test_workers_killed(self, tmp_path: Path) -> None:
+        """Every campaign is complete on two workers, of which one is killed."""
+        rows = {}
+        with machines(tmp_path / "cluster") as started:
+            started.add_worker()
+            for name, campaign in CAMPAIGNS.items():
+                victim = started.add_worker()
+                with cluster(started.address) as executor, ThreadPoolExecutor(1) as pool:
+                    killed = pool.submit(victim.kill_in_the_middle)
+                    rows[name] = len(campaign(executor=executor, store=None))
+                    killed.result()
+        assert {"harm": 6, "sweep": 12, "raygen": 4, "study": 6, "deployable": 6} == rows
 
 
 @pytest.mark.usefixtures("impatient")

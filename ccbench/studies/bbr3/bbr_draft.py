@@ -106,6 +106,9 @@ _MARKERS = {
 }
 
 _QUICK = (Point(10, 100), Point(100, 10))
+_POINTS = (*GRID, *_QUICK)
+#: Separates the cases in the name of a scenario.
+_AND = "; "
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,35 @@ class _Use:
     case: DraftCase
     point: Point
     sender: Sender
+
+    @property
+    def name(self) -> str:
+        """Name of its scenario, from which :func:`_uses` reads it."""
+        entry = "" if self.sender.entry_s is None else f" from {self.sender.entry_s!r} s"
+        return f"{self.case.name}, {self.point}{entry}"
+
+
+def _plan(uses: Iterable[_Use]) -> tuple[Scenario, ...]:
+    """Return the scenarios of cases on paths, of which some show several cases."""
+    planned: dict[Scenario, list[_Use]] = {}
+    for use in uses:
+        planned.setdefault(use.case.planned(use.sender, use.point), []).append(use)
+    return tuple(
+        replace(scenario, name=_AND.join(use.name for use in together))
+        for scenario, together in planned.items()
+    )
+
+
+def _uses(scenario: Scenario, sender: Sender) -> list[_Use]:
+    """Return the cases on a path that a scenario shows: the inverse of :func:`_plan`."""
+    places = {f"{case.name}, {point}": (case, point) for case in CASES for point in _POINTS}
+    uses = []
+    for name in scenario.name.split(_AND):
+        place, _, entry = name.partition(" from ")
+        case, point = places[place]
+        entry_s = float(entry.removesuffix(" s")) if entry else None
+        uses.append(_Use(case, point, replace(sender, entry_s=entry_s)))
+    return uses
 
 
 def verdict(steps: Iterator[Step]) -> tuple[str, str]:
@@ -140,47 +172,30 @@ def study_of(sender: Sender) -> Study:
     """Return the study of a congestion control."""
     cases = [case for case in CASES if not _missing(case, sender)]
 
-    # Some scenarios show several cases.
-    shown: dict[Scenario, list[_Use]] = {}
-
-    def plan(uses: list[_Use]) -> tuple[Scenario, ...]:
-        planned: dict[Scenario, list[_Use]] = {}
-        for use in uses:
-            planned.setdefault(use.case.planned(use.sender, use.point), []).append(use)
-        shown.update(planned)
-        return tuple(
-            replace(scenario, name=f"{uses[0].case.name}, {uses[0].point}")
-            for scenario, uses in planned.items()
-        )
-
     def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
         points = _QUICK if quick else GRID
-        return plan(
-            [
-                _Use(case, point, sender)
-                for case in cases
-                for point in points
-                if not case.unsuitable(point)
-            ]
+        return _plan(
+            _Use(case, point, sender)
+            for case in cases
+            for point in points
+            if not case.unsuitable(point)
         )
 
     def measure(run: Run) -> Rows:
-        uses = shown[run.scenario]
+        uses = _uses(run.scenario, sender)
         state = observed(run, sender, uses[0].point)
         return [row for use in uses for row in _rows(use, state)]
 
     def follow_ups(run: Run) -> tuple[Scenario, ...]:
-        waiting = [use for use in shown[run.scenario] if use.case.waits(use.sender)]
+        waiting = [use for use in _uses(run.scenario, sender) if use.case.waits(use.sender)]
         if not waiting:
             return ()
         state = observed(run, sender, waiting[0].point)
         times = [use.case.entry(state)[0] for use in waiting]
-        return plan(
-            [
-                replace(use, sender=replace(sender, entry_s=entry_s))
-                for use, entry_s in zip(waiting, times, strict=True)
-                if not math.isnan(entry_s)
-            ]
+        return _plan(
+            replace(use, sender=replace(sender, entry_s=entry_s))
+            for use, entry_s in zip(waiting, times, strict=True)
+            if not math.isnan(entry_s)
         )
 
     def conclude(table: pd.DataFrame) -> Findings:

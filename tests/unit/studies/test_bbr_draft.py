@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 from ccbench import studies
 from ccbench.base.errors import InputError
 from ccbench.base.share import Share
-from ccbench.studies.bbr3.bbr_draft import CASES, study_of, verdict
+from ccbench.studies.bbr3.bbr_draft import CASES, _plan, _Use, _uses, study_of, verdict
 from ccbench.studies.bbr3.case import GRID, Step
 from ccbench.studies.bbr3.state import BBR3, Entry, Sender
 
@@ -40,6 +42,17 @@ class TestCases:
     def test_paths(self) -> None:
         """Each case has a path that can show it."""
         assert [] == [case.name for case in CASES if all(map(case.unsuitable, GRID))]
+
+
+class TestNames:
+    @pytest.mark.parametrize("entry_s", [None, 3.25])
+    def test_inverse(self, entry_s: float | None) -> None:
+        """A scenario's name says which cases it shows on which path, and from when."""
+        sender = replace(BBR3, entry_s=entry_s)
+        uses = [_Use(case, GRID[i % len(GRID)], sender) for i, case in enumerate(CASES)]
+        planned = _plan(uses)
+        assert len(planned) <= len(uses)
+        assert {*uses} == {use for scenario in planned for use in _uses(scenario, BBR3)}
 
 
 class TestShare:
