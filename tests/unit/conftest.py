@@ -69,6 +69,14 @@ def forbidden(tmp_path: Path) -> Iterator[Path]:
     assert 0 == libc.capset(header, sets)
 
 
+def steps(scenario: Scenario, *phases: tuple[int, Any]) -> np.ndarray[Any, Any]:
+    """Return rates of shape (seconds, flows) from phases of a duration and rates."""
+    rows = [np.tile(np.asarray(rates, dtype=float), (seconds, 1)) for seconds, rates in phases]
+    rates: np.ndarray[Any, Any] = np.concatenate(rows)
+    assert (scenario.duration_s, scenario.flow_count) == rates.shape
+    return rates
+
+
 def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> Run:
     """Return a run in which the flows get `mbps`, shape (seconds, flows) or (flows,)."""
     seconds, flows = int(scenario.duration_s), scenario.flow_count

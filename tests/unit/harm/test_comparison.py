@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from ccbench.harm import (
     recovery_s,
 )
 from ccbench.metrics import jain_index
+from tests.unit.conftest import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,14 +34,6 @@ SOLO = Scenario(
 )
 COMPETING = replace(SOLO, flows=(*SOLO.flows, Flow(cca="bbr", count=2)))
 THROUGHPUT = metrics_named(["throughput"])
-
-
-def steps(scenario: Scenario, *phases: tuple[int, Any]) -> np.ndarray[Any, Any]:
-    """Return rates of shape (seconds, flows) from phases of a duration and rates."""
-    rows = [np.tile(np.asarray(rates, dtype=float), (seconds, 1)) for seconds, rates in phases]
-    rates: np.ndarray[Any, Any] = np.concatenate(rows)
-    assert (scenario.duration_s, scenario.flow_count) == rates.shape
-    return rates
 
 
 class TestCompare:

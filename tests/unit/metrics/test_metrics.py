@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ import pytest
 from ccbench import Bottleneck, Change, Flow, NetworkPath, Scenario, sweeps
 from ccbench.base.errors import InputError
 from ccbench.metrics import METRICS, Part, achieved, measured, named
+from tests.unit.conftest import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,14 +30,6 @@ SOLO = Scenario(
     queue_log=False,
 )
 THROUGHPUT = named(["throughput"])
-
-
-def steps(scenario: Scenario, *phases: tuple[int, Any]) -> np.ndarray[Any, Any]:
-    """Return rates of shape (seconds, flows) from phases of a duration and rates."""
-    rows = [np.tile(np.asarray(rates, dtype=float), (seconds, 1)) for seconds, rates in phases]
-    rates: np.ndarray[Any, Any] = np.concatenate(rows)
-    assert (scenario.duration_s, scenario.flow_count) == rates.shape
-    return rates
 
 
 class TestAchieved:
