@@ -89,7 +89,7 @@ MUTATIONS = (
         case="startup-plateau",
         point=Point(10, 10),
         fault="a full pipe in Startup is followed by ProbeBW, without Drain",
-        file="startup.c",
+        file="phases.c",
         find="\tbbr->phase = BBR3_DRAIN;\n",
         replace="\tbbr->phase = BBR3_UP;\n",
     ),
