@@ -54,20 +54,18 @@ def traces_over_nearest(
     figure = Figure(figsize=(9, 0.6 + 1.9 * len(traces)), layout="constrained")
     panels = figure.subplots(len(traces), squeeze=False)[:, 0]
     for axes, trace, vote in zip(panels, traces, verdict.traces, strict=True):
-        classifier = training_set.classifier(trace.setting)
-        _, ((nearest,),) = classifier.kneighbors([trace.points], 1)
-        for points, style in (
-            (
-                classifier.traces_[nearest],
-                {"color": "tab:orange", "label": f"nearest: {vote.nearest}"},
-            ),
-            (trace.points, {"color": "0.15", "label": "observed"}),
-        ):
-            axes.plot(np.arange(len(points)) * STEP_S, points, linewidth=0.9, **style)
-        distance = f"distance {vote.distance:.2f}, limit {vote.threshold:.2f}"
-        axes.set_title(
-            f"{trace.setting.name}: {vote.label} ({distance})", loc="left", fontsize="small"
-        )
+        title = f"{trace.setting.name}: {vote.label}"
+        if vote.threshold is not None:
+            classifier = training_set.classifier(trace.setting)
+            _, ((nearest,),) = classifier.kneighbors([trace.points], 1)
+            points = classifier.traces_[nearest]
+            times_s = np.arange(len(points)) * STEP_S
+            label = f"nearest: {vote.nearest}"
+            axes.plot(times_s, points, linewidth=0.9, color="tab:orange", label=label)
+            title += f" (distance {vote.distance:.2f}, limit {vote.threshold:.2f})"
+        times_s = np.arange(len(trace.points)) * STEP_S
+        axes.plot(times_s, trace.points, linewidth=0.9, color="0.15", label="observed")
+        axes.set_title(title, loc="left", fontsize="small")
         axes.set_ylim(0, trace.setting.queue_packets * 1.08)
         axes.set_xlim(0, len(trace.points) * STEP_S)
         axes.set_ylabel("packets")

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ccbench.base import validation
 from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.in_flight import in_flight
+from ccbench.classify.observation import observed
 from ccbench.classify.occupancy import occupancy
 from ccbench.classify.on_demand import with_settings
 from ccbench.classify.recording import read_all
 from ccbench.classify.setting import Setting
 from ccbench.classify.shape import Shape
 from ccbench.classify.training_set import PACKAGED, TrainingSet
-from ccbench.classify.verdict import judge
+from ccbench.classify.verdict import has_first_stage, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -78,21 +79,45 @@ class RecordedQueues:
         given = [Path(path) for path in paths]
         recordings = read_all(given, _resolved(setting), loaded.settings)
         settings = {each.setting for each in recordings}
-        if file is None:
+        # All recordings are checked before the training, which takes minutes.
+        trains = engine is not None
+        traces = tuple(observed(each, filters, loaded, trains=trains) for each in recordings)
+        if engine is not None:
             loaded = with_settings(loaded, settings, engine=engine, on_progress=on_progress)
         filters, training_filters = (
             each.of_length_of(loaded) for each in (filters, training_filters or filters)
         )
-        training_set = training_filters.applied_to(loaded, settings)
-        traces = tuple(filters.trace(each.events, each.setting) for each in recordings)
-        if filters.duration_s != loaded.duration_s:  # their measurements cannot be compared
-            traces = tuple(replace(trace, measured=trace.measured[:0]) for trace in traces)
+        has_first = all(has_first_stage(trace, loaded) for trace in traces)
+        if has_first or loaded.reactions_in_context is None:
+            loaded = training_filters.applied_to(loaded, settings)
+            if filters.duration_s != loaded.duration_s:  # their measurements cannot be compared
+                traces = tuple(replace(trace, measured=trace.measured[:0]) for trace in traces)
         return cls(
             recordings=tuple(recordings),
             traces=traces,
-            training_set=training_set,
-            verdict=judge(traces, training_set),
+            training_set=loaded,
+            verdict=judge(traces, loaded),
             filters=filters,
+        )
+
+    def by_connection(self) -> list[RecordedQueues]:
+        """Return the recordings of each server apart, if a capture has connections of several.
+
+        The recordings of one server are judged together.
+        """
+        servers = dict.fromkeys(each.server for each in self.recordings)
+        if len(servers) == 1:
+            return [self]
+        return [self._of_server(server) for server in servers]
+
+    def _of_server(self, server: str) -> RecordedQueues:
+        own = [i for i, each in enumerate(self.recordings) if each.server == server]
+        traces = tuple(self.traces[i] for i in own)
+        return replace(
+            self,
+            recordings=tuple(self.recordings[i] for i in own),
+            traces=traces,
+            verdict=judge(traces, self.training_set),
         )
 
     @property
@@ -142,14 +167,12 @@ def judge_files(
     Parameters
     ----------
     paths : iterable of path
-        Files of one server: folders of runs, CSV files with the columns ``time_s`` and
-        ``occupancy_packets``, logs of mm-link, or pairs of captures from before and after the queue
-        (``.pcap``, ``.pcapng``). See :func:`ccbench.classify.recording.read_all`.
+        Files of one server, of any kind that :func:`ccbench.classify.recording.read_all` reads:
+        folders of runs, captures, logs of windows, and records of queues.
     setting : str, Setting, or mapping of path to these, optional
         Setting of the recordings, such as ``"5bw-85rtt-64q"``: 5 Mbit/s, 85 ms, 64 packets, of all
-        or of some files; by default that of the run, or that in the name of the file. Settings that
-        the packaged training set lacks are trained, which takes minutes, and kept
-        (:mod:`.on_demand`).
+        or of some files; by default that of the run, that in the name of the file, or that which a
+        capture or log implies.
     training : path or Engine, optional
         Training set, or the engine whose runs are the training set, such as
         ``KernelEngine(kernel="7.3")``, which takes minutes for each setting once. By default, the

@@ -32,6 +32,7 @@ from ccbench.classify.measurements import measured_events
 from ccbench.classify.occupancy import DURATION_S, STEP_S, occupancy
 from ccbench.classify.threshold import refit_threshold
 from ccbench.classify.trace import QueueTrace
+from ccbench.classify.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -124,7 +125,9 @@ class Filters:
         points = self.occupancy(events)
         if self.bridge_s is not None:
             return QueueTrace(setting=setting, points=points)
-        measured = measured_events(events, setting, **self.part(events))
+        part = self.part(events)
+        view = View(length_s=part["duration_s"])
+        measured = measured_events(events, setting, from_s=part["from_s"], view=view)
         return QueueTrace(setting=setting, points=points, measured=measured)
 
     def occupancy(self, events: pd.DataFrame) -> npt.NDArray[np.float32]:

@@ -8,11 +8,11 @@ they are the packets in flight, which a sender that always has data keeps at its
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.classify.occupancy import DURATION_S, instants_ns, occupancy
+from ccbench.classify.occupancy import DURATION_S, STEP_S, instants_ns, occupancy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,25 +29,29 @@ def in_flight(
     *,
     from_s: float | None = None,
     duration_s: float = DURATION_S,
+    step_s: float = STEP_S,
 ) -> npt.NDArray[np.float32]:
-    """Return the number of packets in flight at intervals of ``STEP_S``.
+    """Return the number of packets in flight at equal intervals.
 
     Parameters
     ----------
     events : DataFrame
         Events at a drop-tail queue, all of one sender, as for
         :func:`~ccbench.classify.occupancy.occupancy`, with the column ``event`` if known. Without
-        it, the link is assumed to be busy while packets wait, and idle otherwise.
+        it, the link is assumed to be busy while packets wait, and idle otherwise. The column
+        ``in_flight_packets`` of a sender's recording is the result itself.
     setting : Setting
         The bottleneck.
     from_s : float, optional
         Start in seconds; by default the first packet.
     duration_s : float
         Length in seconds.
+    step_s : float
+        Time between two points in seconds.
 
     Returns
     -------
-    ndarray, shape (duration_s / STEP_S,)
+    ndarray, shape (duration_s / step_s,)
         Waiting packets, and packets that left the queue in the last round-trip time of the setting.
 
     Raises
@@ -66,9 +70,13 @@ def in_flight(
     >>> in_flight(events, SETTINGS[0], duration_s=0.12)
     array([1., 1., 1., 1., 1., 0.], dtype=float32)
     """
-    waiting = occupancy(events, from_s=from_s, duration_s=duration_s)
-    at_ns = instants_ns(events, from_s=from_s, duration_s=duration_s)
+    span: dict[str, Any] = {"from_s": from_s, "duration_s": duration_s, "step_s": step_s}
+    waiting = occupancy(events, **span)
+    at_ns = instants_ns(events, **span)
     times_ns = events["time_ns"].to_numpy(np.int64)
+    if "in_flight_packets" in events:
+        last = np.maximum(np.searchsorted(times_ns, at_ns, side="right") - 1, 0)
+        return events["in_flight_packets"].to_numpy(np.float32)[last]
     if "event" in events:
         left = np.cumsum(events["event"].to_numpy() == "dequeue")
     else:

@@ -24,6 +24,7 @@ from ccbench.classify.in_flight import in_flight
 from ccbench.classify.occupancy import DURATION_S, STEP_S, occupancy
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.shape import decreases, points_per_round, rounds
+from ccbench.classify.view import STANDARD, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     Values = dict[str, float]
 
-__all__ = ["NAMES", "UNDEFINED", "measured_events", "measurements", "natural"]
+__all__ = ["NAMES", "UNDEFINED", "in_byte", "measured_events", "measurements", "natural", "visible"]
 
 #: The byte of a measurement that the trace does not allow.
 UNDEFINED = 0
@@ -45,6 +46,12 @@ _POINTS = round(DURATION_S / STEP_S)
 _LEAST_ROUNDS = 12
 #: Share of the queue at which it is full, and at which it is empty.
 _FULL, _EMPTY = 0.9, 0.05
+#: Measurements that need the start of the connection, and those within a round-trip time.
+_OF_THE_START = (
+    *("start_largest", "start_last", "start_least_after", "start_full_at"),
+    *("first_decrease_at", "first_factor", "slowest_at"),
+)
+_WITHIN_A_ROUND = ("step_mean", "second_step_mean", "range_in_round")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,6 +65,8 @@ class _Rounds:
     points : ndarray, shape (n_points,)
         The queue at each point.
     setting : Setting
+    step_s : float
+        Time between two points in seconds.
     """
 
     window: npt.NDArray[np.float64]
@@ -65,6 +74,7 @@ class _Rounds:
     fullest: npt.NDArray[np.float64]
     points: npt.NDArray[np.float64]
     setting: Setting
+    step_s: float
 
     @property
     def per_rtt(self) -> float:
@@ -74,7 +84,7 @@ class _Rounds:
     @property
     def round_s(self) -> float:
         """Length of a round in seconds."""
-        return points_per_round(self.setting) * STEP_S
+        return points_per_round(self.setting, self.step_s) * self.step_s
 
     @cached_property
     def before(self) -> npt.NDArray[np.int_]:
@@ -255,7 +265,7 @@ def _steadiness(trace: _Rounds) -> Values:
     """Return changes within and between rounds, as binary logarithms of packets."""
     steps = np.abs(np.diff(trace.points))
     waits = trace.points[:-1] > 0
-    within = rounds(trace.points, trace.setting)
+    within = rounds(trace.points, trace.setting, trace.step_s)
     return {
         "step_mean": _log(_mean(steps[waits])),
         "second_step_mean": _log(_mean(np.abs(np.diff(trace.points, 2))[waits[1:]])),
@@ -303,7 +313,10 @@ _GROUPS: tuple[tuple[Callable[[_Rounds], Values], float, float], ...] = (
 
 
 def measurements(
-    occupancy: npt.NDArray[np.float32], in_flight: npt.NDArray[np.float32], setting: Setting
+    occupancy: npt.NDArray[np.float32],
+    in_flight: npt.NDArray[np.float32],
+    setting: Setting,
+    view: View = STANDARD,
 ) -> npt.NDArray[np.uint8]:
     """Measure a trace.
 
@@ -315,11 +328,14 @@ def measurements(
         The result of :func:`~ccbench.classify.in_flight.in_flight`.
     setting : Setting
         The bottleneck of the observation.
+    view : View
+        The part of the connection, and the step of the points.
 
     Returns
     -------
     ndarray of uint8, shape (n_measurements,)
-        In the order of :data:`NAMES`.
+        In the order of :data:`NAMES`; empty if the trace is shorter than twelve rounds. Those that
+        the view does not show are undefined (:func:`visible`).
 
     Examples
     --------
@@ -328,11 +344,36 @@ def measurements(
     >>> measured["decreases"], measured["factor_p50"] == UNDEFINED
     (11, True)
     """
-    trace = _by_round(occupancy, in_flight, setting)
+    trace = _by_round(occupancy, in_flight, setting, view.step_s)
     if len(trace.window) < _LEAST_ROUNDS:
         return np.zeros(0, dtype=np.uint8)
     parts = [_bytes(group(trace).values(), low, high) for group, low, high in _GROUPS]
-    return np.concatenate(parts)
+    return visible(np.concatenate(parts), view)
+
+
+def visible(measured: npt.NDArray[np.uint8], view: View) -> npt.NDArray[np.uint8]:
+    """Return measurements, of which those that a view does not show are undefined.
+
+    A trace without the start of the connection does not show its beginning, and one of averages
+    does not show changes within a round-trip time.
+
+    Parameters
+    ----------
+    measured : ndarray of uint8, shape (..., n_measurements)
+    view : View
+
+    Examples
+    --------
+    >>> every = np.ones(len(NAMES), dtype=np.uint8)
+    >>> int((visible(every, View(from_start=False)) == UNDEFINED).sum())
+    7
+    """
+    hidden = np.zeros(len(NAMES), dtype=bool)
+    if not view.from_start:
+        hidden |= np.isin(NAMES, _OF_THE_START)
+    if view.is_coarse:
+        hidden |= np.isin(NAMES, _WITHIN_A_ROUND)
+    return np.where(hidden, np.uint8(UNDEFINED), measured)
 
 
 def measured_events(
@@ -340,24 +381,43 @@ def measured_events(
     setting: Setting,
     *,
     from_s: float | None = None,
-    duration_s: float = DURATION_S,
+    view: View = STANDARD,
 ) -> npt.NDArray[np.uint8]:
     """Measure the trace of a queue's events.
 
     Parameters
     ----------
-    events, from_s, duration_s
+    events, from_s
         See :func:`~ccbench.classify.occupancy.occupancy`.
     setting : Setting
         The bottleneck of the observation.
+    view : View
+        The length of the trace, and its other properties.
 
     Returns
     -------
     ndarray of uint8, shape (n_measurements,)
         Empty if the trace is shorter than twelve rounds.
     """
-    span: dict[str, Any] = {"from_s": from_s, "duration_s": duration_s}
-    return measurements(occupancy(events, **span), in_flight(events, setting, **span), setting)
+    span: dict[str, Any] = {
+        "from_s": from_s,
+        "duration_s": view.length_s,
+        "step_s": view.step_s,
+    }
+    waiting, flying = occupancy(events, **span), in_flight(events, setting, **span)
+    return measurements(waiting, flying, setting, view)
+
+
+def in_byte(name: str, value: float) -> int:
+    """Return a value of a measurement as it is stored; see :func:`natural`.
+
+    Examples
+    --------
+    >>> in_byte("decreases", 0)
+    11
+    """
+    low, high = (float(limits[NAMES.index(name)]) for limits in (_LOWEST, _HIGHEST))
+    return int(_bytes([value], low, high)[0])
 
 
 def natural(measured: npt.NDArray[np.uint8]) -> dict[str, float]:
@@ -373,15 +433,19 @@ def natural(measured: npt.NDArray[np.uint8]) -> dict[str, float]:
 
 
 def _by_round(
-    occupancy: npt.NDArray[np.float32], in_flight: npt.NDArray[np.float32], setting: Setting
+    occupancy: npt.NDArray[np.float32],
+    in_flight: npt.NDArray[np.float32],
+    setting: Setting,
+    step_s: float = STEP_S,
 ) -> _Rounds:
-    queue = rounds(occupancy.astype(np.float64), setting)
+    queue = rounds(occupancy.astype(np.float64), setting, step_s)
     return _Rounds(
-        window=rounds(in_flight.astype(np.float64), setting).mean(axis=1),
+        window=rounds(in_flight.astype(np.float64), setting, step_s).mean(axis=1),
         queue=queue.mean(axis=1),
         fullest=queue.max(axis=1),
         points=occupancy.astype(np.float64),
         setting=setting,
+        step_s=step_s,
     )
 
 

@@ -25,9 +25,13 @@ DURATION_S = 20.0
 
 
 def occupancy(
-    events: pd.DataFrame, *, from_s: float | None = None, duration_s: float = DURATION_S
+    events: pd.DataFrame,
+    *,
+    from_s: float | None = None,
+    duration_s: float = DURATION_S,
+    step_s: float = STEP_S,
 ) -> npt.NDArray[np.float32]:
-    """Return the number of packets in a queue at intervals of :data:`STEP_S`.
+    """Return the number of packets in a queue at equal intervals.
 
     Parameters
     ----------
@@ -38,10 +42,12 @@ def occupancy(
         Start of the trace in seconds; by default the first packet.
     duration_s : float
         Length of the trace in seconds.
+    step_s : float
+        Time between two points in seconds.
 
     Returns
     -------
-    ndarray, shape (duration_s / STEP_S,)
+    ndarray, shape (duration_s / step_s,)
 
     Raises
     ------
@@ -56,16 +62,20 @@ def occupancy(
     array([1.], dtype=float32)
     """
     times_ns = events["time_ns"].to_numpy()
-    at_ns = instants_ns(events, from_s=from_s, duration_s=duration_s)
+    at_ns = instants_ns(events, from_s=from_s, duration_s=duration_s, step_s=step_s)
     length_s = (times_ns[-1:].sum() - at_ns[:1].sum()) / 1e9
-    if length_s < duration_s - STEP_S:
+    if length_s < duration_s - step_s:
         allowed = f"at least {duration_s:g} s of events"
         raise validation.bad("trace", f"{max(0.0, length_s):.3g} s", allowed, "record for longer")
     return backlog_at(events, at_ns).astype(np.float32)
 
 
 def instants_ns(
-    events: pd.DataFrame, *, from_s: float | None = None, duration_s: float = DURATION_S
+    events: pd.DataFrame,
+    *,
+    from_s: float | None = None,
+    duration_s: float = DURATION_S,
+    step_s: float = STEP_S,
 ) -> npt.NDArray[np.int64]:
     """Return the times of the points of a trace in nanoseconds; see :func:`occupancy`.
 
@@ -76,4 +86,4 @@ def instants_ns(
     [5000000, 25000000]
     """
     first_ns = events["time_ns"].to_numpy()[:1].sum() if from_s is None else round(from_s * 1e9)
-    return np.asarray(first_ns + np.arange(round(duration_s / STEP_S)) * round(STEP_S * 1e9))
+    return np.asarray(first_ns + np.arange(round(duration_s / step_s)) * round(step_s * 1e9))

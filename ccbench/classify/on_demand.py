@@ -44,7 +44,7 @@ def with_settings(
     settings : iterable of Setting
     engine : Engine, optional
         The engine whose runs train these settings, instead of the traces of `training_set`. By
-        default, only missing settings are trained, on the kernel in use.
+        default, only missing settings are trained, on the default kernel.
     on_progress : callable, optional
         Called with the number of finished runs of a setting and their total number.
 

@@ -23,14 +23,26 @@ import numpy as np
 from scipy import special
 from threadpoolctl import threadpool_limits  # scikit-learn needs it too
 
+from ccbench.classify.view import context
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
+    from ccbench.classify.trace import QueueTrace
     from ccbench.classify.training import Sample, Variation
 
-__all__ = ["Limit", "Limits", "Opinion", "Reactions", "choose_limits", "noise_level", "opinion"]
+__all__ = [
+    "Limit",
+    "Limits",
+    "Opinion",
+    "Reactions",
+    "choose_limits",
+    "in_its_context",
+    "noise_level",
+    "opinion",
+]
 
 _TREES, _FEATURES = 24, 20
 #: Added to each probability, so that one trace alone cannot exclude a CCA.
@@ -64,12 +76,13 @@ class Limit:
     confidence : float
         The least confidence: above it, at most 1 % of the labels are wrong (at a level of 95 %),
         and 98 % of the right labels are.
-    distance : float
-        The greatest distance; 98 % of the right labels are below it.
+    distance : float or None
+        The greatest distance; 98 % of the right labels are below it. None if the confidence depends
+        on the distance already.
     """
 
     confidence: float
-    distance: float
+    distance: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +207,7 @@ class Opinion:
     @property
     def is_near(self) -> bool:
         """Whether the distance is usual for this CCA."""
-        return self.distance <= self.limit.distance
+        return self.limit.distance is None or self.distance <= self.limit.distance
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values."""
@@ -207,7 +220,7 @@ class Opinion:
 
 
 class Reactions:
-    """The trees of a setting.
+    """The trees of a setting, or of all.
 
     Parameters
     ----------
@@ -215,17 +228,22 @@ class Reactions:
         Measurements of the setting.
     ccas : sequence of str
         The columns of probabilities, in alphabetical order; a CCA without rows has zeros.
+    in_context : bool
+        Whether rows are of several settings and views, whose :func:`~ccbench.classify.view.context`
+        is part of the values.
 
     Attributes
     ----------
     ccas : tuple of str
     """
 
-    def __init__(self, rows: Sequence[Sample], ccas: Sequence[str]) -> None:
+    def __init__(
+        self, rows: Sequence[Sample], ccas: Sequence[str], *, in_context: bool = False
+    ) -> None:
         from sklearn.ensemble import ExtraTreesClassifier  # noqa: PLC0415 - a third of a second
 
         self.ccas = tuple(ccas)
-        values = np.stack([row.measured for row in rows])
+        values = np.stack([in_its_context(row) if in_context else row.measured for row in rows])
         names = np.array([row.cca for row in rows])
         # Not with n_jobs: threads would empty this process's list of warning filters, and add the
         # trees' results in any order, which changes the last digits.
@@ -273,13 +291,28 @@ class Reactions:
             The mean level of noise of the nearest measurements of any CCA.
         """
         distances, noise = np.full(len(values), np.inf), np.zeros(len(values))
-        for i, (value, cca) in enumerate(zip(values / self._scale, ccas, strict=True)):
-            apart = np.minimum(np.abs(self._scaled - value), _FARTHEST).mean(axis=1)
-            noise[i] = self._levels[np.argsort(apart, kind="stable")[:_NEAREST_OF_ALL]].mean()
-            own = apart[self._names == cca]
-            if len(own):
-                distances[i] = np.sort(own)[:_NEAREST].mean()
+        for i, (value, cca) in enumerate(zip(values, ccas, strict=True)):
+            (distances[i],), noise[i] = self.compare_with(value, [cca])
         return distances, noise
+
+    def compare_with(
+        self, value: npt.NDArray[np.uint8], ccas: Sequence[str]
+    ) -> tuple[list[float], float]:
+        """Compare a trace with the nearest measurements of several CCAs; see :meth:`compare`."""
+        apart = self._scaled - value / self._scale
+        np.abs(apart, out=apart)
+        np.minimum(apart, _FARTHEST, out=apart)
+        means = apart.mean(axis=1)
+        noise = self._levels[np.argsort(means, kind="stable")[:_NEAREST_OF_ALL]].mean()
+        own = [means[self._names == cca] for cca in ccas]
+        return [
+            float(np.sort(some)[:_NEAREST].mean()) if len(some) else np.inf for some in own
+        ], float(noise)
+
+
+def in_its_context(trace: QueueTrace) -> npt.NDArray[np.uint8]:
+    """Return the measurements of a trace, and the properties on which they depend."""
+    return np.append(trace.measured, context(trace.setting, trace.view))
 
 
 def noise_level(variation: Variation) -> float:

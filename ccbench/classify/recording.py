@@ -1,20 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded queues in all supported file formats."""
+"""Recorded queues and windows in all supported file formats.
+
+The kind of a file is recognised by its content. Recordings of the sender's window, such as a single
+capture, are converted to the queue that the window implies (:mod:`.window`).
+"""
 
 from __future__ import annotations
 
 import io
+import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from ccbench.base import validation
 from ccbench.base.errors import EngineError, InputError, ServerError
 from ccbench.classify.pcap_pair import queue_between
 from ccbench.classify.setting import SETTINGS, Setting
+from ccbench.classify.tcp_capture import segments_of, windows_of
 from ccbench.classify.web.download import check_download
+from ccbench.classify.window import longest_busy_part
+from ccbench.classify.window_logs import read_windows
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
 from ccbench.emulate.recording import Recording as Command
@@ -25,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from ccbench.classify.window import Window
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.scenario import Scenario
 
@@ -37,10 +48,33 @@ _TOLERANCE = 0.15
 #: Suffixes of captures, of which a pair is one recording.
 _CAPTURES = (".pcap", ".pcapng")
 
+#: The first bytes of captures, whatever their suffix.
+_CAPTURE_MAGIC = {
+    *(b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1"),
+    *(b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a"),
+}
+#: Number of segments in the reverse direction up to which a capture has data only.
+_LEAST_ACKS = 20
+
 #: Latest time in seconds (nanoseconds must fit into 64 bits), and maximum queue in packets.
 _LATEST_S, _LONGEST_QUEUE = 9e9, 1e9
 
 _CSV_COLUMNS = ("time_s", "occupancy_packets")
+#: Values of the column ``event``, and their events at a queue.
+_CSV_EVENTS = {
+    **dict.fromkeys(("in", "enqueue", "+"), "enqueue"),
+    **dict.fromkeys(("out", "dequeue", "-"), "dequeue"),
+    **dict.fromkeys(("drop", "d"), "drop"),
+}
+#: The columns of CCAnalyzer's log of a queue, which has no header: whether the packet left, time in
+#: nanoseconds, source port and sequence number, size, queue in packets, whether it was dropped, and
+#: two counters.
+_CCANALYZER = re.compile(r"^[01],\d+,\w+,\w+,\d+,\d+,[01],\d+,\d+\s*$")
+#: Largest spread of the intervals of samples, share of rows that are fractions if they are
+#: averages, and shortest interval in seconds of samples.
+_SPREAD, _FRACTIONS, _LEAST_INTERVAL_S = 0.1, 0.1, 0.005
+#: Longest interval of samples in seconds.
+_LONGEST_INTERVAL_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,16 +84,35 @@ class Recording:
     Parameters
     ----------
     events : DataFrame
-        Columns ``time_ns`` and ``backlog_packets``, in order of time.
+        Columns ``time_ns`` and ``backlog_packets``, in order of time; ``event`` if known; and
+        ``in_flight_packets`` if the sender's window was recorded.
     setting : Setting
         The bottleneck.
     name : str
         Name of the file or files.
+    interval_s : float
+        Time between two samples in seconds; 0 if every event was recorded.
+    average_s : float
+        Time in seconds over which each sample is an average; 0 if it is not.
+    source : str
+        The kind of the recording, for people, if the network is estimated from it.
+    server : str
+        Address of the sender, if known.
+    is_from_start : bool, optional
+        Whether the recording contains the start of the connection, if known.
+    notes : tuple of str
+        Remarks for people, such as pauses that were left out.
     """
 
     events: pd.DataFrame
     setting: Setting
     name: str = ""
+    interval_s: float = 0.0
+    average_s: float = 0.0
+    source: str = ""
+    server: str = ""
+    is_from_start: bool | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read(
@@ -71,7 +124,8 @@ def read(
     ----------
     path : Path
         The folder of a run (``ccbench run -o``) or of a command (``ccbench shell -o``), a log of
-        mm-link, or a CSV file with the columns ``time_s`` and ``occupancy_packets``.
+        mm-link, a CSV file with the columns ``time_s`` and ``occupancy_packets``, or a queue's log
+        of CCAnalyzer.
     setting : Setting, optional
         The setting of the recording; by default that of the run or command, or else that in the
         name of the file, such as ``run-5bw-85rtt-64q.csv``.
@@ -90,7 +144,19 @@ def read(
     events, recorded_setting = _content(path)
     if setting is None:
         setting = _nearest(recorded_setting or Setting.within(path.name), settings)
-    return Recording(events=events, setting=setting, name=path.name)
+    interval_s, average_s = _sampling(events) if path.suffix == ".csv" else (0.0, 0.0)
+    if interval_s > _LONGEST_INTERVAL_S:
+        allowed = f"at most {_LONGEST_INTERVAL_S:g} s"
+        step = "record it more often, or each change"
+        raise validation.bad(f"interval of {path.name}", interval_s, allowed, step)
+    return Recording(
+        events=events,
+        setting=setting,
+        name=path.name,
+        interval_s=interval_s,
+        average_s=average_s,
+        is_from_start=True if (path / "run.json").is_file() else None,
+    )
 
 
 def read_all(
@@ -103,10 +169,11 @@ def read_all(
     Parameters
     ----------
     paths : sequence of Path
-        Each a path for :func:`read`; or two consecutive captures with the suffix ``.pcap`` or
-        ``.pcapng``, from before and after the queue, for
-        :func:`ccbench.classify.pcap_pair.queue_between`; or the folder of a server (``ccbench
-        classify SERVER``), of whose downloads in each setting all valid ones are read.
+        Each a path for :func:`read`; a capture (pcap, pcapng) or a log of a sender's window, of
+        which each long connection is a recording; two consecutive captures of the same packets from
+        before and after the queue for :func:`ccbench.classify.pcap_pair.queue_between`; or the
+        folder of a server (``ccbench classify SERVER``), of whose downloads in each setting all
+        valid ones are read.
     setting : Setting or mapping of Path to Setting, optional
         The setting of all or of some of the paths; see :func:`read`. The setting of captures is
         that of either file of the pair. Of a server, only its download in this setting is read.
@@ -116,32 +183,124 @@ def read_all(
     Raises
     ------
     InputError
-        See :func:`read` and :func:`~ccbench.classify.pcap_pair.queue_between`; or if the second
-        capture of a pair is missing.
+        See :func:`read`, :func:`~ccbench.classify.pcap_pair.queue_between`,
+        :func:`~ccbench.classify.tcp_capture.windows_of` and
+        :func:`~ccbench.classify.window_logs.read_windows`.
     """
     recordings = []
     given = setting if isinstance(setting, Mapping) else dict.fromkeys(paths, setting)
     if unused := [str(path) for path in given if path not in paths]:
         allowed = f"one of {', '.join(map(str, paths))}"
         raise validation.bad("file of a setting", unused[0], allowed, "name the file as it is read")
-    rest = iter(paths)
-    for path in rest:
+    rest = list(paths)
+    while rest:
+        path = rest.pop(0)
         own = given.get(path)
         if downloads := _downloads(path, own):
             recordings += downloads
-            continue
-        if path.suffix not in _CAPTURES:
-            recordings.append(read(path, own, settings))
-            continue
-        after = next(rest, None)
-        if after is None or after.suffix not in _CAPTURES:
-            allowed = "followed by the capture after the queue"
-            raise validation.bad("capture", str(path), allowed, "name BEFORE.pcap AFTER.pcap")
-        name = f"{path.name}, {after.name}"
-        chosen = own or given.get(after) or _nearest(Setting.within(name), settings)
-        events = queue_between(path, after)
-        recordings.append(Recording(events=events, setting=chosen, name=name))
+        elif not _is_capture(path):
+            windows = [] if path.is_dir() else _windows(path, own)
+            some = [_of_window(each, own, path) for each in windows]
+            recordings += some or [read(path, own, settings)]
+        elif rest and _is_capture(rest[0]) and _are_pair(path, rest[0]):
+            after = rest.pop(0)
+            name = f"{path.name}, {after.name}"
+            chosen = own or given.get(after) or _nearest(Setting.within(name), settings)
+            events = queue_between(path, after)
+            recordings.append(Recording(events=events, setting=chosen, name=name))
+        else:
+            recordings += [
+                _of_window(each, own, path) for each in windows_of(segments_of(path), path.name)
+            ]
     return recordings
+
+
+def _is_capture(path: Path) -> bool:
+    """Return whether a file is a capture, by its suffix or by its first bytes."""
+    if path.suffix in _CAPTURES:
+        return True
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(4) in _CAPTURE_MAGIC
+    except OSError:
+        return False
+
+
+def _are_pair(before: Path, after: Path) -> bool:
+    """Return whether two captures have the same data packets, or data only.
+
+    Captures of one direction are a pair in any case, as they are of no use alone.
+    """
+    (first, has_acks), (second, _) = (_data_of(path) for path in (before, after))
+    common = len(first & second)
+    return not has_acks or 2 * common > min(len(first), len(second))
+
+
+def _data_of(path: Path) -> tuple[set[tuple[int, int]], bool]:
+    """Return sequence numbers and sizes of the largest flow, and whether it has ACKs."""
+    flows: dict[tuple[str, str], set[tuple[int, int]]] = defaultdict(set)
+    counts: Counter[tuple[str, str]] = Counter()
+    for segment in segments_of(path):
+        ends = segment.source, segment.destination
+        counts[ends] += 1
+        if segment.size:
+            flows[ends].add((segment.sequence, segment.size))
+    if not flows:
+        return set(), False
+    largest = max(flows, key=lambda ends: len(flows[ends]))
+    return flows[largest], counts[largest[::-1]] > _LEAST_ACKS
+
+
+def _windows(path: Path, setting: Setting | None) -> list[Window]:
+    """Return the windows in a log; none if the file is of another kind."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []
+    return read_windows(text, path.name, setting or Setting.within(path.name))
+
+
+def _of_window(window: Window, setting: Setting | None, path: Path) -> Recording:
+    """Return the queue that a window implies, in its longest part without pauses."""
+    part, pauses_s = longest_busy_part(window)
+    given = setting or Setting.within(path.name)
+    own = given or part.setting()
+    notes = [] if given else [f"estimated network {own.name}"]
+    if pauses_s:
+        kind = "the application pauses" if len(pauses_s) == 1 else "like a video or a browser"
+        notes.append(
+            f"{len(pauses_s)} pauses of {sum(pauses_s):.1f} s in all ({kind}): "
+            f"used the {part.duration_s:.1f} s between two of them"
+        )
+    interval_s = float(np.median(np.diff(part.time_ns))) / 1e9 if len(part.time_ns) > 1 else 0.0
+    return Recording(
+        events=part.events(own),
+        setting=own,
+        name=window.name,
+        interval_s=interval_s if interval_s > _LEAST_INTERVAL_S else 0.0,
+        source=window.note,
+        server=window.server,
+        is_from_start=part.is_from_start,
+        notes=tuple(notes),
+    )
+
+
+def _sampling(events: pd.DataFrame) -> tuple[float, float]:
+    """Return the interval of equally spaced samples, and the time over which they are averages."""
+    times_ns = events["time_ns"].to_numpy()
+    intervals = np.diff(times_ns) / 1e9
+    if not len(intervals) or "event" in events:
+        return 0.0, 0.0
+    usual = float(np.median(intervals))
+    is_usual = np.abs(intervals - usual) <= _SPREAD * usual
+    packets = events["backlog_packets"].to_numpy()
+    is_fraction = np.abs(packets - np.rint(packets)) > 1e-6  # noqa: PLR2004
+    is_average = bool(is_fraction.mean() > _FRACTIONS)
+    if usual < _LEAST_INTERVAL_S or is_usual.mean() < 1 - _SPREAD:
+        return (usual, usual) if is_average else (0.0, 0.0)
+    return usual, usual if is_average else 0.0
 
 
 def _downloads(path: Path, setting: Setting | None) -> list[Recording]:
@@ -221,10 +380,12 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
         raise validation.bad("file", str(path), "a regular file", "name a recorded queue")
     if path.suffix == ".csv":
         return _from_csv(path), None
+    if (events := _from_ccanalyzer(path)) is not None:
+        return events, None
     try:
         return replay(LinkLog.read(path)), None
     except EngineError as error:  # a damaged file is an input error
-        allowed = "a log of mm-link, a .csv file, two captures (.pcap, .pcapng), or a folder"
+        allowed = "a capture, a CSV file, a log of ss, mm-link or the kernel, a qlog, or a folder"
         raise validation.bad("file", str(path), allowed, f"name one ({error})") from error
 
 
@@ -266,6 +427,29 @@ def _from_csv(path: Path) -> pd.DataFrame:
     if not in_range or not times_s.is_monotonic_increasing:
         allowed = "ascending finite times from 0, and queues of 0 packets or more"
         raise validation.bad("file", str(path), allowed, "correct it")
-    return pd.DataFrame({"time_ns": (times_s * 1e9).round(), "backlog_packets": packets}).astype(
+    events = pd.DataFrame({"time_ns": (times_s * 1e9).round(), "backlog_packets": packets}).astype(
         {"time_ns": "int64"}
     )
+    if "event" in table:
+        names = table["event"].astype(str).str.strip().str.lower()
+        unknown = sorted(set(names) - set(_CSV_EVENTS))
+        if unknown:
+            allowed = f"one of {', '.join(_CSV_EVENTS)}"
+            raise validation.bad(f"event in {path}", unknown[0], allowed, "correct it")
+        events["event"] = names.map(_CSV_EVENTS)
+    return events
+
+
+def _from_ccanalyzer(path: Path) -> pd.DataFrame | None:
+    """Return the events in a queue's log of CCAnalyzer, or None of another file."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            if not _CCANALYZER.match(file.readline()):
+                return None
+        table = pd.read_csv(path, header=None, usecols=[0, 1, 5, 6], dtype="int64")
+    except (OSError, UnicodeDecodeError, ValueError):
+        return None
+    left, times_ns, packets, dropped = (table[column] for column in table.columns)
+    event = np.where(dropped == 1, "drop", np.where(left == 1, "dequeue", "enqueue"))
+    events = pd.DataFrame({"time_ns": times_ns, "backlog_packets": packets, "event": event})
+    return events.sort_values("time_ns", kind="stable").reset_index(drop=True)

@@ -14,7 +14,9 @@ from ccbench.classify.recording import read_all
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import Sample, Variation, collect
 from ccbench.classify.training_set import train
+from ccbench.classify.view import View
 from ccbench.classify.vote import UNKNOWN
+from ccbench.classify.windows import collect_windows
 from ccbench.emulate import resolve
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
     repetitions: int = 1,
     *,
     n_noisy: int = N_NOISY,
+    n_networks: int = 0,
     duration_s: float = DURATION_S,
     engine: str | Engine = "kernel",
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
@@ -54,6 +57,9 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
     n_noisy : int
         Random noisy paths (:func:`~ccbench.classify.training.noisy_variation`), on each of which
         each CCA runs once in each setting, for the second stage; 0 for none.
+    n_networks : int
+        Random networks (:mod:`.windows`), on each of which each CCA runs once, for recordings of
+        any part of a connection on any network; 0 for none.
     duration_s : float
         Length of the traces in seconds.
     engine : str or Engine
@@ -75,7 +81,7 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
         [(variation, 0) for variation in training.TESTED_VARIATIONS],
         [(training.noisy_variation(number), number) for number in range(n_noisy)],
     )
-    total = len(ccas) * len(settings) * sum(map(len, parts))
+    total = len(ccas) * (len(settings) * sum(map(len, parts)) + n_networks)
     done = 0
 
     def observed(paths: Sequence[tuple[Variation, int]]) -> Iterator[Sample]:
@@ -89,7 +95,13 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
                 yield sample
 
     training_samples, test_samples, noisy = (tuple(observed(part)) for part in parts)
-    return train(training_samples, test_samples, resolved.provenance(), noisy)
+    windows: list[Sample] = []
+    with closing(collect_windows(range(n_networks), ccas, engine=resolved)) as runs:
+        for own in runs:
+            done += 1
+            on_progress(done, total)
+            windows += own
+    return train(training_samples, test_samples, resolved.provenance(), noisy, windows)
 
 
 def recorded_samples(
@@ -124,7 +136,9 @@ def recorded_samples(
             variation=Variation(name="recorded"),
             seed=number,
             points=occupancy(recording.events, duration_s=duration_s),
-            measured=measured_events(recording.events, recording.setting, duration_s=duration_s),
+            measured=measured_events(
+                recording.events, recording.setting, view=View(length_s=duration_s)
+            ),
         )
         for cca, paths in files.items()
         for number, recording in enumerate(read_all(paths, setting, settings))

@@ -108,8 +108,10 @@ class Shape:
         return asdict(self)
 
 
-def rounds(trace: npt.NDArray[_Real], setting: Setting) -> npt.NDArray[_Real]:
-    """Return a trace with a row for each base round-trip time.
+def rounds(
+    trace: npt.NDArray[_Real], setting: Setting, step_s: float = STEP_S
+) -> npt.NDArray[_Real]:
+    """Return a trace, with points every `step_s`, with a row for each base round-trip time.
 
     Returns
     -------
@@ -121,7 +123,7 @@ def rounds(trace: npt.NDArray[_Real], setting: Setting) -> npt.NDArray[_Real]:
     >>> rounds(np.arange(9, dtype=np.float32), SETTINGS[0]).tolist()
     [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]]
     """
-    points = points_per_round(setting)
+    points = points_per_round(setting, step_s)
     count = len(trace) // points
     return trace[: count * points].reshape(count, points)
 
@@ -164,9 +166,9 @@ def _growth(
     return _median((window[at + last] - window[at + first]) / (last - first))
 
 
-def points_per_round(setting: Setting) -> int:
-    """Return the number of points in a round."""
-    return max(1, round(setting.rtt_ms / 1e3 / STEP_S))
+def points_per_round(setting: Setting, step_s: float = STEP_S) -> int:
+    """Return the number of points in a round, at least 1."""
+    return max(1, round(setting.rtt_ms / 1e3 / step_s))
 
 
 def _median(values: npt.NDArray[np.floating]) -> float | None:

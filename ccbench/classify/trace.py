@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ccbench.classify.view import STANDARD, View
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -33,8 +35,14 @@ class QueueTrace:
     measured : ndarray of uint8, shape (n_measurements,)
         The measurements of :func:`~ccbench.classify.measurements.measured_events`; empty if there
         are none.
+    view : View
+        How the recording shows the connection.
+    later : tuple of ndarray
+        The measurements of later parts of the same connection, in the same view.
     """
 
     setting: Setting
     points: npt.NDArray[np.float32]
     measured: npt.NDArray[np.uint8] = field(default_factory=_none)
+    view: View = STANDARD
+    later: tuple[npt.NDArray[np.uint8], ...] = ()

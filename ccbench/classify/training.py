@@ -23,6 +23,7 @@ from ccbench.classify.measurements import measured_events
 from ccbench.classify.occupancy import DURATION_S, occupancy
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.trace import QueueTrace
+from ccbench.classify.view import View
 from ccbench.emulate import run_many
 from ccbench.emulate.mahimahi.rate import constant_rate
 from ccbench.experiment.bottleneck import Bottleneck
@@ -48,6 +49,7 @@ __all__ = [
     "measured",
     "noisy_variation",
     "scenario",
+    "start_s",
     "trace",
 ]
 
@@ -265,11 +267,11 @@ def scenario(
     >>> scenario(SETTINGS[0], "bbr", VARIATIONS[0], seed=1).path.rtt_ms
     85.0
     """
-    start_s = _start_s(variation)
-    end_s = start_s + variation.skipped_s + duration_s + 1.0
+    from_s = start_s(variation)
+    end_s = from_s + variation.skipped_s + duration_s + 1.0
     acks = "delayed" if variation.delayed_acks else "default"
     offload = variation.segmentation_offload
-    flows = [Flow(cca=cca, start_s=start_s, acks=acks, segmentation_offload=offload)]
+    flows = [Flow(cca=cca, start_s=from_s, acks=acks, segmentation_offload=offload)]
     if variation.remembers:
         free_mbps = (1 - variation.earlier_cross_share) * setting.bandwidth_mbps
         size_bytes = round(_EARLIER_S * free_mbps * 1e6 / 8 * _GOODPUT)
@@ -376,12 +378,12 @@ def measured(
     run: Run, setting: Setting, variation: Variation, *, duration_s: float = DURATION_S
 ) -> npt.NDArray[np.uint8]:
     """Return the measurements of a run's trace; parameters as for :func:`trace`."""
-    span = {"from_s": _from_s(variation), "duration_s": duration_s}
-    return measured_events(run.queue_events(), setting, **span)
+    view = View(length_s=duration_s)
+    return measured_events(run.queue_events(), setting, from_s=_from_s(variation), view=view)
 
 
 def _from_s(variation: Variation) -> float:
-    return _start_s(variation) + variation.skipped_s
+    return start_s(variation) + variation.skipped_s
 
 
 def _cross(setting: Setting, share: float, stop_s: float | None = None) -> Flow:
@@ -390,5 +392,6 @@ def _cross(setting: Setting, share: float, stop_s: float | None = None) -> Flow:
     return Flow(cca="", kind="poisson", rate_mbps=rate_mbps, packet_bytes=size, stop_s=stop_s)
 
 
-def _start_s(variation: Variation) -> float:
+def start_s(variation: Variation) -> float:
+    """Return the time at which the observed connection starts, in seconds."""
     return _EARLIER_S + _PAUSE_S if variation.remembers else 0.0

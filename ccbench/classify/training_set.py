@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,13 @@ from ccbench.base import durable, validation
 from ccbench.base.errors import InputError
 from ccbench.base.sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.classify.classifier import CCAClassifier
+from ccbench.classify.evidence import Calibration, calibrated
 from ccbench.classify.occupancy import STEP_S
 from ccbench.classify.reactions import Limits, Reactions, choose_limits
 from ccbench.classify.setting import Setting
 from ccbench.classify.threshold import Threshold, choose_threshold, refit_threshold
 from ccbench.classify.training import Sample, Variation
+from ccbench.classify.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["PACKAGED", "TrainingSet", "extended", "train", "train_on_recordings"]
 
 #: Version of the file format; incremented by incompatible changes.
-_FORMAT = 4
+_FORMAT = 5
 _KEY = b"ccbench training set"
 #: The quantile of three of the thesis's settings is between 0.9 and 0.95 (Table 2.3).
 _PUBLISHED = Threshold(
@@ -56,6 +58,10 @@ class TrainingSet:
         Measurements on paths with noise, for the second stage (:mod:`.reactions`).
     limits : Limits, optional
         The limits of the second stage; without them, there is none.
+    windows : tuple of Sample
+        Measurements of parts of connections on random networks, in any view (:mod:`.windows`).
+    calibration : Calibration, optional
+        The confidence in labels of recordings in any view.
     provenance : mapping
         JSON-able values that describe the origin of the samples.
 
@@ -71,6 +77,8 @@ class TrainingSet:
     provenance: Mapping[str, Any]
     noisy: tuple[Sample, ...] = field(default=(), repr=False)
     limits: Limits | None = None
+    windows: tuple[Sample, ...] = field(default=(), repr=False)
+    calibration: Calibration | None = None
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -94,22 +102,22 @@ class TrainingSet:
         for sample in self.samples:
             parts.update(f"{sample.cca} {sample.variant} {sample.setting.name} ".encode())
             parts.update(sample.points.tobytes())
-        for sample in self._measured:
+        for sample in (*self._measured, *self.windows):
             parts.update(f"{sample.cca} {sample.setting.name} ".encode())
             parts.update(sample.measured.tobytes())
         limits = [
             (setting.name, dict(threshold.limits)) for setting, threshold in self.thresholds.items()
         ]
-        parts.update(repr((limits, self.limits)).encode())
+        parts.update(repr((limits, self.limits, self.calibration)).encode())
         return parts.hexdigest()[:16]
 
     def without(self, *ccas: str) -> TrainingSet:
         """Return the training set without some CCAs, and with its limits."""
-        samples, noisy = (
+        samples, noisy, windows = (
             tuple(sample for sample in part if sample.cca not in ccas)
-            for part in (self.samples, self.noisy)
+            for part in (self.samples, self.noisy, self.windows)
         )
-        return replace(self, samples=samples, noisy=noisy)
+        return replace(self, samples=samples, noisy=noisy, windows=windows)
 
     def samples_of(self, setting: Setting) -> tuple[Sample, ...]:
         """Return the samples of a setting.
@@ -149,6 +157,13 @@ class TrainingSet:
         return self._reactions[setting]
 
     @cached_property
+    def reactions_in_context(self) -> Reactions | None:
+        """The second stage of any view; None if the training set has none."""
+        if self.calibration is None or not self.windows:
+            return None
+        return Reactions(self.windows, self.ccas, in_context=True)
+
+    @cached_property
     def _measured(self) -> tuple[Sample, ...]:
         """Samples with measurements."""
         return tuple(sample for sample in (*self.samples, *self.noisy) if len(sample.measured))
@@ -178,10 +193,11 @@ class TrainingSet:
                 **asdict(sample.setting),
                 "variation": asdict(sample.variation),
                 "seed": sample.seed,
+                "view": asdict(sample.view),
                 "measured": sample.measured.tobytes(),
                 "trace": sample.points,
             }
-            for sample in (*self.samples, *self.noisy)
+            for sample in (*self.samples, *self.noisy, *self.windows)
         ]
         about = {
             "format": _FORMAT,
@@ -189,7 +205,9 @@ class TrainingSet:
                 {"setting": asdict(setting), "threshold": asdict(threshold)}
                 for setting, threshold in self.thresholds.items()
             ],
+            "n_windows": len(self.windows),
             "limits": None if self.limits is None else asdict(self.limits),
+            "calibration": None if self.calibration is None else asdict(self.calibration),
             "provenance": dict(self.provenance),
         }
         table = pa.Table.from_pylist(rows)
@@ -226,10 +244,13 @@ class TrainingSet:
                 raise ChangedError("its samples have changed")
             with validation.within(f"training set {path}: "):
                 samples = _samples(table)
+                first = len(samples) - about["n_windows"]
                 return cls(
-                    samples=tuple(sample for sample in samples if len(sample.points)),
-                    noisy=tuple(sample for sample in samples if not len(sample.points)),
+                    samples=tuple(each for each in samples[:first] if len(each.points)),
+                    noisy=tuple(each for each in samples[:first] if not len(each.points)),
+                    windows=samples[first:],
                     limits=_limits(about["limits"]),
+                    calibration=_calibration(about["calibration"]),
                     thresholds={
                         Setting(**entry["setting"]): Threshold(**entry["threshold"])
                         for entry in about["thresholds"]
@@ -248,6 +269,7 @@ def train(
     tested: Iterable[Sample],
     provenance: Mapping[str, Any],
     noisy: Iterable[Sample] = (),
+    windows: Iterable[Sample] = (),
 ) -> TrainingSet:
     """Create a training set and choose its thresholds.
 
@@ -261,6 +283,9 @@ def train(
         Origin of the samples.
     noisy : iterable of Sample
         Samples of noisy paths, for the second stage; without them, there is none.
+    windows : iterable of Sample
+        Samples of random networks in any view; without them, only the views of the first stage can
+        be judged.
     """
     # Sorted, as the samples are created in any order.
     samples = tuple(sorted(samples, key=_order))
@@ -280,11 +305,14 @@ def train(
         for sample in sorted(noisy, key=_order)
     )
     rows = [sample for sample in (*measured, *samples) if len(sample.measured)]
+    parts = tuple(sorted(windows, key=_order))
     return replace(
         training_set,
         thresholds=thresholds,
         noisy=measured,
         limits=choose_limits(rows) if measured and rows else None,
+        windows=parts,
+        calibration=calibrated(parts) if parts else None,
     )
 
 
@@ -366,7 +394,8 @@ def _by_setting(samples: Iterable[Sample]) -> dict[Setting, tuple[Sample, ...]]:
 
 def _order(sample: Sample) -> tuple[Any, ...]:
     setting = (sample.setting.bandwidth_mbps, sample.setting.rtt_ms, sample.setting.queue_packets)
-    return (*setting, sample.cca, sample.variant, sample.variation.name, sample.seed)
+    view = astuple(sample.view)
+    return (*setting, sample.cca, sample.variant, sample.variation.name, sample.seed, *view)
 
 
 def _digest(table: pa.Table) -> str:
@@ -386,6 +415,12 @@ def _limits(stored: Mapping[str, Any] | None) -> Limits | None:
     return Limits(**{name: _tuples(value) for name, value in stored.items()})
 
 
+def _calibration(stored: Mapping[str, Any] | None) -> Calibration | None:
+    if stored is None:
+        return None
+    return Calibration(**{name: _tuples(value) for name, value in stored.items()})
+
+
 def _tuples(value: Any) -> Any:
     """Return a value of JSON with tuples instead of lists."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
@@ -397,7 +432,9 @@ def _samples(table: pa.Table) -> tuple[Sample, ...]:
     ends = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False))
     bottlenecks = zip(*(table[item.name].to_pylist() for item in fields(Setting)), strict=True)
     variations = (tuple(row.items()) for row in table["variation"].to_pylist())
+    views = (tuple(row.items()) for row in table["view"].to_pylist())
     setting, variation = cache(_setting), cache(lambda items: Variation(**dict(items)))
+    view = cache(lambda items: View(**dict(items)))
     return tuple(
         Sample(
             setting=setting(*bottleneck),
@@ -407,8 +444,9 @@ def _samples(table: pa.Table) -> tuple[Sample, ...]:
             variant=variant,
             variation=variation(items),
             seed=seed,
+            view=view(seen),
         )
-        for bottleneck, trace, measured, cca, variant, items, seed in zip(
+        for bottleneck, trace, measured, cca, variant, items, seed, seen in zip(
             bottlenecks,
             np.split(points, ends[:-1]),
             table["measured"].to_pylist(),
@@ -416,6 +454,7 @@ def _samples(table: pa.Table) -> tuple[Sample, ...]:
             table["variant"].to_pylist(),
             variations,
             table["seed"].to_pylist(),
+            views,
             strict=True,
         )
     )

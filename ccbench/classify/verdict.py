@@ -10,21 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
 from ccbench.classify import dtw
+from ccbench.classify.evidence import weighed
 from ccbench.classify.reactions import opinion
+from ccbench.classify.view import STANDARD
 from ccbench.classify.vote import UNKNOWN, vote
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ccbench.classify.reactions import Opinion
+    from ccbench.classify.reactions import Opinion, Reactions
     from ccbench.classify.setting import Setting
     from ccbench.classify.trace import QueueTrace
     from ccbench.classify.training_set import TrainingSet
 
-__all__ = ["TraceVerdict", "Verdict", "decided", "judge"]
+__all__ = ["TraceVerdict", "Verdict", "decided", "has_first_stage", "judge"]
 
 #: Least ratio of the distances of two implementations that are told apart.
 _CLEAR_RATIO = 1.25
+#: Traces, and ratio of the distances to the second and to the nearest CCA, above which the limits
+#: of distance do not overrule a confident second stage.
+_SEVERAL, _FAR_BEYOND = 3, 2.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,17 +41,19 @@ class TraceVerdict:
     setting : Setting
         The bottleneck of the observation.
     label : str
-        The nearest CCA, or unknown if its distance exceeds the threshold.
+        The nearest CCA, or unknown if its distance exceeds the threshold. Without distances, the
+        label of the second stage by this trace alone.
     distances : mapping of str to float
-        The distance to the nearest trace of each CCA, in packets per point and in ascending order.
-    threshold : float
+        The distance to the nearest trace of each CCA, in packets per point and in ascending order;
+        empty for views and settings that the first stage does not have.
+    threshold : float or None
         Limit of the nearest CCA, in packets per point.
     """
 
     setting: Setting
     label: str
     distances: Mapping[str, float]
-    threshold: float
+    threshold: float | None
 
     @classmethod
     def of(
@@ -68,13 +75,13 @@ class TraceVerdict:
 
     @property
     def nearest(self) -> str:
-        """The nearest CCA."""
-        return next(iter(self.distances))
+        """The nearest CCA; empty without distances."""
+        return next(iter(self.distances), "")
 
     @property
     def distance(self) -> float:
-        """The distance to the nearest CCA."""
-        return self.distances[self.nearest]
+        """The distance to the nearest CCA; infinite without distances."""
+        return self.distances.get(self.nearest, math.inf)
 
     @property
     def second(self) -> str:
@@ -92,7 +99,7 @@ class TraceVerdict:
             "setting": self.setting.name,
             "label": self.label,
             "nearest": self.nearest,
-            "distance": self.distance,
+            "distance": self.distances.get(self.nearest),
             "second": self.second,
             "second_distance": self.second_distance,
             "threshold": self.threshold,
@@ -136,9 +143,12 @@ def judge(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict:
 
     The first stage compares each trace with those of the training set, and the traces vote. The
     second stage (:mod:`.reactions`) judges their measurements together, and decides: its label
-    must be confident, and either usual in its distance or that of the vote. The vote alone decides
-    without measurements of all traces, and if its label is a CCA that was added to the
-    training set after the limits of the second stage were chosen.
+    must be confident, and either usual in its distance, that of the vote, or clearly the nearest of
+    all traces. The vote alone decides without measurements of all traces, and if its label is a CCA
+    that was added to the training set after the limits of the second stage were chosen.
+
+    If a trace has another view or another setting than those of the first stage, the second stage
+    for any recording decides on all of them (:mod:`.evidence`).
 
     Parameters
     ----------
@@ -159,8 +169,37 @@ def judge(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict:
     """
     if not traces:
         raise validation.bad("traces", [], "one or more", "observe the server first")
+    trees = training_set.reactions_in_context
+    if trees is not None and not all(has_first_stage(trace, training_set) for trace in traces):
+        return _weighed(traces, training_set, trees)
     verdicts = tuple(_judge_trace(trace, training_set) for trace in traces)
     return decided(verdicts, traces, training_set)
+
+
+def has_first_stage(trace: QueueTrace, training_set: TrainingSet) -> bool:
+    """Return whether the training set has traces of the same view and setting."""
+    return trace.view == STANDARD and trace.setting in training_set.settings
+
+
+def _weighed(traces: Sequence[QueueTrace], training_set: TrainingSet, trees: Reactions) -> Verdict:
+    """Decide by the evidence of recordings in any view."""
+    calibration = training_set.calibration
+    assert calibration is not None
+
+    def label(seen: Opinion) -> str:
+        return seen.label if seen.is_confident else UNKNOWN
+
+    votes = tuple(
+        TraceVerdict(
+            setting=trace.setting,
+            label=label(weighed(trees, [trace], calibration)),
+            distances={},
+            threshold=None,
+        )
+        for trace in traces
+    )
+    seen = weighed(trees, traces, calibration)
+    return Verdict(label=label(seen), traces=votes, reactions=seen)
 
 
 def decided(
@@ -180,10 +219,19 @@ def decided(
     second = _opinion(traces, training_set)
     limits = training_set.limits
     if second is not None and limits is not None and label in {UNKNOWN, *limits.ccas}:
-        is_known = second.is_confident and (second.is_near or second.label == label)
+        is_usual = second.is_near or second.label == label or _is_nearest(second.label, votes)
+        is_known = second.is_confident and is_usual
         label = second.label if is_known else UNKNOWN
     variant = _variant(label, traces, training_set)
     return Verdict(label=label, variant=variant, traces=votes, reactions=second)
+
+
+def _is_nearest(label: str, votes: Sequence[TraceVerdict]) -> bool:
+    """Return whether a CCA is the nearest of several traces, and all others are far beyond it."""
+    if len(votes) < _SEVERAL or any(each.nearest != label for each in votes):
+        return False
+    nearest = sum(each.distance for each in votes)
+    return sum(each.second_distance or math.inf for each in votes) > _FAR_BEYOND * nearest
 
 
 def _variant(label: str, traces: Sequence[QueueTrace], training_set: TrainingSet) -> str:

@@ -42,7 +42,8 @@ def print_explanations(
             f"{cca}{_NO_BREAK}{distance:.2f}" for cca, distance in trace.distances.items()
         )
         click.echo(f"{name}, {trace.setting.name}: {_reason(trace)}")
-        for line in (f"distances  {listed}", *_lines(shape)):
+        lines = [f"distances  {listed}"] if listed else []
+        for line in (*lines, *_lines(shape)):
             text = textwrap.fill(line, 90, initial_indent=2 * " ", subsequent_indent=13 * " ")
             click.echo(text.replace(_NO_BREAK, " "))
         click.echo()
@@ -68,14 +69,16 @@ def describe(reactions: Opinion) -> str:
         like += f" or {reactions.second}"
     elif not reactions.is_near:
         like += ", but far from it"
+    most = "" if limit.distance is None else f", at most {limit.distance:.2f}"
     return (
         f"{like} (confidence {reactions.confidence:.3f}, at least {limit.confidence:.3f}; "
-        f"distance {reactions.distance:.2f}, at most {limit.distance:.2f}; "
-        f"noise {reactions.noise:.2f})"
+        f"distance {reactions.distance:.2f}{most}; noise {reactions.noise:.2f})"
     )
 
 
 def _reason(trace: TraceVerdict) -> str:
+    if trace.threshold is None:
+        return f"{trace.label}: by its reactions alone, as no training trace has this view"
     nearest = f"the nearest trace is of {trace.nearest}, {trace.distance:.2f} packets away"
     above = "above" if trace.label == UNKNOWN else "within"
     return f"{trace.label}: {nearest}, {above} the limit of {trace.threshold:.2f}"

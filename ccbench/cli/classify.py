@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from click.core import ParameterSource
 
 from ccbench.base import validation
 from ccbench.base.progress_bars import progress
-from ccbench.cli._console import print_json
+from ccbench.cli._console import print_json, print_pairs
 from ccbench.cli._explanation import describe, print_explanations
 from ccbench.cli._options import EngineChoice, json_option, link_engine_options, quantity
 from ccbench.cli._status import ExitStatus
@@ -22,6 +23,8 @@ from ccbench.emulate.registry import resolve_link
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ccbench.classify.estimator import Estimator
+    from ccbench.classify.files import RecordedQueues
     from ccbench.classify.setting import Setting
     from ccbench.classify.web.survey import Survey
     from ccbench.classify.web.target import Target
@@ -39,6 +42,7 @@ _OF_FILES = {
     "kernel": "name the server's folder, which has the recorded queues",
     "plot": "leave it out; each server's folder has the figure",
     "explain": "name the server's folder, which has the recorded queues",
+    "estimator": "name the server's folder, which has the recorded queues",
 }
 
 
@@ -51,7 +55,7 @@ _OF_FILES = {
     multiple=True,
     help="Bottleneck in Mbit/s, ms and packets, such as 5bw-85rtt-64q: that of the measurement "
     "(may be repeated), or of all files, or of one. Runs contain it, and so may the name of a "
-    "file.  [default: the thesis's four for servers]",
+    "file; captures and logs imply it.  [default: the thesis's four for servers]",
 )
 @click.option(
     "--training",
@@ -103,6 +107,12 @@ _OF_FILES = {
     is_flag=True,
     help="Print the distance of each recorded queue to the nearest trace of each CCA, and the "
     "shape of the sender's window: decreases, growth and period. --plot draws these traces.",
+)
+@click.option(
+    "--estimator",
+    metavar="MODULE:NAME",
+    help="Classify recorded queues with another estimator of scikit-learn's interface, such as "
+    "tslearn.neighbors:KNeighborsTimeSeriesClassifier, instead of both stages.",
 )
 @click.option(
     "--hosts",
@@ -173,6 +183,7 @@ def classify(
     bridge: float | None,
     plot: Path | None,
     explain: bool,
+    estimator: str | None,
     hosts: Path | None,
     as_json: bool,
     **survey: Any,
@@ -182,10 +193,12 @@ def classify(
     SERVER is a host name or a URL. ccbench requests its page repeatedly, for 20 s in each of four
     settings, through an emulated bottleneck whose queue is recorded (as root).
 
-    FILE is a recorded queue: the folder of a run (`ccbench run -o`), a command (`ccbench shell -o`)
-    or a server, a log of mm-link, a CSV file with the columns time_s and occupancy_packets, or two
-    captures BEFORE.pcap AFTER.pcap of the packets that entered and left the queue. All files are
-    assumed to be of one server, and each has one vote.
+    FILE is a recording, whose kind is recognised: a capture (tcpdump) at the sender, the receiver
+    or between; two captures BEFORE.pcap AFTER.pcap of the data that entered and left the queue; a
+    CSV file with the columns time_s and occupancy_packets, or of tshark; a log of `ss -ti`, of the
+    trace point tcp_probe, of mm-link or of CCAnalyzer; a qlog; or the folder of a run (`ccbench run
+    -o`), a command (`ccbench shell -o`) or a server. All files are assumed to be of one server. The
+    evidence of all recordings is combined; the connections of one capture are answered by server.
 
     \b
         sudo ccbench classify example.com
@@ -215,9 +228,24 @@ def classify(
         filters,
         plot=plot,
         explain=explain,
+        estimator=None if estimator is None else _estimator(estimator),
         as_json=as_json,
     )
     return None
+
+
+def _estimator(name: str) -> Estimator:
+    """Return an estimator by its module and name: an object, or a class without arguments."""
+    from importlib import import_module
+
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(import_module(module), attribute)
+        made: Estimator = found() if isinstance(found, type) else found
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        allowed = "MODULE:NAME of an estimator, such as sklearn.neighbors:NearestCentroid"
+        raise validation.bad("--estimator", name, allowed, f"correct it ({error})") from error
+    return made
 
 
 def _training(file: Path | None, kernel: str | None) -> Path | Engine | None:
@@ -356,6 +384,7 @@ def _classify_files(
     *,
     plot: Path | None,
     explain: bool,
+    estimator: Estimator | None,
     as_json: bool,
 ) -> None:
     from ccbench import plots
@@ -367,31 +396,86 @@ def _classify_files(
 
     with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
         task = bar.add_task("training for this setting", total=1, visible=False)
+        steps = _Steps("training for the settings of the files")
 
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total, visible=True)
+            if not sys.stderr.isatty():
+                steps.show(done, total)
 
-        queues = RecordedQueues.read(
+        every = RecordedQueues.read(
             files, settings, training=training, filters=Filters(**filters), on_progress=show
         )
     if plot is not None:
-        plots.save(queues.figure(every_cca=explain), plot)
-    verdict = queues.verdict
-    shapes = queues.shapes() if explain else []
-    if as_json:
-        result = {"files": [str(file) for file in files], **verdict.to_dict()}
-        for trace, shape in zip(result["traces"], shapes, strict=False):
-            trace["shape"] = shape.to_dict()
-        print_json(result)
+        plots.save(every.figure(every_cca=explain), plot)
+    servers = every.by_connection()
+    if estimator is not None:
+        _print_votes(servers, estimator, as_json=as_json)
         return
+    if as_json:
+        results = [_as_json(queues, explain=explain) for queues in servers]
+        same = {"files": [str(file) for file in files]}
+        if len(results) == 1:
+            print_json({**same, **results[0]})
+        else:
+            print_json({**same, "servers": results})
+        return
+    for queues in servers:
+        _print(queues, explain=explain)
+
+
+def _print_votes(servers: Sequence[RecordedQueues], estimator: Estimator, *, as_json: bool) -> None:
+    """Print the labels by an estimator."""
+    from ccbench.classify.estimator import judge_with
+
+    for queues in servers:
+        label, votes = judge_with(estimator, queues.traces, queues.training_set)
+        names = dict(zip(queues.names, votes, strict=True))
+        if as_json:
+            print_json({"label": label, "votes": names})
+        else:
+            print_pairs({**names, "congestion control": label})
+
+
+def _as_json(queues: RecordedQueues, *, explain: bool) -> dict[str, Any]:
+    result = queues.verdict.to_dict()
+    shapes = queues.shapes() if explain else []
+    for trace, recording in zip(result["traces"], queues.recordings, strict=True):
+        trace |= {"recording": recording.name, "notes": list(recording.notes)}
+        trace["source"] = recording.source
+    for trace, shape in zip(result["traces"], shapes, strict=False):
+        trace["shape"] = shape.to_dict()
+    return result
+
+
+def _print(queues: RecordedQueues, *, explain: bool) -> None:
+    verdict = queues.verdict
     shown = [
         {"file": name, **trace.to_dict()}
         for name, trace in zip(queues.names, verdict.traces, strict=True)
     ]
     print_traces(shown, first="file")
+    for recording in queues.recordings:
+        remarks = [*([recording.source] if recording.source else []), *recording.notes]
+        if remarks:
+            click.echo(f"{recording.name}: {'; '.join(remarks)}")
     if explain:
-        print_explanations(queues.names, verdict.traces, shapes)
+        print_explanations(queues.names, verdict.traces, queues.shapes())
     if verdict.reactions is not None:
         click.echo(f"reactions: {describe(verdict.reactions)}")
     variant = f", {verdict.variant}" if verdict.variant else ""
     click.echo(f"congestion control: {verdict.label}{variant}")
+
+
+class _Steps:
+    """Progress on a line for each tenth, where there is no terminal."""
+
+    def __init__(self, title: str) -> None:
+        self._title, self._tenth = title, -1
+
+    def show(self, done: int, total: int) -> None:
+        """Print a line if another tenth is complete."""
+        tenth = 10 * done // max(total, 1)
+        if tenth != self._tenth:
+            self._tenth = tenth
+            click.echo(f"{self._title}: {done} of {total} runs", err=True)

@@ -83,6 +83,13 @@ __all__ = ["classify_train"]
     help="Random paths with loss and cross traffic, on which each CCA runs once in each setting.",
 )
 @click.option(
+    "--networks",
+    type=click.IntRange(0, 10_000),
+    metavar="N",
+    help="Random networks, on each of which each CCA runs once for a minute, for recordings of any "
+    "part of a connection on any network.  [default: 170, and none with --setting or --noisy 0]",
+)
+@click.option(
     "--length",
     type=quantity("s"),
     metavar="SECONDS",
@@ -99,6 +106,7 @@ def classify_train(
     training: Path | None,
     samples: int,
     noisy: int,
+    networks: int | None,
     length: float | None,
     engine: EngineChoice,
 ) -> None:
@@ -116,6 +124,7 @@ def classify_train(
     from ccbench.classify.occupancy import DURATION_S
     from ccbench.classify.setting import LOW_RATE, SETTINGS, Setting
     from ccbench.classify.training_set import PACKAGED, TrainingSet, extended
+    from ccbench.classify.windows import N_NETWORKS
 
     check_folder_of(output)
     is_new = bool(more_ccas) or only_recorded or not recorded
@@ -139,13 +148,20 @@ def classify_train(
         return
     if is_new:
         named = [("--cca", Implementation.named(text).module) for text in more_ccas]
+        if networks is None:
+            networks = 0 if setting_names or not noisy else N_NETWORKS
         runner = engine.make(lambda engine: check_ccas(*named, engine=engine))
         check_ccas(*named, engine=runner)
         result = _simulated(
             (*IMPLEMENTATIONS, *more_ccas),
             settings or (*SETTINGS, LOW_RATE),
             samples,
-            {"n_noisy": noisy, "duration_s": duration_s, "engine": runner},
+            {
+                "n_noisy": noisy,
+                "n_networks": networks,
+                "duration_s": duration_s,
+                "engine": runner,
+            },
         )
     else:
         result = TrainingSet.load(training or PACKAGED)

@@ -20,7 +20,7 @@ from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MTU_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
 
@@ -159,7 +159,14 @@ def link_of(setting: Setting) -> Bottleneck:
     return Bottleneck(bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets)
 
 
-def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -> Recording:
+def download(
+    site: Site,
+    setting: Setting,
+    manners: Manners,
+    record: Recorder,
+    *,
+    others: Sequence[Setting] = (),
+) -> Recording:
     """Download for :data:`ASKED_S` through the link of a setting.
 
     Parameters
@@ -170,6 +177,9 @@ def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -
     record : callable
         Function that runs a command behind a link, such as
         :meth:`ccbench.emulate.engine.LinkEngine.record`.
+    others : sequence of Setting
+        All settings of the measurement. The advice for a page that is too small names the size that
+        all need.
 
     Returns
     -------
@@ -189,7 +199,7 @@ def download(site: Site, setting: Setting, manners: Manners, record: Recorder) -
         raise ServerError(f"{message}: {INSTEAD_OF_LOOPBACK}", "loopback")
     link = link_of(setting)
     added_ms = added_rtt_ms(setting, site.rtt_ms)
-    _check_page(site, setting)
+    _check_page(site, setting, others)
     with tempfile.TemporaryFile() as output:
         start_s = time.monotonic()
         recording = record(_command(site, manners), link, added_ms, output=output)
@@ -279,16 +289,22 @@ def check_download(
         raise ServerError(f"{message}: {reason}: name a larger file", "slow")
 
 
-def _check_page(site: Site, setting: Setting) -> None:
+def _check_page(site: Site, setting: Setting, others: Sequence[Setting]) -> None:
     """Check that simultaneous requests for the page can fill path and queue."""
-    path_bytes = setting.bandwidth_mbps * 1e6 / 8 * setting.rtt_ms / 1e3
-    capacity_bytes = path_bytes + setting.queue_packets * MTU_BYTES
-    least = math.ceil(_MIN_RATIO * capacity_bytes / _MAX_REQUESTS)
-    if site.body_bytes < least:
+    if site.body_bytes < _least_page_bytes(setting):
         message = (
             f"its page of {site.body_bytes} bytes is too small for {_MAX_REQUESTS} requests at once"
         )
-        raise ServerError(f"{message}: name a file of {least} bytes or more", "small")
+        least = max(map(_least_page_bytes, (setting, *others)))
+        step = f"name a file of {least} bytes or more, which is enough for all settings"
+        raise ServerError(f"{message}: {step}", "small")
+
+
+def _least_page_bytes(setting: Setting) -> int:
+    """Return the size of a page whose simultaneous requests fill path and queue twice."""
+    path_bytes = setting.bandwidth_mbps * 1e6 / 8 * setting.rtt_ms / 1e3
+    capacity_bytes = path_bytes + setting.queue_packets * MTU_BYTES
+    return math.ceil(_MIN_RATIO * capacity_bytes / _MAX_REQUESTS)
 
 
 def _command(site: Site, manners: Manners) -> list[str]:

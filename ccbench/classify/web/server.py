@@ -208,7 +208,7 @@ def classify_server(  # noqa: PLR0913 - the settings of a Survey
             if recording is None and failure is not None:
                 raise failure
             if recording is None or recording.provenance["address"] != site.address:
-                recording = _downloaded(site, setting, manners, record)
+                recording = _downloaded(site, setting, manners, record, settings)
                 folder.keep(setting, recording)
         except ServerError as error:
             observation = Observation(setting=setting, error=str(error), kind=error.kind)
@@ -231,10 +231,16 @@ def _stored_site(recording: Recording) -> Site:
     )
 
 
-def _downloaded(site: Site, setting: Setting, manners: Manners, record: Recorder) -> Recording:
+def _downloaded(
+    site: Site,
+    setting: Setting,
+    manners: Manners,
+    record: Recorder,
+    settings: Sequence[Setting],
+) -> Recording:
     with visit(site.address, manners.pause_s):
         try:
-            return download(site, setting, manners, record)
+            return download(site, setting, manners, record, others=settings)
         except EngineError as error:  # other settings may still succeed
             raise ServerError(str(error), "link") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -236,9 +237,13 @@ class TestSurvey:
         """A page so small that requests limit the server is not downloaded."""
         with serving() as (url, seen):
             (row,) = self.run(tmp_path, [f"{url}/900"], lambda: None)  # type: ignore[arg-type,return-value] # nobody is asked
-        # Twice the contents of path and queue, a hundred times: 2 * (53,125 + 96,000) / 100.
+        # Twice the contents of path and queue, a hundred times, in the largest of the settings.
         assert row["kind"] == "small"
-        assert "2983 bytes or more" in row["error"]
+        largest = max(
+            2 * (each.bandwidth_mbps * each.rtt_ms * 125 + 1500 * each.queue_packets) / 100
+            for each in SETTINGS[:2]
+        )
+        assert f"{math.ceil(largest)} bytes or more" in row["error"]
         assert len(seen) == 1
 
     def test_errors_are_rows(self, tmp_path: Path) -> None:
