@@ -48,6 +48,12 @@ _SERVERS = 40
 _UNKNOWN_SHARE = 0.25
 #: Greatest share of wrong labels of known CCAs, below, between and above these levels of noise.
 _WRONG, _NOISE = 0.01, (0.1, 0.4)
+#: Why recordings without any decrease have no answer.
+_ONLY_GROWS = "the window only grows, as that of several CCAs: record until it falls"
+#: The least of these limits: most answers below it would be wrong for unknown CCAs.
+_LEAST = 0.7
+#: Position of the share of windows that only grow among the terms of the evidence.
+_UNFINISHED = 8
 #: Standard deviation of a steady window in packets.
 _STEADY = 2.0
 #: Inverse strength of regularisation.
@@ -91,15 +97,15 @@ class Calibration:
         label is right.
     own : tuple of float
         What is added for each label.
-    least : float
-        The least confidence of an answer: at most 1 % of the servers with known CCAs get a wrong
-        one, with any number of recordings and any noise.
+    least : tuple of float
+        The least confidence of an answer for each number of recordings, from 1; for more, the last
+        one applies. At most 1 % of the servers with known CCAs get a wrong one, at any noise.
     """
 
     ccas: tuple[str, ...]
     common: tuple[float, ...]
     own: tuple[float, ...]
-    least: float
+    least: tuple[float, ...]
 
     def confidence(self, evidence: _Evidence, label: str) -> float:
         """Return the probability that a label is right; 0 if the CCA was added later."""
@@ -130,7 +136,11 @@ def weighed(
         confidence=calibration.confidence(evidence, label),
         distance=evidence.distance,
         noise=evidence.noise,
-        limit=Limit(confidence=calibration.least, distance=None),
+        limit=Limit(
+            confidence=calibration.least[min(len(traces), len(calibration.least)) - 1],
+            distance=None,
+        ),
+        doubt=_ONLY_GROWS if evidence.unfinished == 1 else "",
     )
 
 
@@ -279,17 +289,23 @@ def _fitted(
         fitted = model.fit(columns, is_right, weights).coef_[0].round(_DECIMALS)
     confidence = special.expit(columns @ fitted)
     count = terms.shape[1]
-    least = 0.0
-    for share in np.unique(terms[:, 1]):
+    may_answer = terms[:, _UNFINISHED] < 1
+    least = []
+    for recordings in range(1, _MOST_RECORDINGS + 1):
+        limit = _LEAST
         for level in range(len(_NOISE) + 1):
-            cell = is_known & (terms[:, 1] == share) & (np.digitize(terms[:, 2], _NOISE) == level)
-            wrong = np.sort(confidence[cell & ~is_right])[::-1]
-            allowed = int(_WRONG * cell.sum())
+            own = np.isclose(terms[:, 1], 1 / recordings) & (
+                np.digitize(terms[:, 2], _NOISE) == level
+            )
+            cell = is_known & own
+            wrong = np.sort(confidence[cell & ~is_right & may_answer])[::-1]
+            allowed = max(1, int(_WRONG * cell.sum()))
             if len(wrong) > allowed:
-                least = max(least, float(wrong[allowed]))
+                limit = max(limit, float(wrong[allowed]))
+        least.append(round(limit, _DECIMALS))
     return Calibration(
         ccas=ccas,
         common=tuple(fitted[:count].tolist()),
         own=tuple(fitted[count:].tolist()),
-        least=round(least, _DECIMALS),
+        least=tuple(least),
     )

@@ -82,7 +82,7 @@ def _in_parts(
 ) -> QueueTrace:
     """Return a trace of up to three parts."""
     events, setting = recording.events, recording.setting
-    step_s = max(STEP_S, math.ceil(round(recording.interval_s / STEP_S, 3)) * STEP_S)
+    step_s = max(STEP_S, round(recording.interval_s, 6))
     part_s = filters.duration_s or min(DURATION_S, math.floor(length_s + STEP_S))
     if part_s < LEAST_S or length_s < part_s - step_s:
         allowed = f"at least {max(part_s, LEAST_S):g} s"

@@ -190,6 +190,8 @@ class Opinion:
         The estimated level of noise, from 0 (none) to 1 (1 % of loss, or 15 % of cross traffic).
     limit : Limit
         The limits of the label at this level.
+    doubt : str
+        Why the label is not the answer, whatever the confidence; empty if it may be.
     """
 
     label: str
@@ -198,11 +200,12 @@ class Opinion:
     distance: float
     noise: float
     limit: Limit
+    doubt: str = ""
 
     @property
     def is_confident(self) -> bool:
         """Whether the confidence excludes other known CCAs."""
-        return self.confidence > self.limit.confidence
+        return not self.doubt and self.confidence > self.limit.confidence
 
     @property
     def is_near(self) -> bool:

@@ -73,8 +73,8 @@ _CCANALYZER = re.compile(r"^[01],\d+,\w+,\w+,\d+,\d+,[01],\d+,\d+\s*$")
 #: Largest spread of the intervals of samples, share of rows that are fractions if they are
 #: averages, and shortest interval in seconds of samples.
 _SPREAD, _FRACTIONS, _LEAST_INTERVAL_S = 0.1, 0.1, 0.005
-#: Longest interval of samples in seconds.
-_LONGEST_INTERVAL_S = 0.1
+#: Longest interval of samples in seconds, and in round-trip times.
+_LONGEST_INTERVAL_S, _LONGEST_INTERVAL_RTTS = 0.1, 1.1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -145,8 +145,9 @@ def read(
     if setting is None:
         setting = _nearest(recorded_setting or Setting.within(path.name), settings)
     interval_s, average_s = _sampling(events) if path.suffix == ".csv" else (0.0, 0.0)
-    if interval_s > _LONGEST_INTERVAL_S:
-        allowed = f"at most {_LONGEST_INTERVAL_S:g} s"
+    longest_s = max(_LONGEST_INTERVAL_S, _LONGEST_INTERVAL_RTTS * setting.rtt_ms / 1e3)
+    if interval_s > longest_s:
+        allowed = f"at most {longest_s:g} s"
         step = "record it more often, or each change"
         raise validation.bad(f"interval of {path.name}", interval_s, allowed, step)
     return Recording(
@@ -338,7 +339,7 @@ def _of_server(command: Command, path: Path, setting: Setting | None) -> Recordi
         allowed = f"{recorded_setting.name}, the setting of {path}"
         raise validation.bad("setting", setting.name, allowed, "leave it out")
     name = f"{path.absolute().parent.name}/{path.name}"
-    return Recording(events=command.queue, setting=recorded_setting, name=name)
+    return Recording(events=command.queue, setting=recorded_setting, name=name, is_from_start=True)
 
 
 def _check_path(path: Path, scenario: Scenario) -> None:

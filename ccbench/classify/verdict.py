@@ -170,15 +170,26 @@ def judge(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict:
     if not traces:
         raise validation.bad("traces", [], "one or more", "observe the server first")
     trees = training_set.reactions_in_context
-    if trees is not None and not all(has_first_stage(trace, training_set) for trace in traces):
-        return _weighed(traces, training_set, trees)
-    verdicts = tuple(_judge_trace(trace, training_set) for trace in traces)
-    return decided(verdicts, traces, training_set)
+    if trees is None or all(has_first_stage(trace, training_set) for trace in traces):
+        verdicts = tuple(_judge_trace(trace, training_set) for trace in traces)
+        return decided(verdicts, traces, training_set)
+    return _added(traces, training_set) or _weighed(traces, training_set, trees)
 
 
 def has_first_stage(trace: QueueTrace, training_set: TrainingSet) -> bool:
     """Return whether the training set has traces of the same view and setting."""
     return trace.view == STANDARD and trace.setting in training_set.settings
+
+
+def _added(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict | None:
+    """Return the vote for a CCA that was added to the training set; None if it is for another."""
+    assert training_set.calibration is not None
+    added = set(training_set.ccas) - set(training_set.calibration.ccas)
+    if not added or any(trace.setting not in training_set.settings for trace in traces):
+        return None
+    votes = tuple(_judge_trace(trace, training_set) for trace in traces)
+    label = vote([each.label for each in votes], [each.distance for each in votes])
+    return Verdict(label=label, traces=votes) if label in added else None
 
 
 def _weighed(traces: Sequence[QueueTrace], training_set: TrainingSet, trees: Reactions) -> Verdict:

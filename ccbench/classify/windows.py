@@ -45,9 +45,14 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 __all__ = [
+    "DURATION_S",
+    "MOST_CROSS_SHARE",
     "NETWORKS",
     "N_NETWORKS",
     "Course",
+    "Part",
+    "at_the_queue",
+    "at_the_sender",
     "averaged",
     "collect_windows",
     "network",
@@ -58,7 +63,7 @@ __all__ = [
 #: Random networks of a training set.
 N_NETWORKS = 170
 #: Length of the runs, and the time between two points of their course, in seconds.
-_DURATION_S, _FINE_S = 62.0, 0.01
+DURATION_S, _FINE_S = 62.0, 0.01
 
 
 class _Ranges(NamedTuple):
@@ -71,7 +76,7 @@ class _Ranges(NamedTuple):
 
 #: The random networks, and those for which they are near enough.
 _RANDOM = _Ranges(rtts_ms=(15, 280), products=(5, 200), queues=(0.25, 4))
-NETWORKS = _Ranges(rtts_ms=(8, 450), products=(3, 400), queues=(0.1, 8))
+NETWORKS = _Ranges(rtts_ms=(8, 450), products=(3, 400), queues=(0.1, 12))
 #: The range of their rates in Mbit/s, and the least queue in packets.
 _RATES_MBPS, _LEAST_QUEUE = (0.2, 40), 5
 #: One network in this many has no loss and no cross traffic.
@@ -81,10 +86,10 @@ _TYPICAL_RTT_MS = 85
 #: Lengths of the parts in seconds, and the share of parts from the start of the connection.
 _LENGTHS_S, _FROM_START = (10, 12, 15, 20, 20, 20), 0.15
 _STEPS_S = (0.02, 0.04, 0.1)
-#: Number of further parts at the queue in the thesis's settings, which are the most frequent.
+#: Number of further parts of each kind of queue in the thesis's settings, the most frequent ones.
 _MORE_PARTS = 2
 #: Greatest share of cross traffic with which the window of the sender is that of the queue.
-_MOST_CROSS_SHARE = 0.02
+MOST_CROSS_SHARE = 0.02
 
 
 def network(number: int) -> Setting:
@@ -153,7 +158,7 @@ class Course:
     def of(cls, run: Run, variation: Variation) -> Course:
         """Return the course of a run on a random network."""
         events = run.queue_events()
-        at_ns = round(start_s(variation) * 1e9) + np.arange(round(_DURATION_S / _FINE_S)) * round(
+        at_ns = round(start_s(variation) * 1e9) + np.arange(round(DURATION_S / _FINE_S)) * round(
             _FINE_S * 1e9
         )
         left = np.append(0, np.cumsum(events["event"].to_numpy() == "dequeue"))
@@ -204,24 +209,26 @@ def samples_of(
     rng = stream(number, f"views {implementation.module} {seed}")
     result = []
     more = _MORE_PARTS if setting in SETTINGS else 0
-    for events, own, view, first_s in (
-        _at_the_queue(course, setting, rng),
+    parts = (
+        _whole(course, setting, rng),
         _filtered(course, setting, rng),
-        _at_the_sender(course, setting, variation, rng),
-        *(_at_the_queue(course, setting, rng) for _ in range(more)),
-    ):
-        measured = measured_events(events, own, from_s=first_s, view=view)
+        _sent(course, setting, variation, rng),
+        *(_whole(course, setting, rng) for _ in range(more)),
+        *(_filtered(course, setting, rng) for _ in range(more)),
+    )
+    for part in parts:
+        measured = part.measured()
         if len(measured):
             result.append(
                 Sample(
                     cca=implementation.cca,
                     variant=implementation.variant,
-                    setting=own,
+                    setting=part.setting,
                     variation=replace(variation, name=f"network {number}"),
                     seed=seed,
                     points=np.zeros(0, dtype=np.float32),
                     measured=measured,
-                    view=view,
+                    view=part.view,
                 )
             )
     return result
@@ -244,7 +251,7 @@ def collect_windows(
     wanted = [(number, Implementation.named(text)) for number in numbers for text in ccas]
     scenarios = [
         scenario(
-            network(number), own.module, path(number), seed=5000 + number, duration_s=_DURATION_S
+            network(number), own.module, path(number), seed=5000 + number, duration_s=DURATION_S
         )
         for number, own in wanted
     ]
@@ -254,51 +261,63 @@ def collect_windows(
             yield samples_of(Course.of(run, path(number)), number, own)
 
 
-_Part = tuple[pd.DataFrame, Setting, View, float]
+class Part(NamedTuple):
+    """A part of a run as a recording shows it: its queue, network, view and start in seconds."""
+
+    events: pd.DataFrame
+    setting: Setting
+    view: View
+    first_s: float
+
+    def measured(self) -> npt.NDArray[np.uint8]:
+        """Return the measurements of the part."""
+        return measured_events(self.events, self.setting, from_s=self.first_s, view=self.view)
 
 
-def _span(course: Course, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the start and the length of a random part in seconds."""
-    length_s = float(rng.choice(_LENGTHS_S))
-    if rng.random() < _FROM_START:
-        return 0.0, length_s
-    latest_s = len(course.time_ns) * _FINE_S - length_s - 0.5
-    return round(rng.uniform(1, latest_s), 2), length_s
+def at_the_queue(  # noqa: PLR0913 - two options of the recording
+    course: Course,
+    setting: Setting,
+    first_s: float,
+    length_s: float,
+    *,
+    step_s: float = STEP_S,
+    average_s: float = 0.0,
+) -> Part:
+    """Return a part of a run as it is recorded at the queue.
 
-
-def _at_the_queue(course: Course, setting: Setting, rng: np.random.Generator) -> _Part:
-    first_s, length_s = _span(course, rng)
-    events = pd.DataFrame(
-        {
-            "time_ns": course.time_ns,
-            "backlog_packets": course.waiting,
-            "in_flight_packets": course.in_flight(setting.rtt_ms),
-        }
-    )
-    return events, setting, View(from_start=first_s == 0, length_s=length_s), first_s
-
-
-def _filtered(course: Course, setting: Setting, rng: np.random.Generator) -> _Part:
-    first_s, length_s = _span(course, rng)
-    step_s, average_s = _filter(setting, rng)
-    waiting = averaged(course.waiting, round(average_s / _FINE_S))
-    points = round(step_s / _FINE_S)
-    events = pd.DataFrame(
-        {"time_ns": course.time_ns[::points], "backlog_packets": waiting[::points]}
-    )
+    Parameters
+    ----------
+    course : Course
+    setting : Setting
+    first_s, length_s : float
+        Start and length in seconds.
+    step_s, average_s : float
+        Time between two samples, and time over which each is an average, in seconds. If they are
+        not the usual ones, only the length of the queue is recorded.
+    """
     view = View(from_start=first_s == 0, length_s=length_s, step_s=step_s, average_s=average_s)
-    return events, setting, view, first_s
+    waiting = averaged(course.waiting, round(average_s / _FINE_S))
+    columns = {"time_ns": course.time_ns, "backlog_packets": waiting}
+    if not view.is_coarse:
+        columns["in_flight_packets"] = course.in_flight(setting.rtt_ms)
+    events = pd.DataFrame(columns)[:: max(1, round(step_s / _FINE_S)) if view.is_coarse else 1]
+    return Part(events, setting, view, first_s)
 
 
-def _at_the_sender(
-    course: Course, setting: Setting, variation: Variation, rng: np.random.Generator
-) -> _Part:
-    first_s, length_s = _span(course, rng)
-    step_s, average_s = _filter(setting, rng) if rng.random() < 0.5 else (STEP_S, 0.0)  # noqa: PLR2004
-    if variation.cross_share > _MOST_CROSS_SHARE:  # its packets are not the sender's
-        view = View(from_start=first_s == 0, length_s=length_s)
-        events = pd.DataFrame({"time_ns": course.time_ns, "backlog_packets": course.waiting})
-        return events, setting, view, first_s
+def at_the_sender(  # noqa: PLR0913 - two options of the recording
+    course: Course,
+    setting: Setting,
+    variation: Variation,
+    first_s: float,
+    length_s: float,
+    *,
+    step_s: float = STEP_S,
+    average_s: float = 0.0,
+) -> Part:
+    """Return a part of a run as the sender's window shows it, with an estimated network.
+
+    Parameters as for :func:`at_the_queue`, and the path, which must not have cross traffic.
+    """
     rtt_ms = max(setting.rtt_ms / 2, setting.rtt_ms + variation.extra_rtt_ms)
     window = Window(
         name="run",
@@ -315,12 +334,39 @@ def _at_the_sender(
         average_s=average_s,
         is_estimated=True,
     )
-    return window.events(estimated), estimated, view, first_s
+    return Part(window.events(estimated), estimated, view, first_s)
+
+
+def _span(course: Course, rng: np.random.Generator) -> tuple[float, float]:
+    """Return the start and the length of a random part in seconds."""
+    length_s = float(rng.choice(_LENGTHS_S))
+    if rng.random() < _FROM_START:
+        return 0.0, length_s
+    latest_s = len(course.time_ns) * _FINE_S - length_s - 0.5
+    return round(rng.uniform(1, latest_s), 2), length_s
+
+
+def _whole(course: Course, setting: Setting, rng: np.random.Generator) -> Part:
+    return at_the_queue(course, setting, *_span(course, rng))
+
+
+def _filtered(course: Course, setting: Setting, rng: np.random.Generator) -> Part:
+    span = _span(course, rng)
+    step_s, average_s = _filter(setting, rng)
+    return at_the_queue(course, setting, *span, step_s=step_s, average_s=average_s)
+
+
+def _sent(course: Course, setting: Setting, variation: Variation, rng: np.random.Generator) -> Part:
+    span = _span(course, rng)
+    step_s, average_s = _filter(setting, rng) if rng.random() < 0.5 else (STEP_S, 0.0)  # noqa: PLR2004
+    if variation.cross_share > MOST_CROSS_SHARE:  # its packets are not the sender's
+        return at_the_queue(course, setting, *span)
+    return at_the_sender(course, setting, variation, *span, step_s=step_s, average_s=average_s)
 
 
 def _filter(setting: Setting, rng: np.random.Generator) -> tuple[float, float]:
     """Return a random step and a random time of averaging in seconds."""
-    step_s = float(rng.choice(_STEPS_S))
     rtt_s = setting.rtt_ms / 1e3
+    step_s = float(rng.choice([*_STEPS_S, max(_STEPS_S[0], round(rtt_s, 2))]))
     average_s = float(rng.choice([0.0, step_s, rtt_s, rng.uniform(0, rtt_s)]))
     return step_s, round(max(average_s, 0.0), 2)

@@ -73,6 +73,7 @@ def describe(reactions: Opinion) -> str:
     return (
         f"{like} (confidence {reactions.confidence:.3f}, at least {limit.confidence:.3f}; "
         f"distance {reactions.distance:.2f}{most}; noise {reactions.noise:.2f})"
+        f"{reactions.doubt and ': ' + reactions.doubt}"
     )
 
 

@@ -392,7 +392,7 @@ class TestReadAll:
     def test_single(self, tmp_path: Path, files: list[Path]) -> None:
         """A single capture is an input error."""
         for paths in (files[:1], [files[0], tmp_path / "queue.csv"]):
-            with pytest.raises(InputError, match="followed by the capture after the queue"):
+            with pytest.raises(InputError, match="one with the ACKs too, or two captures"):
                 read_all(paths, SETTINGS[0])
 
     def test_no_setting(self, files: list[Path]) -> None:

@@ -23,7 +23,8 @@ PERIOD_S = 2.4
 @pytest.fixture
 def command(tmp_path: Path) -> list[str]:
     """Give a command that explains the classification of the sawtooth."""
-    rows = [f"{0.04 * i:.2f},{2 + i % 60}" for i in range(525)]
+    start = [f"{0.02 * i:.2f},0" for i in range(10)]  # of the connection
+    rows = [*start, *(f"{0.2 + 0.02 * i:.2f},{2 + i // 2 % 60}" for i in range(1050))]
     path = tmp_path / "queue.csv"
     path.write_text("\n".join(["time_s,occupancy_packets", *rows]), encoding="utf-8")
     return ["classify", str(path), "--setting", SETTINGS[0].name, "--explain"]

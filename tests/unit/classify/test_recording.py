@@ -273,7 +273,7 @@ class TestJudgeFiles:
         """A file that is no record is an input error that lists the valid formats."""
         path = tmp_path / "scenario.toml"
         path.write_text("rtt_ms = 10\n", encoding="utf-8")
-        with pytest.raises(InputError, match=r"^file is .*; it must be a log of mm-link, a .csv"):
+        with pytest.raises(InputError, match=r"^file is .*; it must be a capture, a CSV file,"):
             judge_files([path], SETTINGS[0])
 
 
@@ -359,7 +359,7 @@ class TestCommand:
         """A record that is too short is refused."""
         done = self.classify(csv(tmp_path / "a.csv", 7, seconds=5), "--setting", "5bw-85rtt-64q")
         assert 2 == done.exit_code
-        assert "trace is '4.99 s'; it must be at least 20 s" in done.stderr
+        assert "trace of a.csv is '4.99 s'; it must be at least 10 s" in done.stderr
 
     def test_packaged(self) -> None:
         """The packaged training set contains Linux's CCAs and BBRv3 in the thesis's settings."""

@@ -44,11 +44,7 @@ def connection(
     sent_ns: list[int] = []
     for i in range(COUNT):
         # A packet is sent when the ACK of the packet one window before it arrives.
-        now = (
-            i * GAP_NS
-            if i < WINDOW
-            else sent_ns[i - WINDOW] + TO_RECEIVER_NS + TO_SENDER_NS
-        )
+        now = i * GAP_NS if i < WINDOW else sent_ns[i - WINDOW] + TO_RECEIVER_NS + TO_SENDER_NS
         if i == pause_after:
             now = sent_ns[-1] + 2_000_000_000
         sent_ns.append(max(now, sent_ns[-1] + 1 if sent_ns else 0))
