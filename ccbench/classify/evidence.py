@@ -178,9 +178,9 @@ def _size(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
 def _unfinished(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     """Return whether each window only grows: without a decrease, many CCAs are alike."""
     decreases, spread = (rows[:, NAMES.index(name)] for name in ("decreases", "window_spread"))
-    return (decreases == in_byte("decreases", 0)) & (
-        spread > in_byte("window_spread", np.log2(_STEADY))
-    )
+    is_steady = spread <= in_byte("window_spread", np.log2(_STEADY))
+    result: npt.NDArray[np.bool_] = (decreases == in_byte("decreases", 0)) & ~is_steady
+    return result
 
 
 def _best(logs: npt.NDArray[np.float64]) -> tuple[int, int, float]:
@@ -248,7 +248,7 @@ def _servers(
     rng = stream(fold, "servers")
     for key in np.unique(keys):
         own = np.flatnonzero(keys == key)
-        paths = np.array([tested[i].variation.name for i in own])
+        paths = np.array([tested[i].variation.name for i in own.tolist()])
         for count in range(1, _MOST_RECORDINGS + 1):
             for _ in range(_SERVERS):
                 chosen = rng.permutation(len(own))

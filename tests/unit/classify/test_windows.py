@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,7 @@ def connection(
         sent_ns.append(max(now, sent_ns[-1] + 1 if sent_ns else 0))
     for i, now in enumerate(sent_ns):
         arrival = now + TO_RECEIVER_NS
-        stamps = {"timestamp": now // 10**6, "echo": 0} if timestamps else {}
+        stamps: dict[str, Any] = {"timestamp": now // 10**6, "echo": 0} if timestamps else {}
         if timestamps:
             rtt_ns = TO_RECEIVER_NS + TO_SENDER_NS
             known = bisect_right(sent_ns, now - rtt_ns) - 1
@@ -66,7 +66,9 @@ def connection(
                 **stamps,
             )
         )
-        back = {"timestamp": arrival // 10**6, "echo": now // 10**6} if timestamps else {}
+        back: dict[str, Any] = (
+            {"timestamp": arrival // 10**6, "echo": now // 10**6} if timestamps else {}
+        )
         segments.append(
             Segment(
                 time_ns=arrival + back_ns,
