@@ -88,7 +88,7 @@ class RecordedQueues:
             each.of_length_of(loaded) for each in (filters, training_filters or filters)
         )
         has_first = all(has_first_stage(trace, loaded) for trace in traces)
-        if has_first or loaded.reactions_in_context is None:
+        if has_first or not loaded.has_windows:
             loaded = training_filters.applied_to(loaded, settings)
             if filters.duration_s != loaded.duration_s:  # their measurements cannot be compared
                 traces = tuple(replace(trace, measured=trace.measured[:0]) for trace in traces)

@@ -64,8 +64,7 @@ def observed(
     own = filters.of_length_of(training_set)
     is_exact = not recording.source and recording.interval_s <= STEP_S and not recording.average_s
     is_whole = own.duration_s == training_set.duration_s and not own.skip_s
-    has_windows = training_set.reactions_in_context is not None
-    if filters.bridge_s is not None or not has_windows:
+    if filters.bridge_s is not None or not training_set.has_windows:
         return own.trace(events, setting)
     length_s = _length_s(recording) - filters.skip_s
     is_long = length_s >= training_set.duration_s - STEP_S

@@ -156,11 +156,14 @@ class TrainingSet:
             self._reactions[setting] = Reactions(self._measured_of[setting], self.ccas)
         return self._reactions[setting]
 
+    @property
+    def has_windows(self) -> bool:
+        """Whether the training set has a second stage of any view."""
+        return self.calibration is not None and bool(self.windows)
+
     @cached_property
-    def reactions_in_context(self) -> Reactions | None:
-        """The second stage of any view; None if the training set has none."""
-        if self.calibration is None or not self.windows:
-            return None
+    def reactions_in_context(self) -> Reactions:
+        """The second stage of any view, which takes a second to train."""
         return Reactions(self.windows, self.ccas, in_context=True)
 
     @cached_property

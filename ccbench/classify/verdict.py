@@ -18,7 +18,7 @@ from ccbench.classify.vote import UNKNOWN, vote
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ccbench.classify.reactions import Opinion, Reactions
+    from ccbench.classify.reactions import Opinion
     from ccbench.classify.setting import Setting
     from ccbench.classify.trace import QueueTrace
     from ccbench.classify.training_set import TrainingSet
@@ -169,11 +169,12 @@ def judge(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict:
     """
     if not traces:
         raise validation.bad("traces", [], "one or more", "observe the server first")
-    trees = training_set.reactions_in_context
-    if trees is None or all(has_first_stage(trace, training_set) for trace in traces):
+    if not training_set.has_windows or all(
+        has_first_stage(trace, training_set) for trace in traces
+    ):
         verdicts = tuple(_judge_trace(trace, training_set) for trace in traces)
         return decided(verdicts, traces, training_set)
-    return _added(traces, training_set) or _weighed(traces, training_set, trees)
+    return _added(traces, training_set) or _weighed(traces, training_set)
 
 
 def has_first_stage(trace: QueueTrace, training_set: TrainingSet) -> bool:
@@ -192,9 +193,9 @@ def _added(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict |
     return Verdict(label=label, traces=votes) if label in added else None
 
 
-def _weighed(traces: Sequence[QueueTrace], training_set: TrainingSet, trees: Reactions) -> Verdict:
+def _weighed(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict:
     """Decide by the evidence of recordings in any view."""
-    calibration = training_set.calibration
+    trees, calibration = training_set.reactions_in_context, training_set.calibration
     assert calibration is not None
 
     def label(seen: Opinion) -> str:

@@ -301,7 +301,6 @@ class TestEvidence:
     def test_accumulates(self, packaged: TrainingSet) -> None:
         """Agreeing recordings are surer together than alone, parts of a connection less so."""
         trees, calibration = packaged.reactions_in_context, packaged.calibration
-        assert trees is not None
         assert calibration is not None
         own = [
             sample
