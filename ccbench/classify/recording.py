@@ -256,11 +256,19 @@ def _data_of(path: Path) -> tuple[set[tuple[int, int]], bool]:
 
 def _windows(path: Path, setting: Setting | None) -> list[Window]:
     """Return the windows in a log; none if the file is of another kind."""
+    if not path.is_file():
+        return []
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return []
-    return read_windows(text, path.name, setting or Setting.within(path.name))
+    try:
+        return read_windows(text, path.name, setting or Setting.within(path.name))
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        allowed = "a complete log, as its first lines are of a known kind"
+        raise validation.bad("file", str(path), allowed, f"correct it ({error!r})") from error
 
 
 def _of_window(window: Window, setting: Setting | None, path: Path) -> Recording:
