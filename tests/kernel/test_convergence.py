@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from ccbench import Flow
@@ -34,9 +37,10 @@ def test_length_changes_nothing_before_the_end() -> None:
 
 
 def test_flows_that_share_from_the_start() -> None:
-    """The throughput of flows that settle at once is nearly that of ten minutes."""
-    table = evaluate(labelled_run(run(TOGETHER))).query("method == 'Algorithm 1'")
-    assert (table["label_s"] < 30).all()
+    """Flows mostly settle at once, and their throughput is then nearly that of ten minutes."""
+    tables = [evaluate(labelled_run(run(replace(TOGETHER, seed=seed)))) for seed in range(1, 5)]
+    table = pd.concat(tables).query("method == 'Algorithm 1'")
+    assert table["label_s"].median() < 30
     assert (table["steady_difference_percent"] < 10).all()
 
 
