@@ -18,6 +18,7 @@ from ccbench.classify.setting import Setting
 from ccbench.classify.shape import Shape
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import has_first_stage, judge
+from ccbench.classify.view import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -127,17 +128,27 @@ class RecordedQueues:
 
     def shapes(self) -> list[Shape]:
         """Return the shape of the sender's window at each queue, in the part that is compared."""
-        return [self._shape(each.events, each.setting) for each in self.recordings]
+        return [
+            self._shape(recording.events, trace)
+            for recording, trace in zip(self.recordings, self.traces, strict=True)
+        ]
 
-    def _shape(self, events: pd.DataFrame, setting: Setting) -> Shape:
-        part: dict[str, Any] = self.filters.part(events)
+    def _shape(self, events: pd.DataFrame, trace: QueueTrace) -> Shape:
+        setting = trace.setting
+        part: dict[str, Any] = dict(self.filters.part(events))
+        if trace.view != STANDARD:
+            part["duration_s"] = trace.view.length_s
         return Shape.of(occupancy(events, **part), in_flight(events, setting, **part), setting)
 
     def figure(self, *, every_cca: bool = False) -> Figure:
-        """Draw each trace over the nearest of the training set, or over that of each CCA."""
+        """Draw each trace over the nearest of the training set, or over that of each CCA.
+
+        Traces that the first stage does not compare are drawn alone.
+        """
         from ccbench.classify import figures  # noqa: PLC0415 - matplotlib
 
-        if every_cca:
+        has_first = all(has_first_stage(trace, self.training_set) for trace in self.traces)
+        if every_cca and has_first:
             return figures.traces_over_each(self.names, self.traces, self.training_set)
         return figures.traces_over_nearest(self.traces, self.verdict, self.training_set)
 
