@@ -200,16 +200,34 @@ void tcp_close_listeners(void);
 
 /* Guards the user's congestion controls. */
 int guard_create(void);
+/* Checks the sockets that have ended; returns whether all have. */
+bool guard_ends(void);
 
 /* ---- damage.c ---- */
 
 /* Ends the run if a host has discarded packets as damaged. */
 void damage_check(void);
 
+/* ---- context.c ---- */
+
+/* What a hook must leave as it was. */
+struct context {
+	int preempted;
+	int locks;
+	bool irqs_off;
+};
+
+/* A hook is called; after the call, returns what it has not left as it was, or NULL. */
+void context_enter(struct context *context);
+const char *context_leave(const struct context *context);
+
 /* ---- memory.c ---- */
 
-/* Ends the run if a user's module has written to memory that it had freed. */
-void memory_check(void);
+/*
+ * Ends the run if a user's module has written to memory that it had freed, or, after the end of all
+ * connections, if a timer is running that it has started for one of them.
+ */
+void memory_check(bool all_ended);
 /* Handles the end of an area of a user's module; returns false if a timer in it is running. */
 bool memory_ends(const void *area, size_t bytes);
 

@@ -37,12 +37,20 @@ static u32 guarded_count;
 	field(bytes_sent) field(bytes_received) field(total_retrans) field(srtt_us) \
 	field(mdev_us) field(rttvar_us) field(rtt_min) field(reordering) field(mss_cache)
 
+/* Fields of struct inet_connection_sock that belong to TCP; some are bits. */
+#define CONNECTION_FIELDS(field) \
+	field(icsk_ca_state) field(icsk_retransmits) field(icsk_backoff) field(icsk_rto)
+
 struct snapshot {
 #define MEMBER(name)	typeof_member(struct tcp_sock, name) name;
 	FIELDS(MEMBER)
 #undef MEMBER
+#define CONNECTION_MEMBER(name)	u32 name;
+	CONNECTION_FIELDS(CONNECTION_MEMBER)
+#undef CONNECTION_MEMBER
 	u8 beyond[BEYOND_BYTES];
 	u8 state;
+	struct context context;
 };
 
 static const u8 *beyond_private_area(const struct tcp_sock *tp)
@@ -57,8 +65,12 @@ static void take(struct snapshot *snapshot, const struct sock *sk)
 #define TAKE(name)	snapshot->name = tp->name;
 	FIELDS(TAKE)
 #undef TAKE
+#define TAKE_CONNECTION(name)	snapshot->name = tp->inet_conn.name;
+	CONNECTION_FIELDS(TAKE_CONNECTION)
+#undef TAKE_CONNECTION
 	memcpy(snapshot->beyond, beyond_private_area(tp), BEYOND_BYTES);
 	snapshot->state = sk->sk_state;
+	context_enter(&snapshot->context);
 }
 
 static __cold void fail(const struct sock *sk, const char *hook, const char *problem)
@@ -71,7 +83,10 @@ static __cold void fail(const struct sock *sk, const char *hook, const char *pro
 static void check(const struct snapshot *before, const struct sock *sk, const char *hook)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	const char *left = context_leave(&before->context);
 
+	if (unlikely(left))
+		fail(sk, hook, left);
 	BUILD_BUG_ON(offsetofend(struct inet_connection_sock, icsk_ca_priv) !=
 		     sizeof(struct inet_connection_sock));
 	if (unlikely(memcmp(before->beyond, beyond_private_area(tp), BEYOND_BYTES)))
@@ -81,6 +96,12 @@ static void check(const struct snapshot *before, const struct sock *sk, const ch
 		fail(sk, hook, "changes the field " #name " of struct tcp_sock, which belongs to TCP");
 	FIELDS(CHECK)
 #undef CHECK
+#define CHECK_CONNECTION(name) \
+	if (unlikely(before->name != tp->inet_conn.name)) \
+		fail(sk, hook, "changes the field " #name \
+		     " of struct inet_connection_sock, which belongs to TCP");
+	CONNECTION_FIELDS(CHECK_CONNECTION)
+#undef CHECK_CONNECTION
 	if (unlikely(before->state != sk->sk_state))
 		fail(sk, hook, "changes sk->sk_state, which belongs to TCP");
 	if (unlikely(!tp->snd_cwnd || !tp->snd_ssthresh))
@@ -88,7 +109,70 @@ static void check(const struct snapshot *before, const struct sock *sk, const ch
 	/* Linux takes the number as signed. */
 	if (unlikely((s32)tp->snd_cwnd < 0))
 		fail(sk, hook, "sets a window of 2^31 packets or more");
+	if (unlikely(!sk->sk_pacing_rate))
+		fail(sk, hook, "sets a pacing rate of 0");
 }
+
+/* ---- sockets that have ended ------------------------------------------ */
+
+#define ENDED	64
+
+/* The last sockets that have ended, which are not freed yet. Nobody may write to them. */
+static struct ended {
+	struct sock *sk;	/* NULL: none */
+	u32 cwnd;
+	u32 ssthresh;
+	unsigned long pacing_rate;
+	u64 private[ICSK_CA_PRIV_SIZE / sizeof(u64)];
+} ended[ENDED];
+static u32 next_ended;
+static u32 open_sockets;
+
+static bool is_unchanged(const struct ended *entry)
+{
+	const struct tcp_sock *tp = tcp_sk(entry->sk);
+
+	return tp->snd_cwnd == entry->cwnd && tp->snd_ssthresh == entry->ssthresh &&
+	       entry->sk->sk_pacing_rate == entry->pacing_rate &&
+	       !memcmp(inet_csk_ca(entry->sk), entry->private, ICSK_CA_PRIV_SIZE);
+}
+
+static void check_ended(const struct ended *entry)
+{
+	if (entry->sk && unlikely(!is_unchanged(entry)))
+		panic("ccbench: congestion control %s of flow %u: its window, pacing rate or private area is written after release, when the socket has ended, by a pointer that is left in a timer or a global variable\n",
+		      inet_csk(entry->sk)->icsk_ca_ops->name, ccbench_flow(entry->sk->sk_mark));
+}
+
+static void keep_ended(struct sock *sk)
+{
+	struct ended *entry = &ended[next_ended];
+	struct sock *oldest = entry->sk;
+
+	check_ended(entry);
+	sock_hold(sk);
+	*entry = (struct ended) {
+		.sk = sk,
+		.cwnd = tcp_sk(sk)->snd_cwnd,
+		.ssthresh = tcp_sk(sk)->snd_ssthresh,
+		.pacing_rate = sk->sk_pacing_rate,
+	};
+	memcpy(entry->private, inet_csk_ca(sk), ICSK_CA_PRIV_SIZE);
+	next_ended = (next_ended + 1) % ENDED;
+	if (oldest)
+		sock_put(oldest);
+}
+
+bool guard_ends(void)
+{
+	u32 i;
+
+	for (i = 0; i < ENDED; i++)
+		check_ended(&ended[i]);
+	return !open_sockets;
+}
+
+/* ---- hooks ------------------------------------------------------------ */
 
 static const struct tcp_congestion_ops *own_hooks(const struct sock *sk)
 {
@@ -122,38 +206,50 @@ static const struct tcp_congestion_ops *own_hooks(const struct sock *sk)
 		return value; \
 	}
 
-/* Hooks that return a number of packets. */
-#define GUARD_PACKETS(hook) \
+/* Hooks that return a number, of packets or bytes, and the least one. */
+#define GUARD_NUMBER(hook, least) \
 	static u32 checked_##hook(struct sock *sk) \
 	{ \
 		struct snapshot before; \
-		u32 packets; \
+		u32 number; \
 		\
 		take(&before, sk); \
-		packets = own_hooks(sk)->hook(sk); \
+		number = own_hooks(sk)->hook(sk); \
 		check(&before, sk, #hook); \
-		if (unlikely(!packets)) \
-			fail(sk, #hook, "returns 0 packets"); \
-		return packets; \
+		if (unlikely(number < (least) || (s32)number < 0)) \
+			fail(sk, #hook, "returns less than " #least ", or 2^31 or more"); \
+		return number; \
 	}
 
-GUARD(init, (struct sock *sk), sk)
 GUARD(cong_avoid, (struct sock *sk, u32 ack, u32 acked), sk, ack, acked)
 GUARD(set_state, (struct sock *sk, u8 state), sk, state)
 GUARD(cwnd_event, (struct sock *sk, enum tcp_ca_event event), sk, event)
 GUARD(in_ack_event, (struct sock *sk, u32 flags), sk, flags)
 GUARD(pkts_acked, (struct sock *sk, const struct ack_sample *sample), sk, sample)
-GUARD_VALUE(u32, min_tso_segs, (struct sock *sk), sk)
-GUARD_VALUE(u32, sndbuf_expand, (struct sock *sk), sk)
+GUARD_NUMBER(min_tso_segs, 1)
+GUARD_NUMBER(sndbuf_expand, 1)
 GUARD_VALUE(size_t, get_info, (struct sock *sk, u32 ext, int *attribute, union tcp_cc_info *info),
 	    sk, ext, attribute, info)
-GUARD_PACKETS(ssthresh)
-GUARD_PACKETS(undo_cwnd)
+/* RFC 5681, equation 4. */
+GUARD_NUMBER(ssthresh, 2)
+GUARD_NUMBER(undo_cwnd, 1)
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 GUARD(cwnd_event_tx_start, (struct sock *sk), sk)
 #endif
 
-/* Also of congestion controls without the hook. */
+/* Also of congestion controls without these two hooks. */
+static void checked_init(struct sock *sk)
+{
+	const struct tcp_congestion_ops *own = own_hooks(sk);
+	struct snapshot before;
+
+	open_sockets++;
+	take(&before, sk);
+	if (own->init)
+		own->init(sk);
+	check(&before, sk, "init");
+}
+
 static void checked_release(struct sock *sk)
 {
 	const struct tcp_congestion_ops *own = own_hooks(sk);
@@ -165,6 +261,12 @@ static void checked_release(struct sock *sk)
 	check(&before, sk, "release");
 	if (unlikely(!memory_ends(inet_csk_ca(sk), ICSK_CA_PRIV_SIZE)))
 		fail(sk, "release", "leaves a timer in its private area running");
+	/* Linux also releases what it has not initialised, such as listeners. */
+	if (inet_csk(sk)->icsk_ca_initialized)
+		open_sockets--;
+	/* Otherwise, it changes its congestion control. */
+	if (sock_flag(sk, SOCK_DEAD) && sk->sk_state == TCP_CLOSE)
+		keep_ended(sk);
 }
 
 static CONG_CONTROL(checked_cong_control, sk, rs)
@@ -181,7 +283,6 @@ static void guard_hooks(struct tcp_congestion_ops *ops)
 {
 	guarded[guarded_count++] = (struct guarded) { ops, *ops };
 #define REPLACE(hook)	(ops->hook = ops->hook ? checked_##hook : NULL)
-	REPLACE(init);
 	REPLACE(cong_avoid);
 	REPLACE(cong_control);
 	REPLACE(ssthresh);
@@ -197,6 +298,7 @@ static void guard_hooks(struct tcp_congestion_ops *ops)
 	REPLACE(cwnd_event_tx_start);
 #endif
 #undef REPLACE
+	ops->init = checked_init;
 	ops->release = checked_release;
 }
 
@@ -211,6 +313,9 @@ int guard_create(void)
 		ops = current_cca_get(name);
 		if (IS_ERR(ops))
 			return PTR_ERR(ops);
+		if (!ops->owner)
+			panic("ccbench: congestion control %s of all flows: it has no .owner = THIS_MODULE, without which Linux may unload it while it is used\n",
+			      name);
 		guard_hooks((struct tcp_congestion_ops *)ops);
 	}
 	return 0;

@@ -440,7 +440,7 @@ static ssize_t flows_read(struct file *file, char __user *to, size_t bytes, loff
 	damage_check();
 	if (close_all)
 		close_flows();
-	memory_check();
+	memory_check(close_all && guard_ends());
 	return 0;
 }
 

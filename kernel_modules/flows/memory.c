@@ -14,6 +14,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/timer.h>
+#include <linux/workqueue.h>
+#include <net/pkt_sched.h>
 
 #include "flows.h"
 
@@ -53,20 +55,36 @@ static void note(void *timer, bool is_hrtimer)
 	started[hash_ptr(timer, TIMERS_BITS)] = (struct started) { timer, is_hrtimer };
 }
 
+static bool is_running(const struct started *entry)
+{
+	return entry->is_hrtimer ? hrtimer_is_queued(entry->timer) : timer_pending(entry->timer);
+}
+
 bool memory_ends(const void *area, size_t bytes)
 {
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(started); i++) {
-		void *timer = started[i].timer;
+		const struct started entry = started[i];
 
-		if (timer < area || timer >= area + bytes)
+		if (entry.timer < area || entry.timer >= area + bytes)
 			continue;
 		started[i].timer = NULL;
-		if (started[i].is_hrtimer ? hrtimer_is_queued(timer) : timer_pending(timer))
+		if (is_running(&entry))
 			return false;
 	}
 	return true;
+}
+
+/* A timer of a connection is in memory; one in the module itself may run until it is unloaded. */
+static void check_ended(const struct started *entry)
+{
+	if (!entry->timer || !virt_addr_valid(entry->timer) || !is_running(entry))
+		return;
+	panic("ccbench: memory: a timer of %ps is running after all connections have ended\n",
+	      entry->is_hrtimer ?
+	      (void *)((struct hrtimer *)entry->timer)->function :
+	      (void *)((struct timer_list *)entry->timer)->function);
 }
 
 /* ---- calls of a user's modules ---------------------------------------- */
@@ -75,6 +93,12 @@ int ccbench_mod_timer(struct timer_list *timer, unsigned long expires);
 void ccbench_add_timer(struct timer_list *timer);
 void ccbench_hrtimer_start(struct hrtimer *timer, ktime_t time, u64 range_ns,
 			   const enum hrtimer_mode mode);
+void ccbench_watchdog_schedule(struct qdisc_watchdog *watchdog, u64 expires, u64 delta_ns);
+bool ccbench_queue_delayed_work(int cpu, struct workqueue_struct *queue,
+				struct delayed_work *work, unsigned long delay);
+bool ccbench_mod_delayed_work(int cpu, struct workqueue_struct *queue,
+			      struct delayed_work *work, unsigned long delay);
+int ccbench_register_qdisc(struct Qdisc_ops *ops);
 void ccbench_kfree(const void *object);
 
 int ccbench_mod_timer(struct timer_list *timer, unsigned long expires)
@@ -98,6 +122,61 @@ void ccbench_hrtimer_start(struct hrtimer *timer, ktime_t time, u64 range_ns,
 	hrtimer_start_range_ns(timer, time, range_ns, mode);
 }
 EXPORT_SYMBOL(ccbench_hrtimer_start);
+
+void ccbench_watchdog_schedule(struct qdisc_watchdog *watchdog, u64 expires, u64 delta_ns)
+{
+	note(&watchdog->timer, true);
+	qdisc_watchdog_schedule_range_ns(watchdog, expires, delta_ns);
+}
+EXPORT_SYMBOL(ccbench_watchdog_schedule);
+
+bool ccbench_queue_delayed_work(int cpu, struct workqueue_struct *queue,
+				struct delayed_work *work, unsigned long delay)
+{
+	note(&work->timer, false);
+	return queue_delayed_work_on(cpu, queue, work, delay);
+}
+EXPORT_SYMBOL(ccbench_queue_delayed_work);
+
+bool ccbench_mod_delayed_work(int cpu, struct workqueue_struct *queue,
+			      struct delayed_work *work, unsigned long delay)
+{
+	note(&work->timer, false);
+	return mod_delayed_work_on(cpu, queue, work, delay);
+}
+EXPORT_SYMBOL(ccbench_mod_delayed_work);
+
+/* Qdiscs whose memory Linux frees after .destroy, and their own .destroy. */
+#define MAX_QDISCS	16
+
+static struct destroyed {
+	struct Qdisc_ops *ops;
+	void (*destroy)(struct Qdisc *q);
+} destroyed[MAX_QDISCS];
+static u32 destroyed_count;
+
+static void checked_destroy(struct Qdisc *q)
+{
+	u32 i = 0;
+
+	while (destroyed[i].ops != q->ops)
+		i++;
+	if (destroyed[i].destroy)
+		destroyed[i].destroy(q);
+	if (unlikely(!memory_ends(qdisc_priv(q), q->ops->priv_size)))
+		panic("ccbench: memory: the destroy of the qdisc %s leaves a timer running\n",
+		      q->ops->id);
+}
+
+int ccbench_register_qdisc(struct Qdisc_ops *ops)
+{
+	if (destroyed_count < MAX_QDISCS) {
+		destroyed[destroyed_count++] = (struct destroyed) { ops, ops->destroy };
+		ops->destroy = checked_destroy;
+	}
+	return register_qdisc(ops);
+}
+EXPORT_SYMBOL(ccbench_register_qdisc);
 
 void ccbench_kfree(const void *object)
 {
@@ -129,10 +208,13 @@ void ccbench_kfree(const void *object)
 }
 EXPORT_SYMBOL(ccbench_kfree);
 
-void memory_check(void)
+void memory_check(bool all_ended)
 {
 	u32 i;
 
 	for (i = 0; i < WAITING; i++)
 		check_freed(&freed[i]);
+	/* The timers of qdiscs end later. */
+	for (i = 0; all_ended && !destroyed_count && i < ARRAY_SIZE(started); i++)
+		check_ended(&started[i]);
 }

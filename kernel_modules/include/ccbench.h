@@ -496,6 +496,9 @@ struct net *ccbench_receiver_net(void);
 void ccbench_clock_start(ktime_t epoch);
 u64 ccbench_now_ns(void);
 
+/* Locks that a user's modules hold (include/own_calls.h). */
+extern int ccbench_locks;
+
 /* A buffered file of records on the host. */
 struct ccbench_log;
 

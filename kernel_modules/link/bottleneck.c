@@ -122,6 +122,18 @@ static void count_wait(struct bottleneck *link, enum ccbench_queue queue, u64 wa
 	link->totals.left[queue].waited_ns += waited_ns;
 }
 
+/* A pause of the link ends: by an arrival, if another packet than this one leaves. */
+static void count_pause(struct bottleneck *link, const struct sk_buff *skb, u64 now)
+{
+	const bool is_waiting = arrival_of(skb)->number + 1 != link->arrivals;
+
+	if (now > link->pause_ns && link->arrives)
+		link->woken_by_arrival += is_waiting;
+	else if (now > link->pause_ns)
+		link->woken_by_timer++;
+	link->pause_ns = 0;
+}
+
 static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
 {
 	const enum ccbench_queue queue = queue_within(link, skb);
@@ -137,7 +149,8 @@ static void leaves_queue(struct bottleneck *link, struct sk_buff *skb)
 		if (queue != CCBENCH_WHOLE)
 			count_wait(link, queue, now - arrival_of(skb)->time_ns);
 	}
-	link->pause_ns = 0;
+	if (unlikely(link->pause_ns))
+		count_pause(link, skb, now);
 	skb->destructor = NULL;
 	if (!(skb->mark & CCBENCH_MARK_CE) && ip_ecn(skb) == INET_ECN_CE)
 		record(link, skb, CCBENCH_MARK);
@@ -452,17 +465,20 @@ static void arrive(struct bottleneck *link, struct sk_buff *skb)
 	refused = qdisc_enqueue(skb, q, &to_free) & NET_XMIT_DROP;
 	spin_unlock(lock);
 	link->arriving = NULL;
-	if (link->orphaned) {
-		if (refused && !is_in(skb, to_free))
-			panic("ccbench: qdisc %s of bottleneck %u: it frees an arriving packet itself, which it must give to qdisc_drop()\n",
-			      q->ops->id, link->index);
+	if (unlikely(refused && !is_in(skb, to_free)))
+		panic("ccbench: qdisc %s of bottleneck %u: %s\n", q->ops->id, link->index,
+		      link->orphaned ?
+		      "it frees an arriving packet itself, which it must give to qdisc_drop()" :
+		      "its enqueue returns NET_XMIT_DROP for a packet that it has not dropped");
+	if (link->orphaned)
 		skb->destructor = dropped_by_queue;
-	}
 	if (unlikely(to_free))
 		kfree_skb_list(to_free);
 	conservation_length(link, q, NULL);
+	link->arrives = true;
 	if (!link->in_service)
 		link_next(link);
+	link->arrives = false;
 	rcu_read_unlock_bh();
 }
 

@@ -20,6 +20,7 @@
 #include <net/checksum.h>
 #include <net/sch_generic.h>
 
+#include "ip_fields.h"
 #include "link.h"
 
 /* Number of packets whose presence is known: those that arrived last. A power of two. */
@@ -30,6 +31,9 @@
 /* The same as a part of the experiment; a slow shaper may pause for long. */
 #define LONGEST_PAUSE_PART	10
 
+/* Pauses of a link that end with an arrival, and not by a timer, which are no coincidence. */
+#define MANY_PAUSES	3
+
 /* An odd number without a pattern in its bits. */
 #define DIGEST_FACTOR	0x9e3779b97f4a7c15ULL
 
@@ -37,6 +41,10 @@
 #define IPV4_CLASS	htonl(0x00ff0000)	/* word 0 */
 #define IPV4_CHECKSUM	htonl(0x0000ffff)	/* word 2 */
 #define IPV6_CLASS	htonl(0x0ff00000)	/* word 0 */
+
+/* Locks that a user's modules hold (include/own_calls.h). */
+int ccbench_locks;
+EXPORT_SYMBOL(ccbench_locks);
 
 static char *rewriting = "";
 module_param(rewriting, charp, 0);
@@ -86,6 +94,8 @@ static noinline u16 digest_of_headers(const struct sk_buff *skb)
 
 	if (skb_headlen(skb) < sizeof(struct iphdr))
 		return 0;
+	/* Congestion is not marked in packets that cannot express it (RFC 3168). */
+	sum += ip_ecn(skb) == INET_ECN_NOT_ECT;
 	words = header_words(skb, is_ipv4);
 	for (i = 0; i < words; i++) {
 		__be32 value = word[i];
@@ -152,7 +162,7 @@ void conservation_sent(const struct bottleneck *link, const struct sk_buff *skb)
 	if (unlikely(arrival->bytes != (u16)skb->len))
 		conservation_fail(link, skb, "it has changed the length, or the end of skb->cb");
 	if (unlikely(arrival->digest != digest_of(link, skb)))
-		conservation_fail(link, skb, "it has changed a header beyond the traffic class, skb->mark, skb->ip_summed, or the end of skb->cb");
+		conservation_fail(link, skb, "it has changed a header beyond the traffic class, whether the packet is ECN-capable (Not-ECT), skb->mark, skb->ip_summed, or the end of skb->cb");
 	if (unlikely(link->compares_headers) && skb->protocol == htons(ETH_P_IP) &&
 	    ip_fast_csum(skb->data, ((const struct iphdr *)skb->data)->ihl))
 		conservation_fail(link, skb, "it has left the IP header with a wrong checksum");
@@ -178,6 +188,9 @@ void conservation_differs(const struct bottleneck *link, struct Qdisc *q,
 	const u32 bytes = link->waiting_bytes - (taken ? taken->len : 0);
 	u32 qlen, backlog;
 
+	if (ccbench_locks)
+		panic("ccbench: qdisc %s of bottleneck %u: its %s leaves a spinlock locked\n",
+		      q->ops->id, link->index, taken ? "dequeue" : "enqueue or dequeue");
 	/* conservation_sent() refuses a packet of another length next. */
 	if (link->changing || (taken && arrival_of(taken)->bytes != (u16)taken->len))
 		return;
@@ -208,6 +221,10 @@ static void check_pause(const struct bottleneck *link)
 {
 	const u64 now = ccbench_now_ns();
 
+	if (link->woken_by_arrival >= MANY_PAUSES && link->woken_by_arrival > link->woken_by_timer)
+		panic("ccbench: qdisc %s of bottleneck %u: it sends waiting packets over an idle link only when others arrive (%u times): its dequeue returns NULL without a timer, such as qdisc_watchdog_schedule_ns()\n",
+		      qdisc_of(link)->ops->id, link->index, link->woken_by_arrival);
+
 	if (link->waiting && link->pause_ns &&
 	    now - link->pause_ns > max(LONGEST_PAUSE_NS, link->end_ns / LONGEST_PAUSE_PART))
 		panic("ccbench: qdisc %s of bottleneck %u: since %llu ns, it sends nothing over an idle link, while %u packets wait: the first is number %u of %u that arrived\n",
@@ -221,7 +238,8 @@ static void empty(struct bottleneck *link)
 	struct sk_buff *skb;
 	u32 left;
 
-	for (left = link->waiting; left && (skb = bottleneck_dequeue(link)); left--)
+	/* Half of them by dequeue, and the others by reset. */
+	for (left = link->waiting / 2; left && (skb = bottleneck_dequeue(link)); left--)
 		kfree_skb(skb);
 	spin_lock_bh(qdisc_lock(q));
 	qdisc_reset(q);

@@ -122,6 +122,9 @@ struct bottleneck {
 	u32 overdue;		/* number of a packet that waits for too long, from 1; 0: none */
 	unsigned long *present;	/* bits of the packets in it, by their numbers */
 	u64 pause_ns;		/* since then the link is idle, while packets wait; 0: it is not */
+	u32 woken_by_arrival;	/* pauses that ended with the arrival of another packet */
+	u32 woken_by_timer;	/* other pauses */
+	bool arrives;		/* a packet has just entered it */
 	bool compares_headers;	/* of packets before and after it */
 	bool changing;		/* the qdisc has dropped packets that are not freed yet */
 	const struct sk_buff *arriving;	/* packet that is being enqueued */
@@ -197,7 +200,7 @@ static inline void conservation_length(const struct bottleneck *link, struct Qdi
 	const u32 bytes = taken ? taken->len : 0;
 
 	if (unlikely(q->q.qlen != link->waiting - !!taken ||
-		     q->qstats.backlog != link->waiting_bytes - bytes))
+		     q->qstats.backlog != link->waiting_bytes - bytes || ccbench_locks))
 		conservation_differs(link, q, taken);
 }
 /* Ends the run, as a qdisc has done something with a packet. */

@@ -91,7 +91,7 @@ CRASHES = [
     ("divide", r"a division by zero;", "depth = 100 / "),
     ("trap", r"an invalid instruction, such as __builtin_trap\(\);", "__builtin_trap()"),
     ("stack", r"a stack overflow", "noinline void evil_recurse"),
-    ("sleep", r"sleeping in atomic context;", "mutex_lock(&lock), mutex_lock(&lock)"),
+    ("sleep", r"sleeping in atomic context;", "msleep(1)"),
 ]
 
 #: Deeds to the socket, and what the guard of congestion controls says about them.
@@ -102,7 +102,14 @@ TOUCHES = [
     ("area", r"writes beyond its private area \(ICSK_CA_PRIV_SIZE\)"),
     ("huge", r"sets a window of 2\^31 packets or more"),
     ("threshold", "sets a window or an ssthresh of 0 packets"),
-    ("zero", "returns 0 packets"),
+    ("rto", "changes the field icsk_rto of struct inet_connection_sock, which belongs to TCP"),
+    ("recovery", "changes the field icsk_ca_state of struct inet_connection_sock, which belongs to TCP"),
+    ("state", "changes sk->sk_state, which belongs to TCP"),
+    ("pace", "sets a pacing rate of 0"),
+    ("lock", "leaves a spinlock locked"),
+    ("softirq", r"leaves softirqs disabled, or enables them \(local_bh_disable, spin_lock_bh\)"),
+    ("interrupt", r"leaves interrupts disabled, or enables them \(local_irq_save, .*\)"),
+    ("zero", r"returns less than 2, or 2\^31 or more"),
     ("timer", "leaves a timer in its private area running"),
 ]
 
@@ -130,11 +137,12 @@ class TestEvilModules:
         """Give a function that runs a deed in a hook, and returns its error and the console."""
         monkeypatch.setenv("CCBENCH_MODULES", str(Path(__file__).with_name("tcp_evil")))
 
-        def end(deed: str, hook: str = "cong_avoid") -> tuple[EngineError, str]:
+        def end(deed: str, hook: str = "cong_avoid", *others: Flow) -> tuple[EngineError, str]:
             parameters = {"tcp_evil.deed": deed, "tcp_evil.hook": hook}
             begin_s = time.monotonic()
             with pytest.raises(EngineError) as caught:
-                KernelEngine(evil).run(dumbbell(Flow(cca="evil"), module_parameters=parameters))
+                flows = Flow(cca="evil"), *others
+                KernelEngine(evil).run(dumbbell(*flows, module_parameters=parameters))
             assert time.monotonic() - begin_s < 60
             assert gone(own_temporary)
             assert not workspaces()
@@ -237,6 +245,25 @@ class TestEvilModules:
         lines = {word: line_of(f"/* {word} */") for word in ("once", "again")}
         assert re.search(rf"memory is misused: .*{problem % lines}", str(error)), str(error)
 
+    def test_abandoned_timer(self, end: Ending) -> None:
+        """A timer that runs after the end of its connection names its function."""
+        error, _ = end("abandon", "none")
+        expected = "memory is misused: a timer of evil_late [tcp_evil] is running after all connections"
+        assert str(error).startswith(expected)
+
+    def test_stale_pointer(self, end: Ending) -> None:
+        """A write to the socket of a flow that has ended names the flow."""
+        error, _ = end("stale", "none", Flow(cca="evil", start_s=1, stop_s=2))
+        problem = r"of flow \d is faulty: its window, .* is written after release"
+        assert re.search(problem, str(error))
+
+    @pytest.mark.parametrize(("deed", "call"), [("mutex", "mutex_lock"), ("atomic", "kmalloc")])
+    def test_may_sleep(self, end: Ending, deed: str, call: str) -> None:
+        """A call that may sleep is an error in a hook, although it has not slept."""
+        error, _ = end(deed)
+        place = r"evil_\w+\S+ \[tcp_evil\] \(tcp_evil/tcp_evil\.c:\d+\)"
+        assert re.match(rf"a call may sleep: {place} calls {call}\(", str(error))
+
     def test_damaged_packets(self, end: Ending) -> None:
         """Packets that a host discards as damaged or not for it end the run."""
         error, _ = end("address")
@@ -263,7 +290,7 @@ class TestEvilModules:
             ("loop", "cong_avoid", "cpu_relax()"),
             ("spin", "cong_avoid", "barrier()"),
             ("loop", "load", "cpu_relax()"),
-            ("sleep", "load", "mutex_lock(&lock), mutex_lock(&lock)"),
+            ("deadlock", "load", "mutex_lock(&lock), mutex_lock(&lock)"),
         ],
     )
     @pytest.mark.usefixtures("impatient")
@@ -316,6 +343,11 @@ QDISC_DEEDS = [
     ("sum", r"it has left the IP header with a wrong checksum: a packet of 1500 bytes of flow \d"),
     ("clear", r"its qlen is 13 packets and its backlog 18000 bytes"),
     ("stamp", r"the end of skb->cb: a packet of 1500 bytes of flow \d"),
+    ("congestion", r"it has changed .* the packet is ECN-capable \(Not-ECT\)"),
+    ("refuse", r"its enqueue returns NET_XMIT_DROP for a packet that it has not dropped"),
+    ("lock", r"its enqueue or dequeue leaves a spinlock locked"),
+    ("pairs", r"it sends waiting packets .* only when others arrive \(\d+ times\)"),
+    ("leak", r"\d+ of \d+ packets have neither left it nor been freed"),
     ("hold", r"since \d+ ns, it sends nothing over an idle link, while \d+ packets wait"),
 ]
 
@@ -358,6 +390,7 @@ class TestEvilQdisc:
             ("register", r"sch_evil cannot be loaded: its module_init returns an error"),
             ("crash", r"sch_evil crashed in evil_reset\+"),
             ("destroy", r"sch_evil crashed in evil_destroy\+"),
+            ("timer", r"memory is misused: the destroy of the qdisc evil leaves a timer running"),
         ],
     )
     @pytest.mark.usefixtures("own_crashes")

@@ -24,7 +24,7 @@ _MAX_ERRORS = 200
 
 #: Error lines of compilers and modpost. With parallel compilers, the last lines of the output are
 #: rarely the reason of a failure.
-_ERROR = re.compile(r"(^|[\s:])(fatal )?error: ", re.IGNORECASE)
+_ERROR = re.compile(r"(^|[\s:])(fatal )?error: |: section mismatch in ", re.IGNORECASE)
 
 #: Environment variables that compilers inherit. Others, such as ARCH, CROSS_COMPILE, KCFLAGS or
 #: MAKEFLAGS, would change the build.

@@ -6,6 +6,8 @@
 #include <linux/ip.h>
 #include <linux/module.h>
 #include <linux/tcp.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
 
 #include "ccbench_describe.h"
@@ -19,6 +21,15 @@ module_param(deed, charp, 0444);
 MODULE_PARM_DESC(deed, "what it does");
 
 static u32 arrivals;
+static DEFINE_SPINLOCK(spinlock);
+
+struct evil_queue {
+	struct timer_list timer;
+};
+
+static void evil_late(struct timer_list *timer)
+{
+}
 
 static bool does(const char *name)
 {
@@ -66,6 +77,14 @@ static int evil_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 		consume_skb(skb);
 		return copy ? qdisc_enqueue_tail(copy, sch) : NET_XMIT_DROP;
 	}
+	if (does("refuse")) {
+		qdisc_enqueue_tail(skb, sch);
+		return NET_XMIT_DROP;
+	}
+	if (does("lock"))
+		spin_lock(&spinlock);
+	if (does("congestion"))
+		ipv4_change_dsfield(ip_hdr(skb), 0xfc, INET_ECN_CE);
 	if (does("qlen"))
 		sch->q.qlen++;
 	if (does("backlog"))
@@ -99,6 +118,8 @@ static struct sk_buff *evil_dequeue(struct Qdisc *sch)
 {
 	if (does("hold") && arrivals > EVERY)
 		return NULL;
+	if (does("pairs") && arrivals % 2)
+		return NULL;
 	if (does("uncounted") && arrivals > EVERY && sch->q.head && sch->q.head->next) {
 		struct sk_buff *skb = __qdisc_dequeue_head(&sch->q);
 
@@ -112,7 +133,10 @@ static void evil_reset(struct Qdisc *sch)
 {
 	if (does("crash"))
 		*(volatile int *)8 = 1;
-	qdisc_reset_queue(sch);
+	if (does("leak"))
+		sch->q.qlen = 0;
+	else
+		qdisc_reset_queue(sch);
 }
 
 static void evil_destroy(struct Qdisc *sch)
@@ -123,12 +147,18 @@ static void evil_destroy(struct Qdisc *sch)
 
 static int evil_init(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
 {
+	struct evil_queue *q = qdisc_priv(sch);
+
 	arrivals = 0;
+	timer_setup(&q->timer, evil_late, 0);
+	if (does("timer"))
+		mod_timer(&q->timer, jiffies + 1000 * HZ);
 	return does("memory") ? -ENOMEM : 0;
 }
 
 static struct Qdisc_ops evil_qdisc_ops __read_mostly = {
 	.id		= "evil",
+	.priv_size	= sizeof(struct evil_queue),
 	.enqueue	= evil_enqueue,
 	.dequeue	= evil_dequeue,
 	.peek		= qdisc_peek_head,

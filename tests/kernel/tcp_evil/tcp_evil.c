@@ -4,6 +4,7 @@
  * and then does what no module should, in one of its hooks or while it is loaded.
  * For tests of what becomes of the guest.
  */
+#include <linux/delay.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -19,6 +20,8 @@ module_param(hook, charp, 0444);
 MODULE_PARM_DESC(hook, "where: a member of tcp_congestion_ops, or load");
 
 static DEFINE_MUTEX(lock);
+static DEFINE_SPINLOCK(spinlock);
+static struct sock *newest;
 static struct work_struct without_function;
 static void (*nowhere)(void);
 static int *wild = (int *)0x123456789abcdef0;
@@ -88,7 +91,16 @@ static noinline void evil_touch(struct sock *sk)
 	else if (!strcmp(deed, "address"))
 		inet_sk(sk)->cork.fl.u.ip4.daddr ^= htonl(4);
 
-	food = kmalloc(40, GFP_ATOMIC);
+	else if (!strcmp(deed, "rto"))
+		inet_csk(sk)->icsk_rto = 1;
+	else if (!strcmp(deed, "recovery"))
+		inet_csk(sk)->icsk_ca_state = TCP_CA_Recovery;
+	else if (!strcmp(deed, "state"))
+		sk->sk_state = TCP_CLOSE_WAIT;
+	else if (!strcmp(deed, "pace"))
+		sk->sk_pacing_rate = 0;
+
+	food = kmalloc(40, strcmp(deed, "atomic") ? GFP_ATOMIC : GFP_KERNEL);
 	OPTIMIZER_HIDE_VAR(food);
 	kfree(food); /* once */
 	if (!strcmp(deed, "twice"))
@@ -127,7 +139,17 @@ static noinline void evil_do(void)
 		while (vmalloc(1 << 20))
 			;
 	else if (!strcmp(deed, "sleep"))
+		msleep(1);
+	else if (!strcmp(deed, "deadlock"))
 		mutex_lock(&lock), mutex_lock(&lock);
+	else if (!strcmp(deed, "mutex"))
+		mutex_lock(&lock);
+	else if (!strcmp(deed, "lock"))
+		spin_lock(&spinlock);
+	else if (!strcmp(deed, "softirq"))
+		local_bh_disable();
+	else if (!strcmp(deed, "interrupt"))
+		local_irq_disable();
 	else if (!strcmp(deed, "block"))
 		for (int i = 0; i < 512; i++)
 			schedule_work(&waiting);
@@ -154,11 +176,22 @@ static void evil_in(const char *name, struct sock *sk)
 
 static void evil_start(struct sock *sk)
 {
+	struct timer_list **late = inet_csk_ca(sk);
+
+	if (sk->sk_state == TCP_ESTABLISHED)	/* the sender */
+		newest = sk;
+	if (!strcmp(deed, "abandon")) {
+		*late = kmalloc(sizeof(**late), GFP_ATOMIC);
+		timer_setup(*late, evil_late, 0);
+		mod_timer(*late, jiffies + 1000 * HZ);
+	}
 	evil_in("init", NULL);
 }
 
 static void evil_release(struct sock *sk)
 {
+	if (!strcmp(deed, "stale") && newest && newest != sk)
+		tcp_snd_cwnd_set(tcp_sk(newest), 7);
 	evil_in("release", NULL);
 }
 
@@ -198,6 +231,8 @@ static void evil_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 
 static u32 evil_undo_cwnd(struct sock *sk)
 {
+	if (!strcmp(deed, "undo"))
+		return 0;
 	evil_in("undo_cwnd", NULL);
 	return tcp_reno_undo_cwnd(sk);
 }

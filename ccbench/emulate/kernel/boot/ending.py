@@ -44,14 +44,16 @@ _BAD_PARAMETER = re.compile(r"(\w+): `(.*)' (?:invalid|too large) for parameter 
 #: congestion control that changes what belongs to TCP (flows/guard.c).
 _FAULTY = re.compile(
     r"not syncing: ccbench: "
-    r"(?P<subject>(?:qdisc|congestion control) (?P<name>\S+) of \w+ \d+): (?P<fault>.*)"
+    r"(?P<subject>(?:qdisc|congestion control) (?P<name>\S+) of (?:\w+ \d+|all flows)): "
+    r"(?P<fault>.*)"
 )
 
 #: Console message about packets that something has damaged (flows/damage.c).
 _DAMAGED = re.compile(r"not syncing: ccbench: (the host .*)")
 
-#: Console message about memory that a module of the user misuses (flows/memory.c).
-_MISUSED = re.compile(r"not syncing: ccbench: memory: (.*)")
+#: Console message about memory that a module of the user misuses (flows/memory.c), or about a call
+#: that it must not make in its context (flows/context.c).
+_MISUSED = re.compile(r"not syncing: ccbench: (?P<kind>memory|context): (?P<fault>.*)")
 
 #: Console message of a failed step that loads a module.
 _BAD_MODULE = re.compile(r"module /modules/(\w+)\.ko.*: (.*)")
@@ -131,7 +133,8 @@ def _faulty_module(console: str, lines: Sequence[str], build: KernelBuild) -> En
         if match["name"] not in (*build.own.qdiscs, *build.own.ccas):
             step = _REPORT
     elif match := _first(_MISUSED, lines):
-        message = f"memory is misused: {crash.with_lines(match[1], build)}"
+        misused = "memory is misused" if match["kind"] == "memory" else "a call may sleep"
+        message = f"{misused}: {crash.with_lines(match['fault'], build)}"
     elif match := _first(_DAMAGED, lines):
         message = match[1]
         step += f" ({', '.join(build.own.modules)})"

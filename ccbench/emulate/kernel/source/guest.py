@@ -27,8 +27,12 @@ __all__ = ["COMPILED_IN", "Exempt", "compile_guest", "module_files"]
 COMPILED_IN = "/modules"
 
 #: Flags for the user's modules: a hook remains on the stack during its last call, so that messages
-#: about crashes in Linux name it, and what they free and start is checked.
-_OWN_FLAGS = f"-fno-optimize-sibling-calls -include $(src)/../{HEADERS}/own_calls.h"
+#: about crashes in Linux name it, what they free, start and lock is checked, and a variable that is
+#: never set is an error.
+_OWN_FLAGS = (
+    f"-fno-optimize-sibling-calls -include $(src)/../{HEADERS}/own_calls.h "
+    "-Werror=uninitialized"
+)
 
 #: Mount points in the guest's root.
 _MOUNT_POINTS = ("dev", "host", "proc", "run", "sys", "tmp")

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The context in which a user's modules are called. A hook must not sleep, and must leave locks,
+ * softirqs and interrupts as they were: Linux with one processor continues after most of these
+ * errors, so that a run would look like a result.
+ */
+#include <linux/export.h>
+#include <linux/gfp.h>
+#include <linux/mutex.h>
+#include <linux/panic.h>
+#include <linux/preempt.h>
+#include <linux/slab.h>
+#include <linux/version.h>
+#include <net/sock.h>
+
+#include "flows.h"
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define KMALLOC_CACHE	__kmalloc_cache_noprof
+#define KMALLOC		__kmalloc_noprof
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define KMALLOC_CACHE	kmalloc_trace_noprof
+#define KMALLOC		__kmalloc_noprof
+#else
+#define KMALLOC_CACHE	kmalloc_trace
+#define KMALLOC		__kmalloc
+#endif
+
+static u32 hooks;	/* that are being called */
+
+void context_enter(struct context *context)
+{
+	hooks++;
+	*context = (struct context) { preempt_count(), ccbench_locks, irqs_disabled() };
+}
+
+const char *context_leave(const struct context *context)
+{
+	hooks--;
+	if (unlikely(ccbench_locks != context->locks))
+		return ccbench_locks > context->locks ?
+			"leaves a spinlock locked" :
+			"unlocks a spinlock that it has not locked";
+	if (unlikely(preempt_count() != context->preempted))
+		return "leaves softirqs disabled, or enables them (local_bh_disable, spin_lock_bh)";
+	if (unlikely(irqs_disabled() != context->irqs_off))
+		return "leaves interrupts disabled, or enables them (local_irq_save, spin_lock_irqsave)";
+	return NULL;
+}
+
+static void may_sleep(const char *function, const void *caller)
+{
+	if (unlikely(hooks || ccbench_locks || in_softirq() || irqs_disabled()))
+		panic("ccbench: context: %pS calls %s, which may sleep, in a hook or with a lock\n",
+		      caller, function);
+}
+
+static void may_allocate(gfp_t flags, const void *caller)
+{
+	if (gfpflags_allow_blocking(flags))
+		may_sleep("kmalloc(GFP_KERNEL)", caller);
+}
+
+void *ccbench_kmalloc_cache(struct kmem_cache *cache, gfp_t flags, size_t bytes);
+void *ccbench_kmalloc(size_t bytes, gfp_t flags);
+void ccbench_mutex_lock(struct mutex *lock);
+void ccbench_lock_sock(struct sock *sk, int subclass);
+
+void *ccbench_kmalloc_cache(struct kmem_cache *cache, gfp_t flags, size_t bytes)
+{
+	may_allocate(flags, __builtin_return_address(0));
+	return KMALLOC_CACHE(cache, flags, bytes);
+}
+EXPORT_SYMBOL(ccbench_kmalloc_cache);
+
+void *ccbench_kmalloc(size_t bytes, gfp_t flags)
+{
+	may_allocate(flags, __builtin_return_address(0));
+	return KMALLOC(bytes, flags);
+}
+EXPORT_SYMBOL(ccbench_kmalloc);
+
+void ccbench_mutex_lock(struct mutex *lock)
+{
+	may_sleep("mutex_lock()", __builtin_return_address(0));
+	mutex_lock(lock);
+}
+EXPORT_SYMBOL(ccbench_mutex_lock);
+
+void ccbench_lock_sock(struct sock *sk, int subclass)
+{
+	may_sleep("lock_sock()", __builtin_return_address(0));
+	lock_sock_nested(sk, subclass);
+}
+EXPORT_SYMBOL(ccbench_lock_sock);
