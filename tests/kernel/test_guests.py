@@ -103,7 +103,10 @@ TOUCHES = [
     ("huge", r"sets a window of 2\^31 packets or more"),
     ("threshold", "sets a window or an ssthresh of 0 packets"),
     ("rto", "changes the field icsk_rto of struct inet_connection_sock, which belongs to TCP"),
-    ("recovery", "changes the field icsk_ca_state of struct inet_connection_sock, which belongs to TCP"),
+    (
+        "recovery",
+        "changes the field icsk_ca_state of struct inet_connection_sock, which belongs to TCP",
+    ),
     ("state", "changes sk->sk_state, which belongs to TCP"),
     ("pace", "sets a pacing rate of 0"),
     ("lock", "leaves a spinlock locked"),
@@ -248,7 +251,9 @@ class TestEvilModules:
     def test_abandoned_timer(self, end: Ending) -> None:
         """A timer that runs after the end of its connection names its function."""
         error, _ = end("abandon", "none")
-        expected = "memory is misused: a timer of evil_late [tcp_evil] is running after all connections"
+        expected = (
+            "memory is misused: a timer of evil_late [tcp_evil] is running after all connections"
+        )
         assert str(error).startswith(expected)
 
     def test_stale_pointer(self, end: Ending) -> None:

@@ -30,8 +30,7 @@ COMPILED_IN = "/modules"
 #: about crashes in Linux name it, what they free, start and lock is checked, and a variable that is
 #: never set is an error.
 _OWN_FLAGS = (
-    f"-fno-optimize-sibling-calls -include $(src)/../{HEADERS}/own_calls.h "
-    "-Werror=uninitialized"
+    f"-fno-optimize-sibling-calls -include $(src)/../{HEADERS}/own_calls.h -Werror=uninitialized"
 )
 
 #: Mount points in the guest's root.
