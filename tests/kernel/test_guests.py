@@ -142,10 +142,10 @@ class TestEvilModules:
 
         def end(deed: str, hook: str = "cong_avoid", *others: Flow) -> tuple[EngineError, str]:
             parameters = {"tcp_evil.deed": deed, "tcp_evil.hook": hook}
+            scenario = dumbbell(Flow(cca="evil"), *others, module_parameters=parameters)
             begin_s = time.monotonic()
             with pytest.raises(EngineError) as caught:
-                flows = Flow(cca="evil"), *others
-                KernelEngine(evil).run(dumbbell(*flows, module_parameters=parameters))
+                KernelEngine(evil).run(scenario)
             assert time.monotonic() - begin_s < 60
             assert gone(own_temporary)
             assert not workspaces()
