@@ -17,10 +17,11 @@ from ccbench.classify.training_set import train
 from ccbench.classify.view import View
 from ccbench.classify.vote import UNKNOWN
 from ccbench.classify.windows import collect_windows
-from ccbench.emulate import resolve
+from ccbench.emulate import Campaign, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
     from pathlib import Path
 
     from ccbench.classify.setting import Setting
@@ -42,6 +43,8 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
     n_networks: int = 0,
     duration_s: float = DURATION_S,
     engine: str | Engine = "kernel",
+    executor: Executor | None = None,
+    jobs: int | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> TrainingSet:
     """Create a training set from runs, as ``ccbench classify-train`` does.
@@ -62,8 +65,8 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
         any part of a connection on any network; 0 for none.
     duration_s : float
         Length of the traces in seconds.
-    engine : str or Engine
-        The engine of the runs.
+    engine, executor, jobs
+        As in :func:`ccbench.emulate.run_many`.
     on_progress : callable, optional
         Called with the number of finished runs and the total number.
 
@@ -75,6 +78,7 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
         If a run fails.
     """
     resolved = resolve(engine)
+    campaign = Campaign(engine=resolved, executor=executor, jobs=jobs)
     seeds = range(1, repetitions + 1)
     parts = (
         [(variation, seed) for variation in training.VARIATIONS for seed in seeds],
@@ -87,7 +91,7 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
     def observed(paths: Sequence[tuple[Variation, int]]) -> Iterator[Sample]:
         nonlocal done
         with closing(
-            collect(paths, ccas, settings, duration_s=duration_s, engine=resolved)
+            collect(paths, ccas, settings, duration_s=duration_s, campaign=campaign)
         ) as samples:
             for sample in samples:
                 done += 1
@@ -96,7 +100,7 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
 
     training_samples, test_samples, noisy = (tuple(observed(part)) for part in parts)
     windows: list[Sample] = []
-    with closing(collect_windows(range(n_networks), ccas, engine=resolved)) as runs:
+    with closing(collect_windows(range(n_networks), ccas, campaign)) as runs:
         for own in runs:
             done += 1
             on_progress(done, total)

@@ -24,7 +24,7 @@ from ccbench.classify.occupancy import DURATION_S, occupancy
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.trace import QueueTrace
 from ccbench.classify.view import View
-from ccbench.emulate import run_many
+from ccbench.emulate import Campaign
 from ccbench.emulate.mahimahi.rate import constant_rate
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MTU_BYTES, Flow
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.classify.setting import Setting
-    from ccbench.emulate import Engine
     from ccbench.run.run import Run
 
 __all__ = [
@@ -307,7 +306,7 @@ def collect(
     settings: Sequence[Setting] = SETTINGS,
     *,
     duration_s: float = DURATION_S,
-    engine: str | Engine = "kernel",
+    campaign: Campaign | None = None,
 ) -> Generator[Sample, None, None]:
     """Run each combination once and yield its sample, in any order.
 
@@ -320,24 +319,25 @@ def collect(
     settings : sequence of Setting
     duration_s : float
         Length of the traces in seconds.
-    engine : str or Engine
-        The engine of the runs.
+    campaign : Campaign, optional
+        Engine, store and workers of the runs; by default the virtual kernel and all cores.
 
     Raises
     ------
     InputError
         If the engine has no such CCA.
     EngineError
-        If a run fails.
+        If runs fail, after all others have finished.
     """
     wanted = list(product(settings, map(Implementation.named, ccas), paths))
     scenarios = [
         scenario(setting, own.module, variation, seed=seed, duration_s=duration_s)
         for setting, own, (variation, seed) in wanted
     ]
-    for i, run in run_many(scenarios, engine=engine):
+
+    def sample(i: int, run: Run) -> Sample:
         setting, own, (variation, seed) = wanted[i]
-        yield Sample(
+        return Sample(
             cca=own.cca,
             variant=own.variant,
             setting=setting,
@@ -346,6 +346,14 @@ def collect(
             points=trace(run, variation, duration_s=duration_s),
             measured=measured(run, setting, variation, duration_s=duration_s),
         )
+
+    results = (campaign or Campaign()).streamed(
+        {i: (each,) for i, each in enumerate(scenarios)},
+        sample,
+        named=lambda i: f"{scenarios[i].name}, seed {scenarios[i].seed}",
+    )
+    for _, each in results:
+        yield each
 
 
 def trace(

@@ -12,7 +12,6 @@ in the first minute of a connection.
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,7 +32,6 @@ from ccbench.classify.training import (
 )
 from ccbench.classify.view import View
 from ccbench.classify.window import Window
-from ccbench.emulate import run_many
 from ccbench.run.queue_record import backlog_at
 
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ccbench.emulate import Engine
+    from ccbench.emulate import Campaign
     from ccbench.run.run import Run
 
 __all__ = [
@@ -235,7 +233,7 @@ def samples_of(
 
 
 def collect_windows(
-    numbers: Iterable[int], ccas: Sequence[str], *, engine: str | Engine = "kernel"
+    numbers: Iterable[int], ccas: Sequence[str], campaign: Campaign
 ) -> Generator[list[Sample], None, None]:
     """Run each CCA on random networks and yield the samples of each run, in any order.
 
@@ -245,8 +243,8 @@ def collect_windows(
         The numbers of the networks.
     ccas : sequence of str
         Descriptions for :meth:`~ccbench.classify.implementation.Implementation.named`.
-    engine : str or Engine
-        The engine of the runs.
+    campaign : Campaign
+        Engine, store and workers of the runs.
     """
     wanted = [(number, Implementation.named(text)) for number in numbers for text in ccas]
     scenarios = [
@@ -255,10 +253,14 @@ def collect_windows(
         )
         for number, own in wanted
     ]
-    with closing(run_many(scenarios, engine=engine)) as runs:
-        for i, run in runs:
-            number, own = wanted[i]
-            yield samples_of(Course.of(run, path(number)), number, own)
+
+    def samples(i: int, run: Run) -> list[Sample]:
+        number, own = wanted[i]
+        return samples_of(Course.of(run, path(number)), number, own)
+
+    needs = {i: (each,) for i, each in enumerate(scenarios)}
+    for _, own in campaign.streamed(needs, samples, named=lambda i: f"network {wanted[i][0]}"):
+        yield own
 
 
 class Part(NamedTuple):

@@ -12,7 +12,14 @@ import click
 from ccbench.base import validation
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_pairs, print_table
-from ccbench.cli._options import check_ccas, check_folder_of, kernel_option, quantity
+from ccbench.cli._options import (
+    WorkersChoice,
+    check_ccas,
+    check_folder_of,
+    kernel_option,
+    quantity,
+    workers_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,6 +102,7 @@ __all__ = ["classify_train"]
     metavar="SECONDS",
     help="Length of the traces; that of a training set cannot be changed.  [default: 20]",
 )
+@workers_options
 @kernel_option
 def classify_train(
     *,
@@ -108,6 +116,7 @@ def classify_train(
     noisy: int,
     networks: int | None,
     length: float | None,
+    workers: WorkersChoice,
     engine: EngineChoice,
 ) -> None:
     """Create a training set for `ccbench classify`.
@@ -152,17 +161,19 @@ def classify_train(
             networks = 0 if setting_names or not noisy else N_NETWORKS
         runner = engine.make(lambda engine: check_ccas(*named, engine=engine))
         check_ccas(*named, engine=runner)
-        result = _simulated(
-            (*IMPLEMENTATIONS, *more_ccas),
-            settings or (*SETTINGS, LOW_RATE),
-            samples,
-            {
-                "n_noisy": noisy,
-                "n_networks": networks,
-                "duration_s": duration_s,
-                "engine": runner,
-            },
-        )
+        with workers.connected() as where:
+            result = _simulated(
+                (*IMPLEMENTATIONS, *more_ccas),
+                settings or (*SETTINGS, LOW_RATE),
+                samples,
+                {
+                    "n_noisy": noisy,
+                    "n_networks": networks,
+                    "duration_s": duration_s,
+                    "engine": runner,
+                    **where,
+                },
+            )
     else:
         result = TrainingSet.load(training or PACKAGED)
     if recorded:

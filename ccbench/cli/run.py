@@ -24,9 +24,11 @@ from ccbench.cli._console import (
 )
 from ccbench.cli._options import (
     NoiseChoice,
+    WorkersChoice,
     engine_options,
     json_option,
     noise_options,
+    workers_options,
 )
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ _EXACT = (
 )
 @noise_options
 @click.option("--fresh", is_flag=True, help="Run again although the run is stored.")
+@workers_options
 @engine_options
 @json_option
 def run(
@@ -119,6 +122,7 @@ def run(
     metrics: tuple[str, ...],
     noise: NoiseChoice,
     fresh: bool,
+    workers: WorkersChoice,
     engine: EngineChoice,
     as_json: bool,
 ) -> None:
@@ -150,6 +154,9 @@ def run(
         raise InputError(
             f"--pcap captures one run, not {repeat}: leave out --repeat, or choose a --seed instead"
         )
+    if repeat == 1 and workers != WorkersChoice():
+        message = "--jobs and --scheduler are for several runs: add --repeat, or leave them out"
+        raise click.UsageError(message)
     loaded = scenario_sources.read(scenario).scenario()
     if seed is not None:
         loaded = replace(loaded, seed=seed)
@@ -166,7 +173,17 @@ def run(
         fresh=fresh or pcap is not None,
     )
     if repeat > 1:
-        _repeat(loaded, repeat, chosen, output, plot, metrics=extra, fresh=fresh, as_json=as_json)
+        _repeat(
+            loaded,
+            repeat,
+            chosen,
+            output,
+            plot,
+            metrics=extra,
+            workers=workers,
+            fresh=fresh,
+            as_json=as_json,
+        )
     else:
         _announce_if_large(loaded, chosen, pcap)
         _run_once(loaded, chosen, output, plot, pcap, metrics=extra, fresh=fresh, as_json=as_json)
@@ -247,6 +264,7 @@ def _repeat(
     plot: Path | None,
     *,
     metrics: Sequence[Metric],
+    workers: WorkersChoice,
     fresh: bool,
     as_json: bool,
 ) -> None:
@@ -273,7 +291,10 @@ def _repeat(
             _warn_if_late(run)
             bar.advance(task)
 
-        result = emulate.repeat(scenario, count, engine=engine, fresh=fresh, on_run=on_run)
+        with workers.connected() as where:
+            result = emulate.repeat(
+                scenario, count, engine=engine, fresh=fresh, on_run=on_run, **where
+            )
         bar.update(task, completed=len(result.repetitions), total=len(result.repetitions))
     seeds = range(1 if result.is_exact else count)
     extra = repetition.estimates(values[i] for i in seeds)

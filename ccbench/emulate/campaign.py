@@ -262,9 +262,24 @@ class Campaign:
             If a run fails or cannot be measured. All others are finished and stored; the error
             names each failed result with its reason.
         """
-        outcomes = self._outcomes(needs, measure, on_run)
+        results = dict(self.streamed(needs, measure, named=named, on_run=on_run))
+        return {key: results[key] for key in needs}
+
+    def streamed(
+        self,
+        needs: Mapping[_Key, Sequence[Scenario]],
+        measure: Callable[..., _Result],
+        *,
+        named: Callable[[_Key], str] = str,
+        on_run: Callable[[Scenario], None] | None = None,
+    ) -> Iterator[tuple[_Key, _Result]]:
+        """Yield each key with its result as soon as it is complete; see :meth:`measured`."""
+        outcomes: dict[_Key, _Outcome[Any]] = {}
+        for key, outcome in self._outcomes(needs, measure, on_run):
+            outcomes[key] = _Outcome(error=outcome.error)
+            if outcome.error is None:
+                yield key, outcome.result
         _raise_failures(outcomes, needs, named)
-        return {key: outcomes[key].result for key in needs}
 
     def repeated(
         self,
@@ -302,12 +317,12 @@ class Campaign:
         }
         random = {key for (key, i), own in needs.items() if any(s.draws_at_random for s in own)}
         first = {pair: own for pair, own in needs.items() if pair[1] == 0 or pair[0] in random}
-        outcomes = self._outcomes(first, measure, on_run)
+        outcomes = dict(self._outcomes(first, measure, on_run))
         exact = {key for key in cases if key not in random and outcomes[key, 0].is_exact}
         rest = {
             pair: own for pair, own in needs.items() if pair not in first and pair[0] not in exact
         }
-        outcomes |= self._outcomes(rest, measure, on_run)
+        outcomes |= dict(self._outcomes(rest, measure, on_run))
         _raise_failures(outcomes, {pair: 0 for pair in needs if pair in outcomes}, named)
         return {
             key: Repeated(
@@ -324,8 +339,7 @@ class Campaign:
         needs: Mapping[_Key, Sequence[Scenario]],
         measure: Callable[..., _Result],
         on_run: Callable[[Scenario], None] | None,
-    ) -> dict[_Key, _Outcome[_Result]]:
-        outcomes: dict[_Key, _Outcome[_Result]] = {}
+    ) -> Iterator[tuple[_Key, _Outcome[_Result]]]:
         for each in self.gathered(needs, on_run=on_run):
             outcome: _Outcome[_Result] = _Outcome(error=each.error)
             if each.error is None:
@@ -337,8 +351,7 @@ class Campaign:
                     outcome = _Outcome(error=error)
                 except InputError as error:  # caused by the runs, not by the user's input
                     outcome = _Outcome(error=EngineError(str(error)))
-            outcomes[each.key] = outcome
-        return outcomes
+            yield each.key, outcome
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from ccbench.base.errors import EngineError, InputError, MissingRequirement
 from ccbench.classify.training import Variation, collect
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
-from ccbench.emulate import Store, get_engine, run_many
+from ccbench.emulate import Campaign, Store, get_engine, run_many
 from ccbench.emulate.kernel import web as programs
 from ccbench.emulate.kernel.boot import pinning
 from ccbench.emulate.kernel.engine import KernelEngine
@@ -200,7 +200,7 @@ def test_classified(web: HttpKernelEngine, cca: str) -> None:
     """The vote over the four settings is the server's CCA, by the packaged training set."""
     packaged_set = TrainingSet.load(PACKAGED)
     variation = Variation(name="elsewhere", extra_rtt_ms=2.0)
-    samples = list(collect([(variation, 41)], [cca], engine=web))
+    samples = list(collect([(variation, 41)], [cca], campaign=Campaign(engine=web)))
     assert judge(samples, packaged_set).label == cca
 
 

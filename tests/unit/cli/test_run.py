@@ -226,9 +226,15 @@ class TestRepeat:
         )
 
     @pytest.mark.usefixtures("noisy")
-    def test_exact(self, scenario: Path) -> None:
-        """Without randomness the output says so, and how to add noise."""
+    def test_workers(self, scenario: Path) -> None:
+        """Workers are for several runs."""
+        assert ExitStatus.OK == ccbench("run", scenario, "--repeat", 3, "--jobs", 2).exit_code
+        assert_refused(ccbench("run", scenario, "--jobs", 2), "--jobs", "add --repeat")
+
+    def test_exact(self, noisy: NoisyEngine, scenario: Path) -> None:
+        """Without randomness there is one run; the output says so, and how to add noise."""
         output = ccbench("run", scenario, "--repeat", 3).stdout
+        assert 1 == len(noisy.ran)
         assert "identical byte for byte" in output
         assert "--jitter" in output
         assert " to " not in output
