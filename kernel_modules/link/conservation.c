@@ -241,6 +241,8 @@ static void empty(struct bottleneck *link)
 	/* Half of them by dequeue, and the others by reset. */
 	for (left = link->waiting / 2; left && (skb = bottleneck_dequeue(link)); left--)
 		kfree_skb(skb);
+	/* Freeing may be deferred, and a packet may still arrive until then. */
+	WRITE_ONCE(link->changing, true);
 	spin_lock_bh(qdisc_lock(q));
 	qdisc_reset(q);
 	spin_unlock_bh(qdisc_lock(q));
