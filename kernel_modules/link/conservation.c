@@ -203,6 +203,17 @@ void conservation_differs(const struct bottleneck *link, struct Qdisc *q,
 	      taken ? arrival_of(taken)->number + 1 : link->arrivals, taken ? "left" : "arrived");
 }
 
+/* Packets that arrived before the queue was emptied, and are still in it. */
+static u32 missing(const struct bottleneck *link)
+{
+	u32 number = link->arrivals > TRACKED ? link->arrivals - TRACKED : 0;
+	u32 count = !!link->overdue;
+
+	for (; number < link->emptied_at; number++)
+		count += test_bit(number % TRACKED, link->present);
+	return count;
+}
+
 /* Number of the first packet that arrived and is in the queue, from 1. */
 static u32 first_present(const struct bottleneck *link)
 {
@@ -241,8 +252,9 @@ static void empty(struct bottleneck *link)
 	/* Half of them by dequeue, and the others by reset. */
 	for (left = link->waiting / 2; left && (skb = bottleneck_dequeue(link)); left--)
 		kfree_skb(skb);
-	/* Freeing may be deferred, and a packet may still arrive until then. */
+	/* Freeing may be deferred, and packets may still arrive until then. */
 	WRITE_ONCE(link->changing, true);
+	link->emptied_at = link->arrivals;
 	spin_lock_bh(qdisc_lock(q));
 	qdisc_reset(q);
 	spin_unlock_bh(qdisc_lock(q));
@@ -262,8 +274,8 @@ void conservation_check(struct bottleneck *links, u32 count)
 	/* This frees packets whose freeing qdiscs have deferred. */
 	rtnl_unlock();
 	for (i = 0; i < count; i++)
-		if (links[i].waiting)
+		if (missing(&links[i]))
 			panic("ccbench: qdisc %s of bottleneck %u: %u of %u packets have neither left it nor been freed: the first is number %u that arrived\n",
-			      qdisc_of(&links[i])->ops->id, i, links[i].waiting,
-			      links[i].arrivals, first_present(&links[i]));
+			      qdisc_of(&links[i])->ops->id, i, missing(&links[i]),
+			      links[i].emptied_at, first_present(&links[i]));
 }

@@ -127,6 +127,7 @@ struct bottleneck {
 	bool arrives;		/* a packet has just entered it */
 	bool compares_headers;	/* of packets before and after it */
 	bool changing;		/* the qdisc has dropped packets that are not freed yet */
+	u32 emptied_at;		/* arrivals before it was emptied at the end */
 	const struct sk_buff *arriving;	/* packet that is being enqueued */
 	bool orphaned;		/* the qdisc has removed its destructor */
 	u8 l4s_mask;		/* bits of the ECN field of packets for its L4S queue; 0: none */
