@@ -8,6 +8,7 @@ which both give the same verdict.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -28,15 +29,16 @@ _BY_STATE, _BY_TCP = "by state", "by TCP's own state"
 _STUDIES = {_BY_STATE: study_of(BBR3), _BY_TCP: study_of(Sender(BBR3.cca, ()))}
 _NOT_STATED = unbounded("not stated", "nowhere")
 
-#: The scenarios of each study.
-_planned: dict[str, set[Scenario]] = {name: set() for name in _STUDIES}
+#: The scenarios of each study by themselves. Equal ones of both studies differ in their names, from
+#: which each study reads its own cases.
+_planned: dict[str, dict[Scenario, Scenario]] = {name: {} for name in _STUDIES}
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     found: list[Scenario] = []
     for name, study in _STUDIES.items():
         own = study.scenarios(quick=quick)
-        _planned[name].update(own)
+        _planned[name].update(zip(own, own, strict=True))
         found += own
     return tuple(dict.fromkeys(found))
 
@@ -46,7 +48,7 @@ def _measure(run: Run) -> Rows:
         {"judged": name, **row}
         for name, study in _STUDIES.items()
         if run.scenario in _planned[name]
-        for row in study.measure(run)
+        for row in study.measure(_named(run, name))
     ]
 
 
@@ -54,9 +56,14 @@ def _follow_ups(run: Run) -> tuple[Scenario, ...]:
     follow_ups = _STUDIES[_BY_TCP].follow_ups
     if follow_ups is None or run.scenario not in _planned[_BY_TCP]:
         return ()
-    found = follow_ups(run)
-    _planned[_BY_TCP].update(found)
+    found = follow_ups(_named(run, _BY_TCP))
+    _planned[_BY_TCP].update(zip(found, found, strict=True))
     return found
+
+
+def _named(run: Run, study: str) -> Run:
+    """Return a run with the scenario as a study has named it."""
+    return replace(run, scenario=_planned[study][run.scenario])
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
