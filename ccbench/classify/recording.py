@@ -216,6 +216,10 @@ def read_all(
     return recordings
 
 
+#: Number of bytes from which text is told from other files.
+_BEGINNING = 4096
+
+
 def _is_capture(path: Path) -> bool:
     """Return whether a file is a capture, by its suffix or by its first bytes."""
     if path.suffix in _CAPTURES:
@@ -259,6 +263,9 @@ def _windows(path: Path, setting: Setting | None) -> list[Window]:
     if not path.is_file():
         return []
     try:
+        with path.open("rb") as file:
+            if b"\0" in file.read(_BEGINNING):
+                return []
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return []
@@ -453,7 +460,7 @@ def _from_ccanalyzer(path: Path) -> pd.DataFrame | None:
     """Return the events in a queue's log of CCAnalyzer, or None of another file."""
     try:
         with path.open(encoding="utf-8") as file:
-            if not _CCANALYZER.match(file.readline()):
+            if not _CCANALYZER.match(file.readline(_BEGINNING)):
                 return None
         table = pd.read_csv(path, header=None, usecols=[0, 1, 5, 6], dtype="int64")
     except (OSError, UnicodeDecodeError, ValueError):

@@ -352,7 +352,7 @@ def test_no_record(tmp_path: Path, size: int) -> None:
     with (tmp_path / "file").open("wb") as file:
         file.truncate(size)
     tracemalloc.start()
-    with pytest.raises(InputError, match=r"file is .*log of mm-link"):
+    with pytest.raises(InputError, match=r"file is .*a log of ss, mm-link"):
         read(tmp_path / "file", SETTINGS[0])
     assert tracemalloc.get_traced_memory()[1] < 50e6
     tracemalloc.stop()
