@@ -102,13 +102,18 @@ class TrainingSet:
         for sample in self.samples:
             parts.update(f"{sample.cca} {sample.variant} {sample.setting.name} ".encode())
             parts.update(sample.points.tobytes())
-        for sample in (*self._measured, *self.windows):
+        for sample in self._measured:
             parts.update(f"{sample.cca} {sample.setting.name} ".encode())
             parts.update(sample.measured.tobytes())
         limits = [
             (setting.name, dict(threshold.limits)) for setting, threshold in self.thresholds.items()
         ]
-        parts.update(repr((limits, self.limits, self.calibration)).encode())
+        parts.update(repr((limits, self.limits)).encode())
+        for sample in self.windows:
+            parts.update(f"{sample.cca} {sample.setting.name} ".encode())
+            parts.update(sample.measured.tobytes())
+        if self.windows:
+            parts.update(repr(self.calibration).encode())
         return parts.hexdigest()[:16]
 
     def without(self, *ccas: str) -> TrainingSet:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -134,9 +135,9 @@ def test_ccas(name: str) -> None:
 
 
 def test_training_set() -> None:
-    """The training set is the one with which the documented results were made."""
+    """The documented results were made with the training set, without its parts of connections."""
     assert CCAS == training_set().ccas
-    assert "7a1d5cffda095a12" == training_set().digest
+    assert "7a1d5cffda095a12" == replace(training_set(), windows=()).digest
 
 
 class TestLeftOut:
