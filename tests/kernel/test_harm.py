@@ -225,7 +225,7 @@ class TestRepeated:
         """A scenario without randomness is reported as exact; with jitter it has intervals."""
         path = tmp_path / "scenario.toml"
         dumbbell(Flow(cca="cubic"), Flow(cca="reno"), duration_s=4).save(path)
-        assert "nothing in this scenario is random" in program("run", path, "--repeat", 2)
+        assert "identical byte for byte" in program("run", path, "--repeat", 2)
         assert " to " in program("run", path, "--repeat", 2, "--jitter", 1)
 
 
