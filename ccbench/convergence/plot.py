@@ -40,7 +40,7 @@ def convergence_figure(flow: FlowConvergence) -> Figure:
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from ccbench.harm import Convergence
+    >>> from ccbench.convergence import Convergence
     >>> swings = np.where(np.arange(180) % 2, 4.0, 6.0)
     >>> throughput = pd.DataFrame({0: swings}, index=np.arange(1.0, 181.0))
     >>> len(convergence_figure(Convergence.of(throughput).flows[0]).axes)

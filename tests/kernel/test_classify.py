@@ -282,4 +282,5 @@ def test_captures(
     dropped = (events["event"] == "drop").sum()
     assert dropped == (actual["event"] == "drop").sum() > 0
     of_captures = program("classify", *files, "--setting", setting.name).splitlines()[-1]
-    assert f"congestion control: {cca}" == of_captures
+    # The variant of Linux may follow.
+    assert f"congestion control: {cca}" == of_captures.partition(",")[0]
