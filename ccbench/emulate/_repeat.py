@@ -61,7 +61,7 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     >>> repeated = repeat(Scenario.load("examples/bbr-vs-cubic.toml"), 2)  # doctest: +SKIP
     >>> flows = repeated.estimates(lambda repetition: repetition.flows)  # doctest: +SKIP
     >>> print(flows.loc[0, "throughput_mbps"])  # doctest: +SKIP
-    6... (... to ...)
+    5... (... to ...)
     """
     # Avoids the import of pandas by users of other functions.
     from ccbench.run.repetition import RepeatedRun, Repetition, repetitions  # noqa: PLC0415

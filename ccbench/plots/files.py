@@ -61,7 +61,8 @@ def save(figure: Figure, path: str | Path) -> None:
 
     Examples
     --------
-    >>> save(throughput_and_queue(run), "run.pdf")  # doctest: +SKIP
+    >>> from ccbench import plots
+    >>> plots.save(plots.throughput_and_queue(run), "run.pdf")  # doctest: +SKIP
     """
     path = check_path(path)
     suffix = path.suffix.lower()

@@ -93,7 +93,7 @@ def draw(
 
     Examples
     --------
-    >>> draw({"1 BDP": run, "4 BDP": other}, "cdf", metrics=["srtt"])  # doctest: +SKIP
+    >>> draw({"1 BDP": run}, "cdf", metrics=["srtt"])  # doctest: +SKIP
     """
     if not runs:
         raise validation.bad("runs", [], "one run or more", "name the folder of a saved run")

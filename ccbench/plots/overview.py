@@ -46,7 +46,7 @@ def throughput_and_queue(run: Run) -> Figure:
     Examples
     --------
     >>> figure = throughput_and_queue(run)  # doctest: +SKIP
-    >>> save(figure, "run.png")  # doctest: +SKIP
+    >>> figure.savefig("run.png")  # doctest: +SKIP
     """
     scenario = run.scenario
     panels = 1 + (len(scenario.path.links) if scenario.queue_log else 0)

@@ -130,6 +130,7 @@ class KernelBuild:
 
         Examples
         --------
+        >>> from ccbench.emulate.kernel.source.lookup import installed
         >>> installed().title.startswith("Linux ")  # doctest: +SKIP
         True
         """
