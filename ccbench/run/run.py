@@ -517,7 +517,7 @@ class Run(RunRecord):
         Examples
         --------
         >>> run.carried_bytes() * 8e-6 / run.scenario.duration_s  # Mbit/s  # doctest: +SKIP
-        99.0...
+        99...
         """
         return queue_analysis.carried_bytes(self, bottleneck)
 

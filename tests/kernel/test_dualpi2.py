@@ -15,6 +15,7 @@ import pytest
 from ccbench import Bottleneck, Flow, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.experiment.advice import advice
+from ccbench.experiment.noise import Noise
 from ccbench.run.packets import delivered, waits_ns
 from tests.kernel.conftest import dumbbell, kernel_with, run, run_with
 
@@ -61,26 +62,27 @@ MIXED = dualpi2(
 
 
 def test_advice() -> None:
-    """Prague starves where a packet takes the time of the step, and not with the advised step."""
-    starving = dualpi2(
-        Flow(cca="prague"), Flow(cca="cubic"), mbps=12, rtt_ms=20, duration_s=30, ecn="accecn"
-    )
+    """Prague loses where a packet takes the time of the step, and not with the advised step.
+
+    With random starts of 12 seeds, its rate is 0.55 to 0.67 and 1.14 to 1.49 times CUBIC's.
+    """
+    flows = Flow(cca="prague"), Flow(cca="cubic")
+    starving = dualpi2(*flows, mbps=12, rtt_ms=20, duration_s=30, ecn="accecn")
     (line,) = advice(starving)
     name, _, value = line.rpartition("set ")[2].partition(" = ")
     (link,) = starving.path.bottlenecks
-    mended = replace(
-        starving,
-        path=replace(
-            starving.path, bottlenecks=(replace(link, qdisc_options=((name, float(value)),)),)
-        ),
-    )
+    advised = replace(link, qdisc_options=((name, float(value)),))
+    mended = replace(starving, path=replace(starving.path, bottlenecks=(advised,)))
     assert advice(mended) == ()
-    ratios = []
-    for scenario in (starving, mended):
-        prague, cubic = run_with("prague", scenario).summary()["throughput_mbps"]
-        ratios.append(prague / cubic)
-    assert ratios[0] < 0.6
-    assert ratios[1] > 0.8
+    for seed in range(1, 4):
+        ratios = []
+        for scenario in (starving, mended):
+            path = replace(scenario.path, noise=Noise(start_spread_ms=20))
+            result = run_with("prague", replace(scenario, path=path, seed=seed))
+            prague, cubic = result.summary()["throughput_mbps"]
+            ratios.append(prague / cubic)
+        assert ratios[0] < 0.8
+        assert ratios[1] > 1
 
 
 class TestQueues:
