@@ -17,7 +17,7 @@ import pytest
 
 from ccbench import Bottleneck, Change, Flow, Noise, Run, Scenario
 from ccbench.base.errors import EngineError
-from ccbench.emulate.kernel.source.guest_sources import sources_dir
+from ccbench.emulate.kernel.source.home import sources_dir
 from ccbench.experiment.scenario import MSS_BYTES
 from ccbench.metrics import jain_index
 from ccbench.studies.bbr3.case import PAYLOAD, PAYLOAD_BYTES

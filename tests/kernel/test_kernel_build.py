@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ccbench.emulate.kernel.source import guest_sources
+from ccbench.emulate.kernel.source import home
 from ccbench.emulate.kernel.source.lookup import installed
 from tests.kernel.conftest import ask
 
@@ -107,10 +107,10 @@ class TestInstalled:
     ) -> None:
         """After a change of a module only this module is compiled again."""
         before = installed()
-        sources = Path(shutil.copytree(guest_sources.sources_dir(), tmp_path / "kernel_modules"))
+        sources = Path(shutil.copytree(home.sources_dir(), tmp_path / "kernel_modules"))
         with (sources / "link" / "main.c").open("a") as file:
             file.write('MODULE_INFO(test, "changed");\n')
-        monkeypatch.setattr(guest_sources, "sources_dir", lambda: sources)
+        monkeypatch.setattr(home, "sources_dir", lambda: sources)
         after = installed()
         assert b"test=changed" in after.module("ccbench_link").read_bytes()
         assert b"test=changed" not in before.module("ccbench_link").read_bytes()

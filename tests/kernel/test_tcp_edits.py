@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench.emulate.kernel.engine import KernelEngine
-from ccbench.emulate.kernel.source import guest_sources, tree
+from ccbench.emulate.kernel.source import home, tree
 from ccbench.emulate.kernel.source.build import build
 from ccbench.emulate.kernel.source.lookup import installed
 from ccbench.experiment.bottleneck import Bottleneck
@@ -80,10 +80,10 @@ def test_unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = next((kernel.path.parents[1] / "sources").glob(f"*{kernel.release}*"), None)
     if source is None:
         pytest.skip("the cache has no source of this kernel")
-    sources = Path(shutil.copytree(guest_sources.sources_dir(), tmp_path / "kernel_modules"))
+    sources = Path(shutil.copytree(home.sources_dir(), tmp_path / "kernel_modules"))
     shutil.rmtree(sources / _MODULE)
     monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(guest_sources, "sources_dir", lambda: sources)
+    monkeypatch.setattr(home, "sources_dir", lambda: sources)
     monkeypatch.setattr(tree, "TCP_EDITS", ())
     without = build(source)
     engine = KernelEngine(without)

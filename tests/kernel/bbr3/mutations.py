@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ccbench.emulate.kernel.source.guest_sources import sources_dir
+from ccbench.emulate.kernel.source.home import sources_dir
 from ccbench.studies.bbr3.case import Point
 
 if TYPE_CHECKING:

@@ -123,7 +123,7 @@ class TestImported:
 
     def test_readers(self) -> None:
         """Readers of guest records and simulator output import neither scenarios nor analysis."""
-        assert not {"ccbench.run.run", "ccbench.experiment.scenario", "ccbench.emulate.engine"} & {
+        assert not {"ccbench.run.run", "ccbench.experiment.scenario", "ccbench.base.validation"} & {
             *imported("ccbench.emulate.kernel.boot.results"),
             *imported("ccbench.datacenter.simulation.tables"),
         }

@@ -14,7 +14,8 @@ from ccbench.base.cache import cache_dir
 from ccbench.base.durable import write_text
 from ccbench.base.errors import CcbenchError
 from ccbench.emulate.kernel.source.guest import COMPILED_IN
-from ccbench.emulate.kernel.source.guest_sources import find_sources, sources_dir
+from ccbench.emulate.kernel.source.guest_sources import find_sources
+from ccbench.emulate.kernel.source.home import sources_dir
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccbench.emulate.kernel.source.guest_sources import HEADERS, sources_dir
+from ccbench.emulate.kernel.source.home import HEADERS, sources_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.command import BuildError
-from ccbench.emulate.kernel.source.guest_sources import HEADERS, OWN_MODULES
+from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
+from ccbench.emulate.kernel.source.home import HEADERS
 from ccbench.emulate.kernel.source.modules import Compiled
 
 if TYPE_CHECKING:

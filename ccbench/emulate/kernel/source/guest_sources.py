@@ -10,24 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import ccbench
 from ccbench.base import validation
-from ccbench.base.errors import CcbenchError
-from ccbench.emulate.kernel.source import c_code
+from ccbench.emulate.kernel.source import c_code, home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["HEADERS", "OWN_MODULES", "Sources", "find_sources", "sources_dir"]
+__all__ = ["OWN_MODULES", "Sources", "find_sources"]
 
 #: The environment variable with the folders of the user's modules, separated by colons.
 OWN_MODULES = "CCBENCH_MODULES"
 
 #: Folder and file of sources for the kernel itself (see edits.py and tree.py).
 _KERNEL_ONLY = ("um", "um.config")
-
-#: Folder of the headers that ccbench's modules and the init share.
-HEADERS = "include"
 
 _SUFFIXES = (".c", ".h", ".S")
 
@@ -94,44 +89,19 @@ class Sources:
 def find_sources() -> Sources:
     """Return the sources of ccbench and of the folders in `CCBENCH_MODULES`.
 
-    Those of ccbench are inside the package in an installed wheel, and beside it in a checkout.
-
     Raises
     ------
     InputError
         If `CCBENCH_MODULES` contains a path that is not a folder of modules.
     """
-    home = sources_dir()
+    included = home.sources_dir()
     named = [name for name in os.environ.get(OWN_MODULES, "").split(":") if name]
     own = tuple(validation.user_path(OWN_MODULES, name).resolve() for name in named)
-    taken = {path.name for path in home.iterdir()}
+    taken = {path.name for path in included.iterdir()}
     for folder in own:
         _check_own(folder, taken)
         taken.add(folder.name)
-    return Sources(home, own)
-
-
-def sources_dir() -> Path:
-    """Return the folder with the sources of ccbench's modules and the init.
-
-    Raises
-    ------
-    CcbenchError
-        If there is none: ccbench is not installed completely.
-
-    Examples
-    --------
-    >>> (sources_dir() / "init" / "init.c").is_file()
-    True
-    """
-    package = Path(ccbench.__file__).parent
-    for folder in (package / "kernel_modules", package.parent / "kernel_modules"):
-        if (folder / "um.config").is_file():
-            return folder
-    raise CcbenchError(
-        f"the sources of the kernel modules are not in {package}: ccbench is not installed "
-        "completely; install it again"
-    )
+    return Sources(included, own)
 
 
 def _check_own(folder: Path, taken: set[str]) -> None:

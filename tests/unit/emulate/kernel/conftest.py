@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from ccbench.emulate.kernel.source import guest_sources, tree
+from ccbench.emulate.kernel.source import home, tree
 from ccbench.emulate.kernel.source.edits import Edit
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def tarball(kernel: Path, tmp_path: Path) -> Path:
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give module sources that replace the real ones."""
     folder = write(tmp_path / "kernel_modules", SOURCES)
-    monkeypatch.setattr(guest_sources, "sources_dir", lambda: folder)
+    monkeypatch.setattr(home, "sources_dir", lambda: folder)
     monkeypatch.setattr(tree, "EDITS", CHANGES)
     monkeypatch.setattr(tree, "TCP_EDITS", ())
     monkeypatch.setattr(tree, "ADDITIONS", {"arch/um/ours.h": "um/ours.h"})

@@ -363,8 +363,8 @@ class TestBuild:
         """Several processes that build the same kernel at once build it once, and all get it."""
         program = (
             "import sys; from pathlib import Path;"
-            "from ccbench.emulate.kernel.source import build, guest_sources, tree;"
-            "guest_sources.sources_dir = lambda: Path(sys.argv[2]);"
+            "from ccbench.emulate.kernel.source import build, home, tree;"
+            "home.sources_dir = lambda: Path(sys.argv[2]);"
             "tree.EDITS, tree.ADDITIONS = tree.EDITS[:1], {'arch/um/ours.h': 'um/ours.h'};"
             "tree.TCP_EDITS = ();"
             "print(build.build(Path(sys.argv[1])).version)"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.emulate.kernel.source import guest_sources
+from ccbench.emulate.kernel.source import home
 from tests.unit.emulate.kernel.conftest import write
 
 if TYPE_CHECKING:
@@ -36,12 +36,10 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile a program that draws as many bytes as its arguments say."""
     folder = tmp_path_factory.mktemp("entropy")
     warn = "static void os_warn(const char *text) { fputs(text, stderr); }\n"
-    stream = (guest_sources.sources_dir() / "include" / "random_stream.h").read_text(
-        encoding="utf-8"
-    )
+    stream = (home.sources_dir() / "include" / "random_stream.h").read_text(encoding="utf-8")
     headers = {"os.h": f"#include <stdio.h>\n{warn}", "ccbench_random_stream.h": stream}
     write(folder, {**headers, "main.c": ENTROPY})
-    include = [f"-I{folder}", f"-I{guest_sources.sources_dir() / 'um'}"]
+    include = [f"-I{folder}", f"-I{home.sources_dir() / 'um'}"]
     command = ["gcc", "-Wall", "-Werror", *include, "-o", "main", "main.c"]
     subprocess.run(command, cwd=folder, check=True)
     return folder / "main"

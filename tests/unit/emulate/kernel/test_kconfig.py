@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ccbench.emulate.kernel.source import guest_sources, kconfig
+from ccbench.emulate.kernel.source import home, kconfig
 
 
 class TestKconfig:
@@ -31,7 +31,7 @@ class TestKconfig:
 
     def test_fragment(self) -> None:
         """The real fragment names no option twice, and every optional one."""
-        fragment = (guest_sources.sources_dir() / "um.config").read_text()
+        fragment = (home.sources_dir() / "um.config").read_text()
         options = [line for line in fragment.splitlines() if line.startswith("CONFIG_")]
         parsed = kconfig.parse_config(fragment)
         assert len(parsed) == len(options)

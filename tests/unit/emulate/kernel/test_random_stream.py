@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ccbench.emulate.kernel.source import guest_sources
+from ccbench.emulate.kernel.source import home
 from tests.unit.emulate.kernel.conftest import write
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile a program that prints the draws of streams."""
     folder = tmp_path_factory.mktemp("streams")
     write(folder, {"main.c": DRAWS})
-    include = f"-I{guest_sources.sources_dir() / 'include'}"
+    include = f"-I{home.sources_dir() / 'include'}"
     command = ["gcc", "-O2", "-Wall", "-Werror", include, "-o", "main", "main.c"]
     subprocess.run(command, cwd=folder, check=True)
     return folder / "main"

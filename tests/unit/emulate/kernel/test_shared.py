@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from ccbench.emulate.kernel.boot import shared
-from ccbench.emulate.kernel.source.guest_sources import HEADERS, sources_dir
+from ccbench.emulate.kernel.source.home import HEADERS, sources_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
