@@ -14,12 +14,13 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
-from ccbench.harm import expected_harm
+from ccbench.harm import relative_harm
 from ccbench.studies.catalogue import info
 from ccbench.studies.l4s.paths import (
     KERNELS,
@@ -33,8 +34,6 @@ from ccbench.studies.published import percentage, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
@@ -215,8 +214,9 @@ def _largest(rows: pd.DataFrame) -> Estimate:
 def _harm(table: pd.DataFrame) -> Estimate:
     """Return the relative harm of Prague to CUBIC at DualPI2, mean over paths."""
     alone, beside = (_cubic_mbps(table, mix, _DUALPI2) for mix in (_SOLO, _PAIR))
-    relative = 1 - beside / alone - expected_harm(n_alpha=1, n_beta=1)
-    return Estimate(relative.groupby("seed").mean())
+    rates = zip(alone, beside.reindex(alone.index), strict=True)
+    relative = [relative_harm(*solo_and_beside, n_alpha=1, n_beta=1) for solo_and_beside in rates]
+    return Estimate(pd.Series(relative, alone.index).groupby("seed").mean())
 
 
 def _figure(table: pd.DataFrame) -> Figure:
