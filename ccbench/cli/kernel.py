@@ -133,6 +133,8 @@ def build(
             jobs=jobs,
             on_progress=show,
         )
+    for warning in built.warnings:
+        click.echo(warning, err=True)
     _print(built)
     if default := cached_trees.other_default(built):
         click.echo(

@@ -61,6 +61,16 @@ static void may_allocate(gfp_t flags, const void *caller)
 		may_sleep("kmalloc(GFP_KERNEL)", caller);
 }
 
+/* Fills allocated memory that is not zero, and what follows it in its slab. */
+static void *filled(void *object, gfp_t flags, size_t bytes)
+{
+	const size_t begin = flags & __GFP_ZERO ? bytes : 0;
+
+	if (!ZERO_OR_NULL_PTR(object))
+		memory_fill(object + begin, ksize(object) - begin);
+	return object;
+}
+
 void *ccbench_kmalloc_cache(struct kmem_cache *cache, gfp_t flags, size_t bytes);
 void *ccbench_kmalloc(size_t bytes, gfp_t flags);
 void ccbench_mutex_lock(struct mutex *lock);
@@ -69,14 +79,14 @@ void ccbench_lock_sock(struct sock *sk, int subclass);
 void *ccbench_kmalloc_cache(struct kmem_cache *cache, gfp_t flags, size_t bytes)
 {
 	may_allocate(flags, __builtin_return_address(0));
-	return KMALLOC_CACHE(cache, flags, bytes);
+	return filled(KMALLOC_CACHE(cache, flags, bytes), flags, bytes);
 }
 EXPORT_SYMBOL(ccbench_kmalloc_cache);
 
 void *ccbench_kmalloc(size_t bytes, gfp_t flags)
 {
 	may_allocate(flags, __builtin_return_address(0));
-	return KMALLOC(bytes, flags);
+	return filled(KMALLOC(bytes, flags), flags, bytes);
 }
 EXPORT_SYMBOL(ccbench_kmalloc);
 

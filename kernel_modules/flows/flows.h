@@ -200,7 +200,7 @@ void tcp_close_listeners(void);
 
 /* Guards the user's congestion controls. */
 int guard_create(void);
-/* Checks the sockets that have ended; returns whether all have. */
+/* Checks and frees the sockets that have ended; returns whether all have. */
 bool guard_ends(void);
 
 /* ---- damage.c ---- */
@@ -223,9 +223,11 @@ const char *context_leave(const struct context *context);
 
 /* ---- memory.c ---- */
 
+/* Fills memory that a user's module has not set, or must not read, if it is to be filled. */
+void memory_fill(void *area, size_t bytes);
 /*
- * Ends the run if a user's module has written to memory that it had freed, or, after the end of all
- * connections, if a timer is running that it has started for one of them.
+ * Ends the run if a user's module has written to memory that it had freed, which is then free for
+ * Linux, or, after the end of all connections, if a timer is running that it has started for one.
  */
 void memory_check(bool all_ended);
 /* Handles the end of an area of a user's module; returns false if a timer in it is running. */

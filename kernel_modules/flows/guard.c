@@ -151,6 +151,9 @@ static void keep_ended(struct sock *sk)
 
 	check_ended(entry);
 	sock_hold(sk);
+	memory_fill(&tcp_sk(sk)->snd_cwnd, sizeof(tcp_sk(sk)->snd_cwnd));
+	memory_fill(&tcp_sk(sk)->srtt_us, sizeof(tcp_sk(sk)->srtt_us));
+	memory_fill(inet_csk_ca(sk), ICSK_CA_PRIV_SIZE);
 	*entry = (struct ended) {
 		.sk = sk,
 		.cwnd = tcp_sk(sk)->snd_cwnd,
@@ -167,8 +170,14 @@ bool guard_ends(void)
 {
 	u32 i;
 
-	for (i = 0; i < ENDED; i++)
+	for (i = 0; i < ENDED; i++) {
+		struct sock *sk = ended[i].sk;
+
 		check_ended(&ended[i]);
+		ended[i].sk = NULL;
+		if (sk)
+			sock_put(sk);
+	}
 	return !open_sockets;
 }
 

@@ -16,6 +16,7 @@
 #include <linux/sort.h>
 #include <linux/uaccess.h>
 #include <linux/vmstat.h>
+#include <net/tcp.h>
 
 #include "compat.h"
 #include "flows.h"
@@ -425,7 +426,17 @@ static void close_flows(void)
 		tcp_close_receiver(&flows[i]);
 	tcp_close_listeners();
 	msleep(CLOSING_MS);
-	pr_info("ccbench: free memory: %lu KB\n", global_zone_page_state(NR_FREE_PAGES) << (PAGE_SHIFT - 10));
+}
+
+static void print_free_memory(void)
+{
+	/* Some of it is freed by RCU, and slabs keep free pages. */
+	msleep(CLOSING_MS);
+	kmem_cache_shrink(tcp_prot.slab);
+	kmem_cache_shrink(tcp_prot.rsk_prot->slab);
+	kmem_cache_shrink(tcp_prot.twsk_prot->twsk_slab);
+	pr_info("ccbench: free memory: %lu KB\n",
+		global_zone_page_state(NR_FREE_PAGES) << (PAGE_SHIFT - 10));
 }
 
 static ssize_t flows_read(struct file *file, char __user *to, size_t bytes, loff_t *offset)
@@ -441,6 +452,8 @@ static ssize_t flows_read(struct file *file, char __user *to, size_t bytes, loff
 	if (close_all)
 		close_flows();
 	memory_check(close_all && guard_ends());
+	if (close_all)
+		print_free_memory();
 	return 0;
 }
 

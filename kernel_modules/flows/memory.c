@@ -4,12 +4,17 @@
  * (include/own_calls.h). What they free is filled with a pattern, and waits in a list before
  * Linux may use it again, so that a second kfree() and a later write are seen. It must not
  * contain a running timer.
+ *
+ * With the parameter fill, memory that they have not set, or have freed, has other contents than
+ * without. A run that differs depends on it.
  */
 #include <linux/export.h>
 #include <linux/hash.h>
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/panic.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -22,7 +27,17 @@
 #define WAITING		64
 /* Larger objects do not wait. */
 #define LARGEST_BYTES	8192
-#define PATTERN		0x6b
+#define PATTERN		(fill ?: 0x6b)
+
+static u8 fill;
+module_param(fill, byte, 0);
+MODULE_PARM_DESC(fill, "byte in memory that a user's modules have not set, or have freed (0: none)");
+
+void memory_fill(void *area, size_t bytes)
+{
+	if (fill)
+		memset(area, fill, bytes);
+}
 
 static struct freed {
 	void *object;	/* NULL: none */
@@ -50,9 +65,21 @@ static struct started {
 	bool is_hrtimer;
 } started[1 << TIMERS_BITS];
 
-static void note(void *timer, bool is_hrtimer)
+static void note(void *timer, bool is_hrtimer, u64 end_ns)
 {
 	started[hash_ptr(timer, TIMERS_BITS)] = (struct started) { timer, is_hrtimer };
+	ccbench_timers_end_ns = max(ccbench_timers_end_ns, end_ns);
+}
+
+/* Latest end of a timer that counts ticks. */
+static u64 end_after(unsigned long ticks)
+{
+	return ktime_get_ns() + jiffies_to_nsecs(ticks + 1);
+}
+
+static u64 end_at(unsigned long expires)
+{
+	return end_after(time_after(expires, jiffies) ? expires - jiffies : 0);
 }
 
 static bool is_running(const struct started *entry)
@@ -103,14 +130,14 @@ void ccbench_kfree(const void *object);
 
 int ccbench_mod_timer(struct timer_list *timer, unsigned long expires)
 {
-	note(timer, false);
+	note(timer, false, end_at(expires));
 	return mod_timer(timer, expires);
 }
 EXPORT_SYMBOL(ccbench_mod_timer);
 
 void ccbench_add_timer(struct timer_list *timer)
 {
-	note(timer, false);
+	note(timer, false, end_at(timer->expires));
 	add_timer(timer);
 }
 EXPORT_SYMBOL(ccbench_add_timer);
@@ -118,14 +145,14 @@ EXPORT_SYMBOL(ccbench_add_timer);
 void ccbench_hrtimer_start(struct hrtimer *timer, ktime_t time, u64 range_ns,
 			   const enum hrtimer_mode mode)
 {
-	note(timer, true);
+	note(timer, true, (mode & HRTIMER_MODE_REL ? ktime_get_ns() : 0) + time + range_ns);
 	hrtimer_start_range_ns(timer, time, range_ns, mode);
 }
 EXPORT_SYMBOL(ccbench_hrtimer_start);
 
 void ccbench_watchdog_schedule(struct qdisc_watchdog *watchdog, u64 expires, u64 delta_ns)
 {
-	note(&watchdog->timer, true);
+	note(&watchdog->timer, true, expires + delta_ns);
 	qdisc_watchdog_schedule_range_ns(watchdog, expires, delta_ns);
 }
 EXPORT_SYMBOL(ccbench_watchdog_schedule);
@@ -133,7 +160,7 @@ EXPORT_SYMBOL(ccbench_watchdog_schedule);
 bool ccbench_queue_delayed_work(int cpu, struct workqueue_struct *queue,
 				struct delayed_work *work, unsigned long delay)
 {
-	note(&work->timer, false);
+	note(&work->timer, false, end_after(delay));
 	return queue_delayed_work_on(cpu, queue, work, delay);
 }
 EXPORT_SYMBOL(ccbench_queue_delayed_work);
@@ -141,7 +168,7 @@ EXPORT_SYMBOL(ccbench_queue_delayed_work);
 bool ccbench_mod_delayed_work(int cpu, struct workqueue_struct *queue,
 			      struct delayed_work *work, unsigned long delay)
 {
-	note(&work->timer, false);
+	note(&work->timer, false, end_after(delay));
 	return mod_delayed_work_on(cpu, queue, work, delay);
 }
 EXPORT_SYMBOL(ccbench_mod_delayed_work);
@@ -212,8 +239,13 @@ void memory_check(bool all_ended)
 {
 	u32 i;
 
-	for (i = 0; i < WAITING; i++)
-		check_freed(&freed[i]);
+	for (i = 0; i < WAITING; i++) {
+		const struct freed entry = freed[i];
+
+		check_freed(&entry);
+		freed[i].object = NULL;
+		kfree(entry.object);
+	}
 	/* The timers of qdiscs end later. */
 	for (i = 0; all_ended && !destroyed_count && i < ARRAY_SIZE(started); i++)
 		check_ended(&started[i]);

@@ -498,6 +498,8 @@ u64 ccbench_now_ns(void);
 
 /* Locks that a user's modules hold (include/own_calls.h). */
 extern int ccbench_locks;
+/* Time at which the last timer that they have set ends, by ktime_get(). */
+extern u64 ccbench_timers_end_ns;
 
 /* A buffered file of records on the host. */
 struct ccbench_log;

@@ -127,10 +127,12 @@ static void count_pause(struct bottleneck *link, const struct sk_buff *skb, u64 
 {
 	const bool is_waiting = arrival_of(skb)->number + 1 != link->arrivals;
 
-	if (now > link->pause_ns && link->arrives)
-		link->woken_by_arrival += is_waiting;
-	else if (now > link->pause_ns)
+	if (now > link->pause_ns && !link->arrives) {
 		link->woken_by_timer++;
+		link->others_wake |= link->unarmed;
+	} else if (now > link->pause_ns && is_waiting) {
+		conservation_wakes(link, skb);
+	}
 	link->pause_ns = 0;
 }
 
@@ -172,8 +174,8 @@ struct sk_buff *bottleneck_take(struct bottleneck *link)
 static void link_idle(struct bottleneck *link)
 {
 	netif_start_queue(link->dev);
-	if (link->waiting && !link->pause_ns)
-		link->pause_ns = ccbench_now_ns();
+	if (link->waiting)
+		conservation_pauses(link);
 }
 
 /* Sends the next packet on the idle link, or waits for one. */

@@ -31,6 +31,9 @@
 /* The same as a part of the experiment; a slow shaper may pause for long. */
 #define LONGEST_PAUSE_PART	10
 
+/* The same without a timer of the user's modules that ends it. */
+#define LONGEST_UNARMED_NS	(100 * NSEC_PER_MSEC)
+
 /* Pauses of a link that end with an arrival, and not by a timer, which are no coincidence. */
 #define MANY_PAUSES	3
 
@@ -45,6 +48,10 @@
 /* Locks that a user's modules hold (include/own_calls.h). */
 int ccbench_locks;
 EXPORT_SYMBOL(ccbench_locks);
+
+/* Time at which the last timer that a user's modules have set ends, by ktime_get(). */
+u64 ccbench_timers_end_ns;
+EXPORT_SYMBOL(ccbench_timers_end_ns);
 
 static char *rewriting = "";
 module_param(rewriting, charp, 0);
@@ -228,16 +235,35 @@ static u32 first_present(const struct bottleneck *link)
 	return number + 1;
 }
 
+void conservation_pauses(struct bottleneck *link)
+{
+	if (!link->pause_ns)
+		link->pause_ns = ccbench_now_ns();
+	/* The timers of Linux's own qdiscs are not known. */
+	link->unarmed = qdisc_of(link)->ops->owner && ccbench_timers_end_ns < ktime_get_ns();
+}
+
+void conservation_wakes(struct bottleneck *link, const struct sk_buff *skb)
+{
+	if (!qdisc_of(link)->ops->owner || link->others_wake)
+		link->woken_by_arrival++;
+	else if (link->unarmed)
+		conservation_fail(link, skb, "it sends a packet, which has waited while the link was idle, only when another arrives: its dequeue has returned NULL without a timer, such as qdisc_watchdog_schedule_ns()");
+}
+
 static void check_pause(const struct bottleneck *link)
 {
 	const u64 now = ccbench_now_ns();
+	const bool is_stuck = link->unarmed && !link->others_wake;
+	const u64 longest_ns = is_stuck ? LONGEST_UNARMED_NS :
+		max(LONGEST_PAUSE_NS, link->end_ns / LONGEST_PAUSE_PART);
 
 	if (link->woken_by_arrival >= MANY_PAUSES && link->woken_by_arrival > link->woken_by_timer)
 		panic("ccbench: qdisc %s of bottleneck %u: it sends waiting packets over an idle link only when others arrive (%u times): its dequeue returns NULL without a timer, such as qdisc_watchdog_schedule_ns()\n",
 		      qdisc_of(link)->ops->id, link->index, link->woken_by_arrival);
 
 	if (link->waiting && link->pause_ns &&
-	    now - link->pause_ns > max(LONGEST_PAUSE_NS, link->end_ns / LONGEST_PAUSE_PART))
+	    now - link->pause_ns > longest_ns)
 		panic("ccbench: qdisc %s of bottleneck %u: since %llu ns, it sends nothing over an idle link, while %u packets wait: the first is number %u of %u that arrived\n",
 		      qdisc_of(link)->ops->id, link->index, link->pause_ns, link->waiting,
 		      first_present(link), link->arrivals);

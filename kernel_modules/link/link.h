@@ -124,6 +124,8 @@ struct bottleneck {
 	u64 pause_ns;		/* since then the link is idle, while packets wait; 0: it is not */
 	u32 woken_by_arrival;	/* pauses that ended with the arrival of another packet */
 	u32 woken_by_timer;	/* other pauses */
+	bool unarmed;		/* in this pause, no timer of a user's modules is set */
+	bool others_wake;	/* pauses without such a timer have ended by another one */
 	bool arrives;		/* a packet has just entered it */
 	bool compares_headers;	/* of packets before and after it */
 	bool changing;		/* the qdisc has dropped packets that are not freed yet */
@@ -207,6 +209,10 @@ static inline void conservation_length(const struct bottleneck *link, struct Qdi
 /* Ends the run, as a qdisc has done something with a packet. */
 void conservation_fail(const struct bottleneck *link, const struct sk_buff *skb,
 		       const char *problem);
+/* The link is idle while packets wait, and becomes so, or stays so after an arrival. */
+void conservation_pauses(struct bottleneck *link);
+/* The packet ends this pause, after the arrival of another one. */
+void conservation_wakes(struct bottleneck *link, const struct sk_buff *skb);
 /* Empties all queues after the experiment, and ends the run if packets are lost. */
 void conservation_check(struct bottleneck *links, u32 count);
 

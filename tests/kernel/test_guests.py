@@ -351,7 +351,10 @@ QDISC_DEEDS = [
     ("congestion", r"it has changed .* the packet is ECN-capable \(Not-ECT\)"),
     ("refuse", r"its enqueue returns NET_XMIT_DROP for a packet that it has not dropped"),
     ("lock", r"its enqueue or dequeue leaves a spinlock locked"),
-    ("pairs", r"it sends waiting packets .* only when others arrive \(\d+ times\)"),
+    *(
+        (deed, r"it sends a packet, which has waited .*, only when another arrives: .* a timer")
+        for deed in ("pairs", "once")
+    ),
     ("leak", r"\d+ of \d+ packets have neither left it nor been freed"),
     ("hold", r"since \d+ ns, it sends nothing over an idle link, while \d+ packets wait"),
 ]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -65,6 +66,36 @@ def test_leak(module: Path) -> None:
     (finding,) = (f for f in check_module(module).findings if f.scenario)
     assert "many flows" == finding.scenario
     assert "it does not release" in finding.problem
+
+
+@pytest.mark.parametrize("deed", ["unset", "allocated", "freed", "ended"])
+def test_memory_of_others(module: Path, deed: str) -> None:
+    """A run that depends on memory that the module has not set, or has freed, is reported."""
+    gain = {
+        # The compiler takes the variable for 3 without a warning.
+        "unset": "u32 gain;\n\n\tif (tcp_snd_cwnd(tp) > 20)\n\t\tgain = 3;",
+        "ended": "u32 gain = tcp_snd_cwnd(tcp_sk(first)) % 5;",
+    }.get(deed, "u32 gain = **(u32 **)inet_csk_ca(sk) & 7;")
+    start = "*(u32 **)inet_csk_ca(sk) = kmalloc(8, GFP_ATOMIC);\n"
+    if deed == "freed":
+        start += "\t**(u32 **)inet_csk_ca(sk) = 1;\n\tkfree(*(u32 **)inet_csk_ca(sk));\n"
+    if deed == "ended":
+        start = "first = first ?: sk;\n"
+    head = f"static struct sock *first;\n\nstatic void start(struct sock *sk)\n{{\n\t{start}}}\n"
+    edit(module, "static void aimd_cong", f"#include <linux/slab.h>\n{head}\nstatic void aimd_cong")
+    edit(module, "tcp_sk(sk);\n", f"tcp_sk(sk);\n\t{gain}\n")
+    edit(module, " / increase", " / max(gain, 1U)")
+    edit(module, '.name = "aimd"', '.init = start,\n\t.name = "aimd"')
+    findings = [found for found in check_module(module).findings if found.scenario]
+    assert "it reads a variable or memory that it has not set" in findings[0].problem, findings
+
+
+def test_warnings(module: Path) -> None:
+    """The compiler's warnings are findings, with file and line, and each run logs them."""
+    edit(module, "tcp_sk(sk);\n", "tcp_sk(sk);\n\tint unused;\n")
+    (finding,) = check_module(module).findings
+    assert "the compiler has 1 warnings" == finding.problem
+    assert re.match(r"tcp_aimd/tcp_aimd\.c:17:\d+: warning: unused", finding.details[0])
 
 
 def test_window_and_messages(module: Path) -> None:

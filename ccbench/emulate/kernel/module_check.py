@@ -5,6 +5,10 @@ The module is compiled for every kernel in the cache, loaded, and run in adverse
 which all connections are closed and the qdiscs removed. Findings are errors of the run (crashes,
 sleeps, warnings, packets that a qdisc loses) and what a run does not refuse: a window or a pacing
 rate of 0, flows that starve or flood, messages for packets, and memory that is not released.
+
+Each scenario runs twice, the second time with a pattern in memory that the module has not set or
+has freed, and compiled so that unset variables have the pattern, too. Equal runs do not depend on
+such memory, nor on the host.
 """
 
 from __future__ import annotations
@@ -40,9 +44,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "ModuleCheck", "adverse_scenarios", "check_module"]
 
-#: Memory in use after a run, beyond that with Reno and drop-tail, that counts as a leak, in KB. The
-#: checks of a user's module keep up to 128 KB about its flows.
-_LEAK_KB = 256
+#: Memory in use after a run, beyond that with Reno and drop-tail, that counts as a leak, in KB.
+_LEAK_KB = 64
+#: What a module does whose runs depend on memory that it must not read.
+_UNSET = (
+    "it reads a variable or memory that it has not set, or memory or a socket that has been freed"
+)
 #: Messages of a module in one run from which it floods the console.
 _MANY_MESSAGES = 100
 #: Share of a link that a flow alone must carry.
@@ -51,7 +58,6 @@ _STARVED = 0.01
 _FLOOD_PATHS = 20
 
 _FREE_MEMORY = re.compile(r"ccbench: free memory: (\d+) KB")
-_WARNING = re.compile(r"^\S+\.[ch]:\d+:\d+: warning: .*", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,13 +208,15 @@ def check_module(
         for i, name in enumerate(kernels):
             report(f"Linux {name}: compiling", i / len(kernels))
             try:
-                kernel = lookup.named(name)
+                kernel, filling = _kernels(name)
             except BuildError as error:
                 findings.append(
                     Finding(kernel=name, problem="it does not compile", details=error.console)
                 )
                 continue
-            findings += _warnings(kernel, folder.resolve().name)
+            if kernel.warnings:
+                problem = f"the compiler has {len(kernel.warnings)} warnings"
+                findings.append(Finding(kernel=name, problem=problem, details=kernel.warnings))
             ccas, qdiscs = kernel.own.ccas, kernel.own.qdiscs
             if not ccas and not qdiscs:
                 raise InputError(
@@ -220,7 +228,7 @@ def check_module(
             for subject, cca, qdisc in subjects:
                 scenarios = adverse_scenarios(cca, qdisc)
                 report(f"Linux {name}: {subject}", (i + 0.5) / len(kernels))
-                findings += _checked(kernel, name, subject, scenarios)
+                findings += _checked(kernel, filling, subject, scenarios)
     report("done", 1.0)
     return ModuleCheck(
         kernels=tuple(kernels),
@@ -245,28 +253,19 @@ def _only(folder: Path) -> Iterator[None]:
             os.environ[OWN_MODULES] = before
 
 
-def _warnings(kernel: KernelBuild, folder: str) -> Iterator[Finding]:
-    """Yield a finding with the compiler's warnings about the files of a folder."""
-    try:
-        log = lookup.log_of(kernel).read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return
-    about = [line[line.find(f"/{folder}/") + 1 :] for line in _WARNING.findall(log)]
-    own = tuple(dict.fromkeys(line for line in about if line.startswith(f"{folder}/")))
-    if own:
-        yield Finding(
-            kernel=kernel.name, problem=f"the compiler has {len(own)} warnings", details=own
-        )
+def _kernels(name: str) -> tuple[KernelBuild, KernelBuild]:
+    """Return the kernel, and the same with a pattern in memory that modules have not set."""
+    kernel, filling = lookup.of_release(name), lookup.of_release(name, fills=True)
+    assert kernel is not None
+    assert filling is not None
+    return kernel, filling
 
 
 def _checked(
-    kernel: KernelBuild,
-    name: str,
-    subject: str,
-    scenarios: Mapping[str, Scenario],
+    kernel: KernelBuild, filling: KernelBuild, subject: str, scenarios: Mapping[str, Scenario]
 ) -> Iterator[Finding]:
     """Yield the findings of one congestion control or qdisc on one kernel."""
-    engine = KernelEngine(kernel)
+    engine, other, name = KernelEngine(kernel), KernelEngine(filling), kernel.name
     found = False
     for title, scenario in scenarios.items():
         try:
@@ -278,8 +277,8 @@ def _checked(
             problems, details = [str(error)], getattr(error, "console", ())
         else:
             problems, details = [*_problems(run, console, kernel)], ()
-            if title == "two flows" and not _is_same(run, engine.run(scenario)):
-                problems.append("two runs of one scenario differ: it uses something of the host")
+            if not found:
+                problems += filter(None, [_dependence(run, engine, other)])
         found = found or bool(problems)
         for problem in problems:
             yield Finding(
@@ -287,6 +286,19 @@ def _checked(
             )
     if not found:
         yield from _leaks(engine, name, subject, scenarios["two flows"])
+
+
+def _dependence(run: Run, engine: KernelEngine, filling: KernelEngine) -> str:
+    """Return on what a run depends beyond its scenario, if on anything."""
+    try:
+        filled = filling.run(run.scenario)
+    except CcbenchError as error:
+        return f"{_UNSET}: with other contents of this memory, {error}"
+    if _is_same(run, filled):
+        return ""
+    if not _is_same(run, engine.run(run.scenario)):
+        return "two runs of one scenario differ: it uses something of the host"
+    return f"{_UNSET}: with other contents of this memory, the run differs"
 
 
 def _run(engine: KernelEngine, scenario: Scenario) -> tuple[Run, str]:

@@ -120,6 +120,8 @@ static struct sk_buff *evil_dequeue(struct Qdisc *sch)
 		return NULL;
 	if (does("pairs") && arrivals % 2)
 		return NULL;
+	if (does("once") && arrivals == EVERY)
+		return NULL;
 	if (does("uncounted") && arrivals > EVERY && sch->q.head && sch->q.head->next) {
 		struct sk_buff *skb = __qdisc_dequeue_head(&sch->q);
 

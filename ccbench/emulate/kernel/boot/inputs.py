@@ -30,6 +30,10 @@ __all__ = ["GuestInput", "guest_input"]
 #: Initial time of the guest's clock and modification time of its files, in seconds: 2020-01-01.
 _EPOCH_S = 1_577_836_800
 
+#: Byte in memory that a user's modules have not set, or have freed, if it is to be filled. It is a
+#: prime number whose low bits are not those of the pattern in flows/memory.c.
+_FILL = 0xC5
+
 #: The guest refers to its folder as the working directory of its own process. The command line,
 #: which affects the kernel's random numbers, therefore contains no path of the host.
 _COMMAND_LINE = (
@@ -247,5 +251,6 @@ def _flows_options(scenario: Scenario, kernel: KernelBuild, *, releases: bool) -
         "receiver_cca=reno": is_ordinary,
         "close_all=1": releases,
         f"guarded={','.join(own)}": own,
+        f"fill={_FILL}": kernel.fills,
     }
     return " ".join(option for option, is_used in options.items() if is_used)

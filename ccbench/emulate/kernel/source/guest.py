@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,10 +30,22 @@ COMPILED_IN = "/modules"
 
 #: Flags for the user's modules: a hook remains on the stack during its last call, so that messages
 #: about crashes in Linux name it, what they free, start and lock is checked, and a variable that is
-#: never set is an error.
+#: never set is an error, one that is not set on some path a warning.
 _OWN_FLAGS = (
-    f"-fno-optimize-sibling-calls -include $(src)/../{HEADERS}/own_calls.h -Werror=uninitialized"
+    f"-fno-optimize-sibling-calls -include $(src)/../{HEADERS}/own_calls.h "
+    "-Werror=uninitialized -Wmaybe-uninitialized -Wno-error=maybe-uninitialized"
 )
+#: Further ones if unset variables have a pattern. With other optimizations, the compiler takes them
+#: for whatever value makes the code shorter.
+_FILLING_FLAGS = (
+    "-O1 -fno-tree-ccp -fno-tree-fre -Wno-maybe-uninitialized "
+    "$(call cc-option,-ftrivial-auto-var-init=pattern)"
+)
+
+#: A compiler's warning about a line, and the declaration of its variable: in a macro, the line is
+#: in a header of Linux.
+_WARNING = re.compile(r"(\S+\.[ch]:\d+:\d+: warning: .*)")
+_DECLARED = re.compile(r"(\S+\.[ch]:\d+):\d+: note: .* declared here")
 
 #: Mount points in the guest's root.
 _MOUNT_POINTS = ("dev", "host", "proc", "run", "sys", "tmp")
@@ -105,7 +118,8 @@ def compile_guest(
             shutil.copyfile(file, work / target)
         for name in sources.own_folders:
             with (work / name / "Kbuild").open("a", encoding="utf-8") as kbuild:
-                kbuild.write(f"\nccflags-y += {_OWN_FLAGS}\n")
+                flags = f"{_OWN_FLAGS} {_FILLING_FLAGS if sources.fills else ''}"
+                kbuild.write(f"\nccflags-y += {flags}\n")
         folders = sorted(file.parent.name for file in work.glob("*/Kbuild"))
         linked = {name: exempt.unchanged[name] for name in folders if name in exempt.unchanged}
         for name, (build, earlier) in linked.items():
@@ -116,7 +130,7 @@ def compile_guest(
         digests = sources.digests()
         for name in _compile(make, changed, folder, exempt.optional) if changed else ():
             is_own = name in sources.own_folders
-            compiled[name] = Compiled.of(name, work, digests, is_own=is_own)
+            compiled[name] = Compiled.of(name, work, digests, make.warnings, is_own=is_own)
         init = sorted(str(file) for file in work.glob("init/*.c"))
         builder.run(
             ["gcc", "-O2", "-static", "-o", str(root / "init"), f"-I{work / HEADERS}", *init],
@@ -183,6 +197,7 @@ class _Make:
     work: Path
     symbols: Path
     builder: Builder
+    warnings: list[str] = field(default_factory=list)
 
     def modules(self, names: list[str]) -> None:
         """Compile the modules of these folders.
@@ -222,4 +237,13 @@ class _Make:
             target,
             purpose="compiling the kernel modules",
             tree=self.tree,
+            on_line=self._keep,
         )
+
+    def _keep(self, line: str) -> None:
+        """Keep a warning, with the path in the build folder."""
+        line = line.replace(f"{self.work}/", "")
+        if (found := _WARNING.search(line)) is not None:
+            self.warnings.append(found[1])
+        elif self.warnings and (found := _DECLARED.search(line)) is not None:
+            self.warnings[-1] += f" (declared in {found[1]})"

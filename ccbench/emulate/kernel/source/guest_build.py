@@ -87,6 +87,8 @@ def with_guest(
                 "identity": _identity(tree, sources),
                 "source": tree.source_name,
             }
+            if sources.fills:
+                description["fills"] = True
             if tree.variant != RELEASED:
                 description["variant"] = tree.variant.described()
                 description["left_out"] = left_out
@@ -122,7 +124,7 @@ def _check_names(tree: KernelTree, modules: Sequence[Module]) -> None:
 def _unchanged(tree: KernelTree, cache: Path, sources: Sources) -> dict[str, tuple[Path, Compiled]]:
     """Return the folders of ccbench whose modules are intact in an earlier build on the same tree.
 
-    The user's are always compiled, for the compiler's warnings.
+    The user's are always compiled: their flags differ if unset variables are filled.
     """
     unchanged: dict[str, tuple[Path, Compiled]] = {}
     missing = sources.folders - sources.own_folders
@@ -148,7 +150,8 @@ def _unchanged(tree: KernelTree, cache: Path, sources: Sources) -> dict[str, tup
 
 def path_of_build(tree: KernelTree, cache: Path, sources: Sources) -> Path:
     """Return the folder of the build of a tree with the current sources; it may not exist."""
-    return cache / "builds" / _digest(tree.key, *sources.digests().items())
+    fills = ["fills"] if sources.fills else []
+    return cache / "builds" / _digest(tree.key, *sources.digests().items(), *fills)
 
 
 def _identity(tree: KernelTree, sources: Sources) -> str:

@@ -38,10 +38,13 @@ class Sources:
     own : tuple of Path
         Folders with the user's modules: C files, and a ``Kbuild`` or ``Makefile`` that lists the
         modules in ``obj-m``.
+    fills : bool
+        Whether the user's modules find a pattern in memory that they have not set, or have freed.
     """
 
     home: Path
     own: tuple[Path, ...] = ()
+    fills: bool = False
 
     def files(self) -> dict[Path, Path]:
         """Return the source files by their paths in the build folder, sorted.

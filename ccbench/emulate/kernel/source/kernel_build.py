@@ -90,6 +90,10 @@ class KernelBuild:
         The name, patches and further options of a kernel that is not as released.
     left_out : tuple of str, optional
         Folders of ccbench's modules that do not compile with the patches.
+    warnings : tuple of str, optional
+        The compiler's warnings about the user's modules, with file and line.
+    fills : bool, optional
+        Whether the user's modules find a pattern in memory that they have not set, or have freed.
     """
 
     path: Path
@@ -103,6 +107,8 @@ class KernelBuild:
     descriptions: Descriptions = field(default=Descriptions(), compare=False)
     variant: Variant = RELEASED
     left_out: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+    fills: bool = False
 
     @property
     def own(self) -> OwnModules:
@@ -220,7 +226,7 @@ def load_build(path: Path) -> KernelBuild:
     """
     try:
         stored = safe_json.loads((path / DESCRIPTION).read_bytes())
-        compiled = map(Compiled.load, stored["folders"].values())
+        compiled = [Compiled.load(folder) for folder in stored["folders"].values()]
         modules = [module for each in compiled for module in each.modules]
         return KernelBuild(
             path=path,
@@ -234,6 +240,13 @@ def load_build(path: Path) -> KernelBuild:
             descriptions=descriptions.described(stored["descriptions"]),
             variant=Variant.load(stored["variant"]) if "variant" in stored else RELEASED,
             left_out=tuple(stored.get("left_out", ())),
+            warnings=tuple(
+                warning
+                for folder in compiled
+                for warning in folder.warnings
+                if any(module.is_own for module in folder.modules)
+            ),
+            fills=stored.get("fills", False),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise damaged(path, error) from error

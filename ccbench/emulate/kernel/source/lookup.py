@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
@@ -22,7 +25,7 @@ from ccbench.emulate.kernel.source.cached_trees import (
 from ccbench.emulate.kernel.source.guest_build import path_of_build, with_guest
 from ccbench.emulate.kernel.source.kernel_build import load_build
 from ccbench.emulate.kernel.source.locks import logged, nothing, only_one
-from ccbench.emulate.kernel.source.paths import kernels_dir, log_path
+from ccbench.emulate.kernel.source.paths import kernels_dir
 from ccbench.emulate.kernel.source.variants import RELEASED
 
 if TYPE_CHECKING:
@@ -33,11 +36,12 @@ if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.emulate.kernel.source.tree import KernelTree
 
+_log = logging.getLogger(__name__)
+
 __all__ = [
     "built",
     "find",
     "installed",
-    "log_of",
     "named",
     "of_release",
     "ready",
@@ -59,7 +63,9 @@ def installed() -> KernelBuild:
         If the modules or the init do not compile.
     """
     cache, sources = kernels_dir(), guest_sources.find_sources()
-    return _current(tree_in_use(cache, sources), cache, sources)
+    build = _current(tree_in_use(cache, sources), cache, sources)
+    _warn(build.warnings)
+    return build
 
 
 def _current(tree: KernelTree, cache: Path, sources: Sources) -> KernelBuild:
@@ -70,6 +76,13 @@ def _current(tree: KernelTree, cache: Path, sources: Sources) -> KernelBuild:
     toolchain.check()
     with only_one(cache, logged):
         return with_guest(tree, cache, sources, os.cpu_count() or 1, nothing)
+
+
+@functools.cache
+def _warn(warnings: tuple[str, ...]) -> None:
+    """Log the compiler's warnings about the user's modules, once in a process."""
+    for warning in warnings:
+        _log.warning("%s", warning)
 
 
 def ready() -> KernelBuild | None:
@@ -96,7 +109,7 @@ def find(version: str) -> KernelBuild | None:
     return load_build(path) if is_version and path.is_dir() else None
 
 
-def of_release(release: str) -> KernelBuild | None:
+def of_release(release: str, *, fills: bool = False) -> KernelBuild | None:
     """Return the newest virtual kernel of a Linux release or name from the cache, or None.
 
     Parameters
@@ -105,13 +118,15 @@ def of_release(release: str) -> KernelBuild | None:
         A release such as ``"7.3"`` or ``"7.3.4"``, which finds kernels as released only, or the
         name of another kernel, such as ``"6.12-bbrv3"``. Modules and init are rebuilt as in
         :func:`installed`.
+    fills : bool, optional
+        Whether the user's modules find a pattern in memory that they have not set, or have freed.
 
     Examples
     --------
     >>> of_release("5.4") is None
     True
     """
-    cache, sources = kernels_dir(), guest_sources.find_sources()
+    cache, sources = kernels_dir(), replace(guest_sources.find_sources(), fills=fills)
     tree = tree_of_release(release, cache, sources)
     return None if tree is None else _current(tree, cache, sources)
 
@@ -148,6 +163,7 @@ def named(name: str) -> KernelBuild:
         allowed = "the version, the name or the release of a kernel that this ccbench has built"
         step = f"list them with `ccbench kernel list`, or {_how_to_build(name)}"
         raise validation.bad("kernel", name, allowed, step)
+    _warn(kernel.warnings)
     return kernel
 
 
@@ -162,11 +178,6 @@ def built() -> list[str]:
     cache, sources = kernels_dir(), guest_sources.find_sources()
     in_use = tree_in_use(cache, sources).name
     return list(dict.fromkeys([in_use, *sorted(t.name for t in trees(cache, sources))]))
-
-
-def log_of(kernel: KernelBuild) -> Path:
-    """Return the file with the compilers' output about a build's modules; it may not exist."""
-    return log_path(kernels_dir(), f"modules-{kernel.path.name}")
 
 
 def use(release: str) -> KernelBuild:

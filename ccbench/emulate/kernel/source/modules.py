@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ccbench.emulate.kernel.source import c_code, names, objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from typing_extensions import Self
@@ -58,13 +58,24 @@ class Compiled:
         Digests of the folder's files, and of those of other folders that they include, by path.
     modules : tuple of Module
         The modules, sorted by name.
+    warnings : tuple of str
+        The compiler's warnings about the folder's files, with file and line.
     """
 
     inputs: Mapping[str, str]
     modules: tuple[Module, ...]
+    warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, folder: str, work: Path, digests: Mapping[str, str], *, is_own: bool) -> Self:
+    def of(
+        cls,
+        folder: str,
+        work: Path,
+        digests: Mapping[str, str],
+        warnings: Iterable[str] = (),
+        *,
+        is_own: bool,
+    ) -> Self:
         """Return the modules of a folder after make.
 
         Parameters
@@ -75,6 +86,8 @@ class Compiled:
             The folder in which make has compiled it, with all source folders.
         digests : mapping of str to str
             Digests of all source files by their paths in `work`.
+        warnings : iterable of str
+            The compiler's warnings about all folders, with paths in `work`.
         is_own : bool
             Whether it is a folder of the user.
         """
@@ -100,7 +113,12 @@ class Compiled:
                     is_own=is_own,
                 )
             )
-        return cls(inputs={path: digests[path] for path in sorted(inputs)}, modules=tuple(modules))
+        about = (line for line in warnings if re.search(rf"(^|\W){re.escape(folder)}/", line))
+        return cls(
+            inputs={path: digests[path] for path in sorted(inputs)},
+            modules=tuple(modules),
+            warnings=tuple(dict.fromkeys(about)),
+        )
 
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> Self:
@@ -108,7 +126,11 @@ class Compiled:
         modules = [dict[str, Any](each) for each in stored["modules"]]
         for module in modules:
             module |= {name: tuple(module[name]) for name in ("ccas", "qdiscs", "needs")}
-        return cls(inputs=stored["inputs"], modules=tuple(Module(**module) for module in modules))
+        return cls(
+            inputs=stored["inputs"],
+            modules=tuple(Module(**module) for module in modules),
+            warnings=tuple(stored["warnings"]),
+        )
 
     def described(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
