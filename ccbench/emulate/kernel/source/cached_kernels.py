@@ -9,12 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ccbench.base.durable import remove
 from ccbench.base.errors import CcbenchError
 from ccbench.base.locks import locked
 from ccbench.emulate.kernel.source import integrity
 from ccbench.emulate.kernel.source.kernel_build import DESCRIPTION, load_build
-from ccbench.emulate.kernel.source.locks import only_one
+from ccbench.emulate.kernel.source.locks import only_one, remove_unused
 from ccbench.emulate.kernel.source.lookup import ready
 from ccbench.emulate.kernel.source.paths import kernels_dir
 from ccbench.emulate.kernel.source.tree import load_tree
@@ -48,9 +47,9 @@ class CachedKernel:
     kind : str
         ``"tree"``, for compiling modules, or ``"build"``, for running.
     release : str
-        The kernel's release; empty if its description is damaged.
+        The kernel's release; empty if its description cannot be read.
     hz : int
-        Timer ticks per second; 0 if its description is damaged.
+        Timer ticks per second; 0 if its description cannot be read.
     made_s : float
         Time of the build, or of a tree's last selection, in seconds since 1970.
     size_bytes : int
@@ -131,7 +130,9 @@ def prune(
         return tuple(kernel for kernel in cached_kernels() if not kernel.is_needed)
     with only_one(kernels_dir(), report):
         return tuple(
-            kernel for kernel in cached_kernels() if not kernel.is_needed and _remove(kernel)
+            kernel
+            for kernel in cached_kernels()
+            if not kernel.is_needed and remove_unused(kernel.path, kernels_dir())
         )
 
 
@@ -184,8 +185,10 @@ def _state(kernel: CachedKernel, current: Iterable[Path], newest: Mapping[_Group
     if _is_running(kernel.path):
         return "running"
     # All other files of a tree only serve to compile modules.
-    if not kernel.release or integrity.damage(kernel.path, _LINUX if kernel.kind == "tree" else ()):
+    if integrity.damage(kernel.path, _LINUX if kernel.kind == "tree" else ()):
         return "damaged"
+    if not kernel.release:  # intact, it is described as by another version of ccbench
+        return "old" if (kernel.path / integrity.FILE).exists() else "damaged"
     if kernel.path.resolve() in current:
         return "current"
     is_newest = kernel.made_s == newest[_group(kernel)]
@@ -204,21 +207,6 @@ def _is_running(path: Path) -> bool:
     except OSError:  # locked, or a file system without locks
         return True
     return False
-
-
-def _remove(kernel: CachedKernel) -> bool:
-    """Remove a kernel unless it is in use; return whether it was removed."""
-    try:
-        lock = locked(kernel.path, wait=False)
-    except OSError:
-        return False
-    try:
-        remove(kernel.path)
-    finally:
-        os.close(lock)
-    for log in (kernels_dir() / "logs").glob(f"*-{kernel.path.name}.log"):
-        log.unlink(missing_ok=True)
-    return True
 
 
 def _size_bytes(folder: Path, counted: set[tuple[int, int]]) -> int:

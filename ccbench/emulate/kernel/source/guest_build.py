@@ -17,6 +17,7 @@ from ccbench.emulate.kernel.command import Builder
 from ccbench.emulate.kernel.source import descriptions, guest_sources, integrity
 from ccbench.emulate.kernel.source.guest import Exempt, compile_guest, module_files
 from ccbench.emulate.kernel.source.kernel_build import DESCRIPTION, load_build
+from ccbench.emulate.kernel.source.locks import remove_unused
 from ccbench.emulate.kernel.source.modules import Compiled
 from ccbench.emulate.kernel.source.paths import log_path
 from ccbench.emulate.kernel.source.tree import CFLAGS, Recipe, load_tree
@@ -40,6 +41,9 @@ __all__ = [
 
 #: Share of a build's time spent on the kernel tree.
 TREE_SHARE = 0.95
+
+#: Number of builds of a tree in the cache. Compiling another one takes seconds.
+_MAX_BUILDS = 8
 
 #: Folders of the modules that every run needs.
 _REQUIRED = frozenset({"flows", "link"})
@@ -94,7 +98,20 @@ def with_guest(
                 description["left_out"] = left_out
             (folder / DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
             integrity.seal(folder)
+        _remove_oldest(path, cache)
     return load_build(path)
+
+
+def _remove_oldest(used: Path, cache: Path) -> None:
+    """Remove the oldest builds of the same tree, which each edit of a module leaves."""
+    linux = used / "linux"
+    ages = {}
+    for build in (cache / "builds").glob("[!.]*"):
+        with suppress(OSError):  # damaged, or removed meanwhile
+            if build != used and (build / "linux").samefile(linux):
+                ages[build] = build.stat().st_mtime
+    for build in sorted(ages, key=ages.__getitem__, reverse=True)[_MAX_BUILDS - 1 :]:
+        remove_unused(build, cache)
 
 
 def _check_names(tree: KernelTree, modules: Sequence[Module]) -> None:

@@ -9,7 +9,7 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ccbench.base.durable import LEFTOVER
+from ccbench.base.durable import LEFTOVER, remove
 from ccbench.base.errors import MissingRequirement
 from ccbench.base.locks import lock_file, locked
 from ccbench.emulate.kernel.source.kernel_build import DESCRIPTION
@@ -25,6 +25,7 @@ __all__ = [
     "logged",
     "nothing",
     "only_one",
+    "remove_unused",
 ]
 
 _log = logging.getLogger(__name__)
@@ -86,6 +87,21 @@ def only_one(cache: Path, report: Callable[[str, float], None]) -> Iterator[None
         yield
     finally:
         os.close(lock)
+
+
+def remove_unused(kernel: Path, cache: Path) -> bool:
+    """Remove a tree or a build, with its logs, unless a process uses it; return whether it did."""
+    try:
+        lock = locked(kernel, wait=False)
+    except OSError:
+        return False
+    try:
+        remove(kernel)
+    finally:
+        os.close(lock)
+    for log in (cache / "logs").glob(f"*-{kernel.name}.log"):
+        log.unlink(missing_ok=True)
+    return True
 
 
 def logged(step: str, _share: float) -> None:

@@ -17,7 +17,7 @@ from ccbench.base.cache import cache_dir
 from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.base.locks import locked
 from ccbench.cli import main as cli
-from ccbench.emulate.kernel.source import build, kernel_build, locks, lookup
+from ccbench.emulate.kernel.source import build, integrity, kernel_build, locks, lookup
 from ccbench.emulate.kernel.source.cached_kernels import cached_kernels, prune
 from tests.unit.emulate.kernel.conftest import MODULE, write
 
@@ -126,6 +126,26 @@ class TestKept:
         shutil.rmtree(built.path)
         with pytest.raises(MissingRequirement, match="was removed just now; run the command again"):
             locks.hold(built)
+
+    def test_few_builds_are_kept(self, kernel: Path, sources: Path) -> None:
+        """After edits of modules, the last eight builds of a tree are kept, and those in use."""
+        used = build.build(kernel)
+        locks.hold(used)
+        for number in range(9):
+            write(sources, {"link/ours.c": f"/* {number} */\n"})
+            lookup.installed()
+        left = [path.name for path in (cache_dir() / "kernel" / "builds").iterdir()]
+        assert len(left) == 8 + 1
+        assert used.version in left
+        os.close(locks._held.pop(used.path))
+
+    @pytest.mark.usefixtures("sources")
+    def test_of_another_version(self, kernel: Path) -> None:
+        """An intact build whose description this ccbench cannot read is old, not damaged."""
+        built = build.build(kernel)
+        (built.path / "build.json").write_text("{}")
+        integrity.seal(built.path)
+        assert {item.kind: item.state for item in cached_kernels()}["build"] == "old"
 
     @pytest.mark.usefixtures("sources")
     def test_few_trees_are_kept(self, kernel: Path) -> None:
