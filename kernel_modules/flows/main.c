@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/proc_fs.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/uaccess.h>
@@ -428,15 +429,28 @@ static void close_flows(void)
 	msleep(CLOSING_MS);
 }
 
+/* Free pages, also those that Linux keeps for the processor. */
+static unsigned long free_pages_count(void)
+{
+	const struct zone *zone = NODE_DATA(0)->node_zones;
+	unsigned long pages = global_zone_page_state(NR_FREE_PAGES);
+	u32 i;
+
+	for (i = 0; i < MAX_NR_ZONES; i++)
+		if (populated_zone(&zone[i]))
+			pages += per_cpu_ptr(zone[i].per_cpu_pageset, 0)->count;
+	return pages;
+}
+
 static void print_free_memory(void)
 {
-	/* Some of it is freed by RCU, and slabs keep free pages. */
-	msleep(CLOSING_MS);
+	/* Some of it is freed by RCU, and slabs keep free pages, which RCU frees, too. */
+	rcu_barrier();
 	kmem_cache_shrink(tcp_prot.slab);
 	kmem_cache_shrink(tcp_prot.rsk_prot->slab);
 	kmem_cache_shrink(tcp_prot.twsk_prot->twsk_slab);
-	pr_info("ccbench: free memory: %lu KB\n",
-		global_zone_page_state(NR_FREE_PAGES) << (PAGE_SHIFT - 10));
+	rcu_barrier();
+	pr_info("ccbench: free memory: %lu KB\n", free_pages_count() << (PAGE_SHIFT - 10));
 }
 
 static ssize_t flows_read(struct file *file, char __user *to, size_t bytes, loff_t *offset)
