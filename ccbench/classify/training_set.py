@@ -99,20 +99,22 @@ class TrainingSet:
     def digest(self) -> str:
         """Digest of the traces, their labels and the limits: 16 hexadecimal digits."""
         parts = hashlib.sha256()
+
+        def add_measured(samples: Iterable[Sample]) -> None:
+            for sample in samples:
+                parts.update(f"{sample.cca} {sample.setting.name} ".encode())
+                parts.update(sample.measured.tobytes())
+
         for sample in self.samples:
             parts.update(f"{sample.cca} {sample.variant} {sample.setting.name} ".encode())
             parts.update(sample.points.tobytes())
-        for sample in self._measured:
-            parts.update(f"{sample.cca} {sample.setting.name} ".encode())
-            parts.update(sample.measured.tobytes())
+        add_measured(self._measured)
         limits = [
             (setting.name, dict(threshold.limits)) for setting, threshold in self.thresholds.items()
         ]
         parts.update(repr((limits, self.limits)).encode())
-        for sample in self.windows:
-            parts.update(f"{sample.cca} {sample.setting.name} ".encode())
-            parts.update(sample.measured.tobytes())
         if self.windows:
+            add_measured(self.windows)
             parts.update(repr(self.calibration).encode())
         return parts.hexdigest()[:16]
 
