@@ -114,7 +114,7 @@ class Campaign:
     Examples
     --------
     >>> campaign = Campaign(jobs=2)  # doctest: +SKIP
-    >>> needs = {"bbr": (experiment.solo, experiment.competing)}  # doctest: +SKIP
+    >>> needs = {"bbr": experiment.scenarios}  # doctest: +SKIP
     >>> for result in campaign.gathered(needs):  # doctest: +SKIP
     ...     print(result.key, result.runs)
     """

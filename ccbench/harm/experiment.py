@@ -112,6 +112,11 @@ class Experiment:
         changes = with_later_flows(self.path.changes, before)
         return self._scenario(flows, replace(self.path, changes=changes), name)
 
+    @property
+    def scenarios(self) -> tuple[Scenario, Scenario]:
+        """The solo and the competing scenario."""
+        return self.solo, self.competing
+
     def describe(self) -> str:
         """Return a description in one line, with beta's round-trip time and BDP."""
         alpha_ms, beta_ms = (self.path.rtt_ms + s[0].extra_rtt_ms for s in (self.alpha, self.beta))
@@ -342,7 +347,7 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
     Examples
     --------
     >>> from ccbench.emulate import run_many
-    >>> runs = dict(run_many((experiment.solo, experiment.competing)))  # doctest: +SKIP
+    >>> runs = dict(run_many(experiment.scenarios))  # doctest: +SKIP
     >>> measure(solo=runs[0], competing=runs[1]).relative > 0.2  # doctest: +SKIP
     True
     """

@@ -393,7 +393,7 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
         part = [replace(experiment, seed=seed) for seed in seeds[len(completed) : count]]
         runs = itertools.count(1)
         measured = campaign.measured(
-            {i: (pair.solo, pair.competing) for i, pair in enumerate(part)},
+            {i: pair.scenarios for i, pair in enumerate(part)},
             lambda i, solo, competing: _measured(part[i], solo, competing, chosen),
             named=lambda i: f"{experiment.describe()}, seed {part[i].seed}",
             on_run=lambda _: done(next(runs)),
@@ -440,9 +440,8 @@ def plan(
     """
     campaign = emulate.Campaign(engine=engine, store=store)
 
-    def needs(seed: int) -> tuple[Scenario, Scenario]:
-        seeded = replace(experiment, seed=seed)
-        return seeded.solo, seeded.competing
+    def needs(seed: int) -> tuple[Scenario, ...]:
+        return replace(experiment, seed=seed).scenarios
 
     seeds = {"": repetition_seeds(experiment.seed, repetitions)}
     return campaign.plan(campaign.seeded({"": needs}, seeds))

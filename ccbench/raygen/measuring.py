@@ -58,7 +58,7 @@ def measured(
     on_run : callable
         Called with each finished or failed scenario.
     """
-    needs = {key: (each.solo, each.competing) for key, each in experiments.items()}
+    needs = {key: each.scenarios for key, each in experiments.items()}
     for gathered in campaign.gathered(needs, on_run=on_run):
         if gathered.error is not None:
             yield Measured(key=gathered.key, error=str(gathered.error))

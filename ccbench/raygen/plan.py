@@ -77,7 +77,7 @@ def plan(
         for candidate in strategy.ask()
         for seed in config.seeds(candidate.chromosome)
     ]
-    scenarios = list(dict.fromkeys(s for e in first for s in (e.solo, e.competing)))
+    scenarios = list(dict.fromkeys(s for e in first for s in e.scenarios))
     runs = config.most_runs()
     # Later generations are assumed to resemble the first.
     mean_s = sum(scenario.duration_s for scenario in scenarios) / len(scenarios)

@@ -57,7 +57,7 @@ class Work:
         remaining : int
             Expected number of experiments after them.
         """
-        pairs = [(experiment.solo, experiment.competing) for experiment in experiments]
+        pairs = [experiment.scenarios for experiment in experiments]
         self._proposed += len(pairs)
         self._remaining = remaining
         scenarios = {scenario for pair in pairs for scenario in pair}

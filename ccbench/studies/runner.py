@@ -8,8 +8,9 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
@@ -20,7 +21,7 @@ from ccbench.base.sealed import file_digest, sealed
 from ccbench.emulate import DEFAULT_STORE, Campaign, resolve
 from ccbench.emulate.registry import info_of
 from ccbench.studies.catalogue import get
-from ccbench.studies.study import SearchStudy, SimulationStudy
+from ccbench.studies.study import SearchStudy, SimulationStudy, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 __all__ = ["StudyResult", "run_study"]
+
+#: Scenarios that are measured together.
+_Groups: TypeAlias = "tuple[tuple[Scenario, ...], ...]"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -212,24 +216,24 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
     else:
         if full:
             raise _no_full_version(study, full=full)
-        scenarios = study.scenarios(quick=quick)
+        groups = study.groups(quick=quick)
         engines = _engines(study) or engines
-        parts = [(each, scenarios) for each in engines]
+        parts = [(each, groups) for each in engines]
         if study.references is not None:
             kernel = resolve("kernel")
-            parts.insert(0, (kernel, study.references(quick=quick)))
+            parts.insert(0, (kernel, grouped(study.references(quick=quick))))
             if kernel.version() != engine.version():
                 engines.insert(0, kernel)
         campaigns = [
-            (Campaign(**{**execution, "engine": each}, store=store, fresh=fresh), group)
-            for each, group in parts
+            (Campaign(**{**execution, "engine": each}, store=store, fresh=fresh), own)
+            for each, own in parts
         ]
         rows, following = _rows(
             study, campaigns, Campaign(**execution, store=store, fresh=fresh), report
         )
         findings = study.conclude(pd.DataFrame(rows))
-        groups = [*(group for _, group in parts), following]
-        seeds = {scenario.seed for group in groups for scenario in group}
+        measured = chain(*(own for _, own in parts), following)
+        seeds = {scenario.seed for group in measured for scenario in group}
     return StudyResult(
         study=study,
         quick=quick,
@@ -321,44 +325,42 @@ def _provenance(engines: list[Engine]) -> dict[str, Any]:
 
 def _rows(
     study: Study,
-    campaigns: Sequence[tuple[Campaign, tuple[Scenario, ...]]],
+    campaigns: Sequence[tuple[Campaign, _Groups]],
     after: Campaign,
     report: Callable[[float], None],
-) -> tuple[Rows, tuple[Scenario, ...]]:
+) -> tuple[Rows, _Groups]:
     """Return the rows of a study, and the scenarios that depend on its runs.
 
     Parameters
     ----------
     study : Study
-    campaigns : sequence of (Campaign, tuple of Scenario)
-        The scenarios on each engine.
+    campaigns : sequence of (Campaign, tuple of tuple of Scenario)
+        The groups of scenarios on each engine.
     after : Campaign
         The campaign of the scenarios that depend on runs.
     report : callable
         Called with the completed share.
     """
-    for campaign, group in campaigns:  # report errors before a run
-        campaign.check(group)
+    for campaign, groups in campaigns:  # report errors before a run
+        campaign.check(chain(*groups))
     rows: Rows = []
     stages = len(campaigns) + (study.follow_ups is not None)
-    following: dict[Scenario, None] = {}
-    for i, (campaign, group) in enumerate(campaigns):
-        measured, found = _measured(study, group, campaign, partial(_part, report, i, stages))
+    found: list[Scenario] = []
+    for i, (campaign, groups) in enumerate(campaigns):
+        measured, further = _measured(study, groups, campaign, partial(_part, report, i, stages))
         rows += measured
-        following |= dict.fromkeys(found)
+        found += further
+    following = grouped(dict.fromkeys(found))
     show = partial(_part, report, len(campaigns), stages)
-    rows += _measured(study, tuple(following), after, show)[0]
-    return rows, tuple(following)
+    rows += _measured(study, following, after, show)[0]
+    return rows, following
 
 
 def _measured(
-    study: Study,
-    scenarios: tuple[Scenario, ...],
-    campaign: Campaign,
-    report: Callable[[float], None],
+    study: Study, groups: _Groups, campaign: Campaign, report: Callable[[float], None]
 ) -> tuple[Rows, list[Scenario]]:
-    """Return the rows of all runs, and what follows them, in the order of the scenarios."""
-    total_s = sum(scenario.duration_s for scenario in dict.fromkeys(scenarios))
+    """Return the rows of all groups of runs, and what follows them, in their order."""
+    total_s = sum(scenario.duration_s for scenario in dict.fromkeys(chain(*groups)))
     done_s = 0.0
 
     def on_run(scenario: Scenario) -> None:
@@ -366,13 +368,13 @@ def _measured(
         done_s += scenario.duration_s
         report(done_s / total_s)
 
-    def measure(_: int, run: Run) -> tuple[Rows, tuple[Scenario, ...]]:
-        return study.measure(run), () if study.follow_ups is None else study.follow_ups(run)
+    def measure(_: int, *runs: Run) -> tuple[Rows, tuple[Scenario, ...]]:
+        return study.measure(*runs), () if study.follow_ups is None else study.follow_ups(*runs)
 
     measured = campaign.measured(
-        {i: (scenario,) for i, scenario in enumerate(scenarios)},
+        dict(enumerate(groups)),
         measure,
-        named=lambda i: f"{study.name}, {scenarios[i].name}",
+        named=lambda i: f"{study.name}, {groups[i][-1].name}",
         on_run=on_run,
     ).values()
     rows = [row for own, _ in measured for row in own]

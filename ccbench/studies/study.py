@@ -11,7 +11,7 @@ from ccbench.base.estimate import Estimate
 from ccbench.base.share import Share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ccbench.emulate import Engine
     from ccbench.experiment.scenario import Scenario
     from ccbench.raygen import SearchConfig, SearchResult
-    from ccbench.run.run import Run
     from ccbench.studies.published import Published
     from ccbench.studies.study_info import StudyInfo
 
@@ -36,6 +35,7 @@ __all__ = [
     "SimulationStudy",
     "Study",
     "Verdict",
+    "grouped",
 ]
 
 #: Verdict of a comparison.
@@ -46,9 +46,9 @@ Rows: TypeAlias = list[dict[str, Any]]
 
 
 class Scenarios(Protocol):
-    """Function that returns scenarios."""
+    """Function that returns scenarios, or groups of scenarios that are measured together."""
 
-    def __call__(self, *, quick: bool) -> tuple[Scenario, ...]:
+    def __call__(self, *, quick: bool) -> Sequence[Scenario | tuple[Scenario, ...]]:
         """Return the scenarios; if `quick`, a few that take seconds."""
 
 
@@ -204,10 +204,13 @@ class Study(_Described):
         The description, which also provides the study's `name`, `title` and `source`.
     scenarios : callable
         Returns the scenarios, ``scenarios(quick=False)``, or a quick version that takes seconds and
-        only shows that everything works.
+        only shows that everything works. Scenarios that are measured together are a tuple, such as
+        the two of an :class:`~ccbench.harm.Experiment`, or one scenario with several seeds. Equal
+        scenarios of several tuples run once.
     measure : callable
-        Converts a run into rows of a table. Runs are measured one at a time and then discarded, so
-        that memory use does not grow with their number. The run's `scenario` identifies it.
+        Converts a run, or the runs of a tuple of scenarios, ``measure(*runs)``, into rows of a
+        table. They are then discarded, so that memory use does not grow with the number of runs. A
+        run's `scenario` identifies it.
     conclude : callable
         Converts the table of all rows, in the order of the scenarios, into :class:`Findings`. It
         must accept the table of the quick version.
@@ -221,8 +224,9 @@ class Study(_Described):
         Returns scenarios for comparison that always run on the installed virtual kernel. Their rows
         come first in the table.
     follow_ups : callable, optional
-        Returns scenarios that depend on a run, for example with a change at a time that the run
-        shows; their runs are measured as well. The study has one engine.
+        Returns scenarios that depend on the runs that are measured together, for example with a
+        change at a time that a run shows; their runs are measured as well. The study has one
+        engine.
     for_cca : callable, optional
         Returns the study of another congestion control, ``for_cca("bbr", engine)``.
 
@@ -234,13 +238,24 @@ class Study(_Described):
     """
 
     scenarios: Scenarios
-    measure: Callable[[Run], Rows]
+    measure: Callable[..., Rows]
     conclude: Callable[[pd.DataFrame], Findings]
     engines: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     references: Scenarios | None = None
-    follow_ups: Callable[[Run], tuple[Scenario, ...]] | None = None
+    follow_ups: Callable[..., tuple[Scenario, ...]] | None = None
     for_cca: Callable[[str, Engine], Study] | None = None
+
+    def groups(self, *, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
+        """Return the scenarios as groups that are measured together."""
+        return grouped(self.scenarios(quick=quick))
+
+
+def grouped(
+    scenarios: Iterable[Scenario | tuple[Scenario, ...]],
+) -> tuple[tuple[Scenario, ...], ...]:
+    """Return the scenarios of a study as groups; a single scenario is a group of one."""
+    return tuple(each if isinstance(each, tuple) else (each,) for each in scenarios)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

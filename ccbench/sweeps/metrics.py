@@ -103,5 +103,5 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
             raise validation.bad(
                 f"flows.{i}.kind", scenario.flows[i].kind, '"bulk" for metric harm', step
             )
-    solo, competing = experiment.solo, experiment.competing
+    solo, competing = experiment.scenarios
     return replace(solo, name=scenario.name), replace(competing, name=scenario.name)

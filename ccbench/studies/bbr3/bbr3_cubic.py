@@ -31,9 +31,7 @@ from ccbench.studies.bbr3.coexistence import (
     against,
     each,
     estimates,
-    harms,
     measure,
-    scenarios_of,
     with_link,
 )
 from ccbench.studies.catalogue import info
@@ -113,14 +111,14 @@ def _video(*, quick: bool) -> Iterator[Scenario]:
         ).competing
 
 
-def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    return (*scenarios_of(_experiments(quick=quick)), *_video(quick=quick))
+def _scenarios(*, quick: bool) -> tuple[Scenario | tuple[Scenario, ...], ...]:
+    return (*(pair.scenarios for pair in _experiments(quick=quick)), *_video(quick=quick))
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    pairs = harms(table)
+    pairs = table[table["relative_harm"].notna()]
     return Findings(
-        table=pd.concat([pairs, _video_rows(table)], ignore_index=True),
+        table=table,
         figure=_plane_figure(pairs),
         comparisons=(
             *_goals(table, pairs),
@@ -131,13 +129,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
     )
 
 
-def _video_rows(table: pd.DataFrame) -> pd.DataFrame:
-    return table[(table["rtt_ms"] == _VIDEO_RTT_MS) & (table["alpha"] != "")]
-
-
 def _goals(table: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[Comparison]:
     """Return the comparisons with the draft's goals."""
-    video = _video_rows(table)
+    video = table[table["rtt_ms"] == _VIDEO_RTT_MS]
     for beta, name in _LOSS_BASED.items():
         rows = video[video["beta"] == beta]
         shared = rows[(rows["mbps"] == _SHARED_MBPS) & (rows["queue_bdp"].round(1) == 1)]

@@ -21,9 +21,7 @@ from ccbench.studies.bbr3.coexistence import (
     against,
     each,
     estimates,
-    harms,
     measure,
-    scenarios_of,
     with_link,
 )
 from ccbench.studies.catalogue import info
@@ -39,9 +37,11 @@ _ECN = {"no ECN": False, "ECN": True, "accurate ECN": "accecn"}
 _RTTS_MS = (10.0, RTT_MS, 100.0)
 
 
-def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    return scenarios_of(
-        with_link(against(alpha, seed=seed, quick=quick, rtt_ms=rtt_ms), dualpi2(MBPS), ecn=ecn)
+def _scenarios(*, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
+    return tuple(
+        with_link(
+            against(alpha, seed=seed, quick=quick, rtt_ms=rtt_ms), dualpi2(MBPS), ecn=ecn
+        ).scenarios
         for rtt_ms, ecn, alpha, seed in product(
             (RTT_MS,) if quick else _RTTS_MS,
             _ECN.values(),
@@ -51,8 +51,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     )
 
 
-def _conclude(table: pd.DataFrame) -> Findings:
-    pairs = harms(table)
+def _conclude(pairs: pd.DataFrame) -> Findings:
     return Findings(
         table=pairs,
         figure=_figure(pairs),

@@ -29,41 +29,38 @@ _BY_STATE, _BY_TCP = "by state", "by TCP's own state"
 _STUDIES = {_BY_STATE: study_of(BBR3), _BY_TCP: study_of(Sender(BBR3.cca, ()))}
 _NOT_STATED = unbounded("not stated", "nowhere")
 
-#: The scenarios of each study by themselves. Equal ones of both studies differ in their names, from
-#: which each study reads its own cases.
-_planned: dict[str, dict[Scenario, Scenario]] = {name: {} for name in _STUDIES}
+#: Separates the study from its own name of a scenario.
+_OF = ": "
+
+
+def _marked(name: str, scenario: Scenario) -> Scenario:
+    """Return a scenario of a study, with the study's name in its own."""
+    return replace(scenario, name=f"{name}{_OF}{scenario.name}")
+
+
+def _of_study(run: Run) -> tuple[str, Run]:
+    """Return the name of a run's study, and the run as that study has named it."""
+    study, _, name = run.scenario.name.partition(_OF)
+    return study, replace(run, scenario=replace(run.scenario, name=name))
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    found: list[Scenario] = []
-    for name, study in _STUDIES.items():
-        own = study.scenarios(quick=quick)
-        _planned[name].update(zip(own, own, strict=True))
-        found += own
-    return tuple(dict.fromkeys(found))
+    return tuple(
+        _marked(name, scenario)
+        for name, study in _STUDIES.items()
+        for (scenario,) in study.groups(quick=quick)
+    )
 
 
 def _measure(run: Run) -> Rows:
-    return [
-        {"judged": name, **row}
-        for name, study in _STUDIES.items()
-        if run.scenario in _planned[name]
-        for row in study.measure(_named(run, name))
-    ]
+    name, own = _of_study(run)
+    return [{"judged": name, **row} for row in _STUDIES[name].measure(own)]
 
 
 def _follow_ups(run: Run) -> tuple[Scenario, ...]:
-    follow_ups = _STUDIES[_BY_TCP].follow_ups
-    if follow_ups is None or run.scenario not in _planned[_BY_TCP]:
-        return ()
-    found = follow_ups(_named(run, _BY_TCP))
-    _planned[_BY_TCP].update(zip(found, found, strict=True))
-    return found
-
-
-def _named(run: Run, study: str) -> Run:
-    """Return a run with the scenario as a study has named it."""
-    return replace(run, scenario=_planned[study][run.scenario])
+    name, own = _of_study(run)
+    follow_ups = _STUDIES[name].follow_ups
+    return () if follow_ups is None else tuple(_marked(name, each) for each in follow_ups(own))
 
 
 def _conclude(table: pd.DataFrame) -> Findings:

@@ -7,22 +7,25 @@ of which the first 40 s do not count.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
+from ccbench import harm
 from ccbench.base.estimate import Estimate
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.path import typical_path
-from ccbench.harm import beta_groups, expected_harm, harm, long_flows
+from ccbench.harm import beta_groups, long_flows
 from ccbench.studies.published import Published, unbounded
 from ccbench.studies.study import Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    import pandas as pd
 
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.scenario import Scenario
@@ -40,10 +43,8 @@ __all__ = [
     "against",
     "each",
     "estimates",
-    "harms",
     "mean_harm",
     "measure",
-    "scenarios_of",
     "with_link",
 ]
 
@@ -59,10 +60,6 @@ NOT_STATED = unbounded("not stated", "nowhere")
 _DURATION_S, _QUICK_S = 120.0, 6.0
 #: Part of a run that does not count.
 _SETTLING = 1 / 3
-
-#: Columns that identify a run of the beta flows alone, and an experiment.
-_SOLO = ["beta", "beta_flows", "mbps", "rtt_ms", "qdisc", "queue_bdp", "ecn", "seed"]
-_EXPERIMENT = [*_SOLO, "alpha", "alpha_flows"]
 
 
 def against(  # noqa: PLR0913 - settings of a network, all by keyword
@@ -112,14 +109,15 @@ def with_link(experiment: Experiment, link: Bottleneck, *, ecn: bool | str) -> E
     return replace(experiment, path=replace(experiment.path, bottlenecks=(link,), ecn=ecn))
 
 
-def scenarios_of(experiments: Iterable[Experiment]) -> tuple[Scenario, ...]:
-    """Return the distinct runs of experiments; experiments can share a solo run."""
-    pairs = (scenario for e in experiments for scenario in (e.solo, e.competing))
-    return tuple(dict.fromkeys(pairs))
+def measure(*runs: Run) -> Rows:
+    """Return a row with the rates and the lost packets of both groups of flows, and the harm.
 
-
-def measure(run: Run) -> Rows:
-    """Return a row with the rates and the lost packets of both groups of flows."""
+    Parameters
+    ----------
+    *runs : Run
+        The two runs of an experiment, or the competing run alone, of which harm is NaN.
+    """
+    run = runs[-1]
     scenario = run.scenario
     (link,) = scenario.path.bottlenecks
     from_s = scenario.duration_s * _SETTLING
@@ -130,19 +128,17 @@ def measure(run: Run) -> Rows:
     counted = run.samples("drops").fillna(0)
     drops = (counted.iloc[-1] - counted[counted.index <= from_s].iloc[-1]).to_numpy()
     rtt_ms = run.samples("srtt_us").loc[from_s:].mean().to_numpy() / 1e3
-    is_droptail = link.qdisc == "droptail"
-    is_solo = len(scenario.flows) == 1
     packets = mbps * (throughput.index[-1] - from_s) * 1e6 / 8 / MTU_BYTES
     return [
         {
-            "alpha": "" if is_solo else scenario.flows[1 - of_beta].cca,
+            "alpha": scenario.flows[1 - of_beta].cca,
             "alpha_flows": int((~is_beta).sum()),
             "beta": scenario.flows[of_beta].cca,
             "beta_flows": int(is_beta.sum()),
             "mbps": link.mean_mbps,
             "rtt_ms": scenario.path.rtt_ms,
             "qdisc": link.qdisc,
-            "queue_bdp": _bdp(scenario) if is_droptail else 0.0,
+            "queue_bdp": _bdp(scenario) if link.qdisc == "droptail" else 0.0,
             "ecn": str(scenario.path.ecn),
             "seed": scenario.seed,
             "beta_mbps": float(mbps[is_beta].sum()),
@@ -150,42 +146,30 @@ def measure(run: Run) -> Rows:
             "beta_lost_percent": 100 * float(drops[is_beta].sum() / packets[is_beta].sum()),
             "lost_percent": 100 * float(drops.sum() / packets.sum()),
             "beta_rtt_ms": float(rtt_ms[is_beta].mean()),
+            **_harm(runs, from_s),
         }
     ]
+
+
+def _harm(runs: tuple[Run, ...], from_s: float) -> dict[str, float]:
+    """Return the harm to beta and its share of the link, from a time on."""
+    if len(runs) == 1:
+        names = ("solo_mbps", "absolute_harm", "relative_harm", "beta_share_percent")
+        return dict.fromkeys(names, math.nan)
+    solo, competing = runs
+    of = harm.measure(solo, competing, (from_s, competing.scenario.duration_s))
+    return {
+        "solo_mbps": of.solo_mbps,
+        "absolute_harm": of.absolute,
+        "relative_harm": of.relative,
+        "beta_share_percent": 100 * of.competing_mbps / (of.competing_mbps + of.alpha_mbps),
+    }
 
 
 def _bdp(scenario: Scenario) -> float:
     """Return the length of the queue in bandwidth-delay products, to two digits."""
     packets = scenario.path.bottlenecks[0].queue_packets or 0
     return float(f"{packets / scenario.path.bdp_packets():.2g}")
-
-
-def harms(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of experiments with a solo run, with harm and beta's share of the link.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The rows of :func:`measure`.
-    """
-    solo = table[table["alpha"] == ""].set_index(_SOLO)["beta_mbps"].to_dict()
-    rows = []
-    for row in table[table["alpha"] != ""].to_dict("records"):
-        alone = solo.get(tuple(row[name] for name in _SOLO))
-        if alone is not None:
-            expected = expected_harm(n_alpha=row["alpha_flows"], n_beta=row["beta_flows"])
-            absolute = harm(alone, row["beta_mbps"])
-            share = 100 * row["beta_mbps"] / (row["beta_mbps"] + row["alpha_mbps"])
-            rows.append(
-                {
-                    **{str(name): value for name, value in row.items()},
-                    "solo_mbps": alone,
-                    "absolute_harm": absolute,
-                    "relative_harm": absolute - expected,
-                    "beta_share_percent": share,
-                }
-            )
-    return pd.DataFrame(rows)
 
 
 def estimates(rows: pd.DataFrame, by: str, column: str = "relative_harm") -> dict[float, Estimate]:
@@ -210,7 +194,7 @@ def each(
     Parameters
     ----------
     pairs : DataFrame
-        Rows of :func:`harms`.
+        Rows of :func:`measure` with harm.
     words : str
         Where, in a few words.
     by, unit : str

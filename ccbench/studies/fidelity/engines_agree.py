@@ -26,8 +26,8 @@ import pandas as pd
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.classify import dtw
-from ccbench.experiment.noise import NO_NOISE, typical
-from ccbench.harm import relative_harm
+from ccbench.experiment.noise import NO_NOISE, Noise, typical
+from ccbench.harm import measure as measure_harm
 from ccbench.studies.catalogue import info
 from ccbench.studies.fidelity.cases import (
     CASE,
@@ -44,6 +44,8 @@ from ccbench.studies.published import at_least, exactly
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
     from ccbench.studies.published import Published
@@ -64,42 +66,55 @@ _LEAST_COURSES = 95.0
 _CHANCE = "expected of equal engines"
 
 
-def _scenarios(paths: tuple[Path, ...], *, quick: bool) -> tuple[Scenario, ...]:
+def _scenarios(paths: tuple[Path, ...], *, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
     """Return the scenarios for Mahimahi, which has its own noise; flows start as in the others."""
-    return tuple(
-        replace(
-            scenario,
-            path=replace(
-                scenario.path, noise=replace(NO_NOISE, start_spread_ms=noise.start_spread_ms)
-            ),
-        )
-        for scenario in cases(MIXES, seeds=_REPETITIONS, quick=quick, paths=paths)
-        for noise in [typical(rtt_ms=scenario.path.rtt_ms)]
-    )
+
+    def noise(rtt_ms: float) -> Noise:
+        return replace(NO_NOISE, start_spread_ms=typical(rtt_ms=rtt_ms).start_spread_ms)
+
+    return _with_noise(noise, paths, quick=quick)
 
 
-def _references(paths: tuple[Path, ...], *, quick: bool) -> tuple[Scenario, ...]:
+def _references(paths: tuple[Path, ...], *, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
     """Return the scenarios for the virtual kernel, with explicit noise."""
+    return _with_noise(lambda rtt_ms: typical(rtt_ms=rtt_ms), paths, quick=quick)
+
+
+def _with_noise(
+    noise: Callable[[float], Noise], paths: tuple[Path, ...], *, quick: bool
+) -> tuple[tuple[Scenario, ...], ...]:
+    """Return the scenarios of all cases, each of several flows after that of the last one alone."""
+    scenarios = (
+        replace(scenario, path=replace(scenario.path, noise=noise(scenario.path.rtt_ms)))
+        for scenario in cases(MIXES, seeds=_REPETITIONS, quick=quick, paths=paths)
+    )
     return tuple(
-        replace(scenario, path=replace(scenario.path, noise=typical(rtt_ms=scenario.path.rtt_ms)))
-        for scenario in _scenarios(paths, quick=quick)
+        (scenario,)
+        if len(scenario.flows) == 1
+        else (replace(scenario, flows=scenario.flows[-1:]), scenario)
+        for scenario in scenarios
     )
 
 
-def _measure(run: Run) -> Rows:
+def _measure(*runs: Run) -> Rows:
+    *solo, run = runs
+    start_s, end_s = from_s(run.scenario), run.scenario.duration_s
+    # The harm of a mix's first flow to its last.
+    harms = [measure_harm(alone, run, (start_s, end_s)).relative for alone in solo]
     return [
         {
             "engine": run.provenance["engine"],
             **measured(run),
             "is_late": run.is_late,
-            "course": run.occupancy(_STEP_S).loc[from_s(run.scenario) :].to_numpy(),
+            "course": run.occupancy(_STEP_S).loc[start_s:].to_numpy(),
+            "relative_harm": harms[0] if harms else math.nan,
         }
     ]
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
     apart = _apart(table)
-    table = _with_harm(table.drop(columns="course"))
+    table = table.drop(columns="course")
     by_case = _by_case(table)
     late = table.loc[table["engine"] == "mahimahi", "is_late"]
     return Findings(
@@ -171,22 +186,6 @@ def _course_note(apart: pd.DataFrame) -> str:
         f"In the median case, runs on different engines are {ratio.median():.2g} times as far "
         "apart as the farthest two on the same one." + (f" Farther: {others}." if others else "")
     )
-
-
-def _with_harm(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the harm of a mix's first flow to its last, compared to that CCA's solo run."""
-    run = ["engine", "bandwidth_mbps", "rtt_ms", "queue_packets", "seed"]
-    last = table.assign(beta=table["mix"].str.rpartition(" ")[2])
-    alone = last.loc[last["mix"] == last["beta"], [*run, "beta", "last_mbps"]]
-    alone = alone.rename(columns={"last_mbps": "solo_mbps"})
-    both = last.merge(alone, how="left", on=[*run, "beta"])
-    harms = [
-        relative_harm(solo, mbps, n_alpha=1, n_beta=1) if mix != beta else math.nan
-        for mix, beta, solo, mbps in zip(
-            both["mix"], both["beta"], both["solo_mbps"], both["last_mbps"], strict=True
-        )
-    ]
-    return table.assign(relative_harm=harms)
 
 
 def _by_case(table: pd.DataFrame) -> pd.DataFrame:

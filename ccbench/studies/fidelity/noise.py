@@ -102,16 +102,15 @@ def _kinds(*, quick: bool) -> Iterator[tuple[str, float]]:
             yield kind, level
 
 
-def _repeated(scenario: Scenario, *, quick: bool) -> Iterator[Scenario]:
-    """Yield a scenario with all seeds, or once if the seed has no effect."""
+def _repeated(scenario: Scenario, *, quick: bool) -> tuple[Scenario, ...]:
+    """Return a scenario with all seeds, or once if the seed has no effect."""
     parts = {flow.cca for flow in scenario.flows} | {scenario.path.bottlenecks[0].qdisc}
     is_random = scenario.draws_at_random or not parts.isdisjoint(_RANDOM)
     seeds = (2 if quick else _SEEDS) if is_random else 1
-    for seed in range(1, seeds + 1):
-        yield replace(scenario, seed=seed)
+    return tuple(replace(scenario, seed=seed) for seed in range(1, seeds + 1))
 
 
-def _shares(*, quick: bool) -> Iterator[Scenario]:
+def _shares(*, quick: bool) -> Iterator[tuple[Scenario, ...]]:
     pairs = _PAIRS[:1] if quick else _PAIRS
     networks = _NETWORKS[:1] if quick else _NETWORKS
     for pair, (mbps, rtt_ms, bdp, qdisc), (kind, level) in product(
@@ -129,13 +128,13 @@ def _shares(*, quick: bool) -> Iterator[Scenario]:
             name=f"{' beside '.join(pair)}, {mbps:g} Mbit/s, {bdp:g} BDP, {qdisc}: "
             f"{kind} {level:g}",
         )
-        for repetition in _repeated(scenario, quick=quick):
-            yield replace(
-                repetition, queue_log=True if repetition.seed <= _LOGGED_SEEDS else "summary"
-            )
+        yield tuple(
+            replace(repetition, queue_log=True if repetition.seed <= _LOGGED_SEEDS else "summary")
+            for repetition in _repeated(scenario, quick=quick)
+        )
 
 
-def _phases(*, quick: bool) -> Iterator[Scenario]:
+def _phases(*, quick: bool) -> Iterator[tuple[Scenario, ...]]:
     link = Bottleneck(bandwidth_mbps=_PHASE_MBPS, queue_packets=_PHASE_QUEUE)
     for extra_ms in _PHASE_EXTRA_MS[3:6:2] if quick else _PHASE_EXTRA_MS:
         for kind in ("none", "sender jitter"):
@@ -147,35 +146,49 @@ def _phases(*, quick: bool) -> Iterator[Scenario]:
                 queue_log="summary",
                 name=f"{_PHASE}: {kind} {float(bool(noise)):g}",
             )
-            yield from _repeated(scenario, quick=quick)
+            yield _repeated(scenario, quick=quick)
 
 
-def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+def _scenarios(*, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
     return (*_shares(quick=quick), *_phases(quick=quick))
 
 
-def _measure(run: Run) -> Rows:
-    scenario = run.scenario
+def _measure(*runs: Run) -> Rows:
+    """Return mean and interval of the first flow's share over the seeds of a cell of the study."""
+    scenario = runs[0].scenario
     title, _, noise = scenario.name.partition(": ")
     kind, _, level = noise.rpartition(" ")
     pair, _, network = title.partition(", ")
-    from_s = _FROM_S * scenario.duration_s / _DURATION_S
-    throughput = run.throughput(1.0)
-    first, second = throughput[throughput.index > from_s].mean()
+    values = pd.DataFrame(map(_quantities, runs))
+    share = Estimate(values.pop("first_share"))
     return [
         {
             "pair": pair,
             "network": network,
             "kind": kind,
             "level": float(level),
-            "seed": scenario.seed,
             "extra_rtt_ms": scenario.flows[1].extra_rtt_ms,
-            "first_share": first / (first + second),
-            "first_drop_share": _drop_share(run, from_s),
-            "mean_queue_packets": run.occupancy(0.1).loc[from_s:].mean(),
-            **_losses(run, from_s),
+            "first_share": share.mean,
+            "low": share.low,
+            "high": share.high,
+            "deviation": share.deviation,
+            "repetitions": share.repetitions,
+            **values.mean(),
         }
     ]
+
+
+def _quantities(run: Run) -> dict[str, float]:
+    """Return the quantities of a run."""
+    from_s = _FROM_S * run.scenario.duration_s / _DURATION_S
+    throughput = run.throughput(1.0)
+    first, second = throughput[throughput.index > from_s].mean()
+    return {
+        "first_share": first / (first + second),
+        "first_drop_share": _drop_share(run, from_s),
+        "mean_queue_packets": run.occupancy(0.1).loc[from_s:].mean(),
+        **_losses(run, from_s),
+    }
 
 
 def _drop_share(run: Run, from_s: float) -> float:
@@ -211,35 +224,7 @@ def _losses(run: Run, from_s: float) -> dict[str, float]:
     }
 
 
-def _estimates(table: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and interval of the first flow's share for each cell of the study."""
-    keys = ["pair", "network", "kind", "level", "extra_rtt_ms"]
-    rows = []
-    for cell, runs in table.groupby(keys, sort=False):
-        share = Estimate(runs["first_share"])
-        row = dict(zip(keys, cell, strict=True))
-        rows.append(
-            {
-                **row,
-                "first_share": share.mean,
-                "low": share.low,
-                "high": share.high,
-                "deviation": share.deviation,
-                "repetitions": share.repetitions,
-                **{
-                    name: runs[name].mean()
-                    for name in (
-                        *("first_drop_share", "mean_queue_packets"),
-                        *("loss_events", "both_lose", "only_first_loses", "burst_packets"),
-                    )
-                },
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _conclude(table: pd.DataFrame) -> Findings:
-    cells = _estimates(table)
+def _conclude(cells: pd.DataFrame) -> Findings:
     phases = cells[cells["pair"] == _PHASE]
     exact = phases.loc[phases["kind"] == "none", "first_share"]
     random = phases.loc[phases["kind"] != "none", "first_share"]

@@ -14,8 +14,6 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.base.random_streams import derived_seed, repetition_seeds
@@ -27,6 +25,8 @@ from ccbench.studies.published import at_least, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
@@ -41,13 +41,12 @@ _NETWORKS = (
     *((50.0, 20.0, 2.0), (50.0, 100.0, 1.0)),
 )
 _DURATIONS_S = (10.0, 30.0, 60.0)
-_CASE = ["starts", "cca", "network", "duration_s"]
 _RANDOM, _TOGETHER = "random", "together"
 _LEAST_PERCENT = 93.0
 
 
-def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    scenarios = []
+def _scenarios(*, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
+    cases = []
     for cca, network, duration_s in product(
         _CCAS[:5:4] if quick else _CCAS,
         _NETWORKS[:1] if quick else _NETWORKS,
@@ -65,37 +64,46 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
         for starts, spread_ms in ((_RANDOM, pair.path.noise.start_spread_ms), (_TOGETHER, 0.0)):
             noise = replace(pair.path.noise, start_spread_ms=spread_ms)
             path = replace(pair.path, noise=noise)
-            scenarios += [
-                replace(
-                    replace(pair, path=path, seed=seed).competing,
-                    name=f"{starts}: {cca}: {words}",
+            cases.append(
+                tuple(
+                    replace(
+                        replace(pair, path=path, seed=seed).competing,
+                        name=f"{starts}: {cca}: {words}",
+                    )
+                    for seed in repetition_seeds(pair.seed, 2 if quick else REPETITIONS)
                 )
-                for seed in repetition_seeds(pair.seed, 2 if quick else REPETITIONS)
-            ]
-    return tuple(scenarios)
+            )
+    return tuple(cases)
 
 
-def _measure(run: Run) -> Rows:
-    scenario = run.scenario
-    starts, cca, network = scenario.name.split(": ")
-    throughput = run.throughput(1.0)
-    means = throughput[throughput.index > scenario.duration_s / 2].mean()
-    (beta,) = beta_groups(scenario)
-    beta_mbps, alpha_mbps = float(means.iloc[beta]), float(means.iloc[1 - beta])
+def _measure(*runs: Run) -> Rows:
+    """Return the mean difference of a case over its seeds, and whether its interval contains 0."""
+    starts, cca, network = runs[0].scenario.name.split(": ")
+    difference = Estimate(map(_difference, runs))
     return [
         {
             "starts": starts,
             "cca": cca,
             "network": network,
-            "duration_s": scenario.duration_s,
-            "seed": scenario.seed,
-            "difference": (alpha_mbps - beta_mbps) / (alpha_mbps + beta_mbps),
+            "duration_s": runs[0].scenario.duration_s,
+            "mean": difference.mean,
+            "half_width": difference.half_width,
+            # Of equal values, such as 0 in all runs, the interval is the value.
+            "contains_0": difference.low <= 0 <= difference.high,
         }
     ]
 
 
-def _conclude(table: pd.DataFrame) -> Findings:
-    cases = _cases(table)
+def _difference(run: Run) -> float:
+    """Return alpha's rate less beta's, as a share of both."""
+    throughput = run.throughput(1.0)
+    means = throughput[throughput.index > run.scenario.duration_s / 2].mean()
+    (beta,) = beta_groups(run.scenario)
+    beta_mbps, alpha_mbps = float(means.iloc[beta]), float(means.iloc[1 - beta])
+    return (alpha_mbps - beta_mbps) / (alpha_mbps + beta_mbps)
+
+
+def _conclude(cases: pd.DataFrame) -> Findings:
     random, together = (cases[cases["starts"] == starts] for starts in (_RANDOM, _TOGETHER))
     missed = random.loc[~random["contains_0"], ["cca", "network", "duration_s"]]
     worst = together.to_dict("records")[int(together["mean"].abs().to_numpy().argmax())]
@@ -120,23 +128,6 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
         ),
     )
-
-
-def _cases(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean difference of each case, and whether its interval contains 0."""
-    rows = []
-    for case, runs in table.groupby(_CASE, sort=False):
-        difference = Estimate(runs["difference"])
-        rows.append(
-            {
-                **dict(zip(_CASE, case, strict=True)),
-                "mean": difference.mean,
-                "half_width": difference.half_width,
-                # Of equal values, such as 0 in all runs, the interval is the value.
-                "contains_0": difference.low <= 0 <= difference.high,
-            }
-        )
-    return pd.DataFrame(rows)
 
 
 def _figure(cases: pd.DataFrame) -> Figure:

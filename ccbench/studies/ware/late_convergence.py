@@ -20,12 +20,10 @@ import pandas as pd
 
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
-from ccbench.convergence import converged_at
 from ccbench.experiment.path import typical_path
-from ccbench.harm import long_flows, relative_harm
+from ccbench.harm import long_flows, measure
 from ccbench.studies.published import at_least, at_most, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
-from ccbench.studies.ware.harm import scenarios_of
 
 if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
@@ -38,9 +36,8 @@ __all__ = ["study"]
 _AT_200_S = (180.0, 220.0)
 _WHERE = "section 5.3.3.2"
 
-#: The columns that identify a run of CUBIC alone, and an experiment.
-_SOLO = ["queue_packets", "seed", "beta_flows"]
-_EXPERIMENT = [*_SOLO, "alpha_flows"]
+#: The columns that identify an experiment.
+_EXPERIMENT = ["queue_packets", "seed", "beta_flows", "alpha_flows"]
 
 
 def study(info: StudyInfo, *, alpha: str, seeds: tuple[int, ...]) -> Study:
@@ -63,9 +60,11 @@ def study(info: StudyInfo, *, alpha: str, seeds: tuple[int, ...]) -> Study:
     )
 
 
-def _scenarios(alpha: str, seeds: tuple[int, ...], *, quick: bool) -> tuple[Scenario, ...]:
+def _scenarios(
+    alpha: str, seeds: tuple[int, ...], *, quick: bool
+) -> tuple[tuple[Scenario, ...], ...]:
     counts = (1,) if quick else (1, 2, 3, 4, 5)
-    return scenarios_of(
+    return tuple(
         long_flows(
             alpha=alpha,
             beta="cubic",
@@ -74,7 +73,7 @@ def _scenarios(alpha: str, seeds: tuple[int, ...], *, quick: bool) -> tuple[Scen
             path=typical_path(bandwidth_mbps=100, rtt_ms=100, queue_packets=packets),
             duration_s=90 if quick else 300,
             seed=seed,
-        )
+        ).scenarios
         for packets in (1024, 4096)
         for beta_flows in counts
         for alpha_flows in counts
@@ -82,28 +81,27 @@ def _scenarios(alpha: str, seeds: tuple[int, ...], *, quick: bool) -> tuple[Scen
     )
 
 
-def _measure(run: Run) -> Rows:
-    throughput = run.throughput(interval_s=1.0)
-    cca = run.scenario.flow_table()["cca"]
-    beta_mbps = throughput.loc[:, (cca == "cubic").to_numpy()].sum(axis=1)
+def _measure(solo: Run, competing: Run) -> Rows:
+    scenario = competing.scenario
+    settled = measure(solo, competing)
+    whole = measure(solo, competing, (0.0, scenario.duration_s))
+    converged_s = settled.converged_at_s
     return [
         {
-            "queue_packets": run.scenario.path.bottlenecks[0].queue_packets,
-            "seed": run.scenario.seed,
-            "alpha_flows": int((cca != "cubic").sum()),
-            "beta_flows": int((cca == "cubic").sum()),
-            "converged_s": converged_at(throughput),
-            "time_s": time_s,
-            "beta_mbps": beta_mbps[time_s],
+            "queue_packets": scenario.path.bottlenecks[0].queue_packets,
+            "seed": scenario.seed,
+            "beta_flows": settled.n_beta,
+            "alpha_flows": settled.n_alpha,
+            "converged_s": math.nan if converged_s is None else converged_s,
+            "harm_whole": whole.relative,
+            "harm_converged": settled.relative,
         }
-        for time_s in throughput.index
     ]
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
     harms = _harms(table)
     size = harms["difference_percent"].abs()
-    runs = table[table["alpha_flows"] > 0].groupby(_EXPERIMENT)["converged_s"].first()
     return Findings(
         table=harms,
         figure=_figure(harms),
@@ -122,7 +120,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             Comparison(
                 quantity="experiments that converge",
-                measured=Estimate(100 * runs.notna().groupby("seed").mean()),
+                measured=Estimate(100 * table["converged_s"].notna().groupby(table["seed"]).mean()),
                 published=unbounded("not stated", _WHERE),
                 unit="%",
             ),
@@ -139,31 +137,9 @@ def _spread(harms: pd.DataFrame) -> float:
 
 def _harms(table: pd.DataFrame) -> pd.DataFrame:
     """Return one row per experiment that converged."""
-    solo = dict(iter(table[table["alpha_flows"] == 0].groupby(_SOLO)))
-    competing = table[(table["alpha_flows"] > 0) & table["converged_s"].notna()]
-    rows = []
-    for _, run in competing.groupby(_EXPERIMENT):
-        packets, seed, beta_flows, alpha_flows = (int(run[name].iloc[0]) for name in _EXPERIMENT)
-        converged_s = float(run["converged_s"].iloc[0])
-        whole, after = (
-            relative_harm(
-                _mean_from(solo[packets, seed, beta_flows], from_s),
-                _mean_from(run, from_s),
-                n_alpha=alpha_flows,
-                n_beta=beta_flows,
-            )
-            for from_s in (0.0, converged_s)
-        )
-        rows.append((packets, seed, beta_flows, alpha_flows, converged_s, whole, after))
-    harms = pd.DataFrame(
-        rows, columns=[*_EXPERIMENT, "converged_s", "harm_whole", "harm_converged"]
-    )
-    harms["difference_percent"] = 100 * (harms["harm_whole"] - harms["harm_converged"])
-    return harms
-
-
-def _mean_from(run: pd.DataFrame, from_s: float) -> float:
-    return float(run.loc[run["time_s"] > from_s, "beta_mbps"].mean())
+    converged = table[table["converged_s"].notna()].sort_values(_EXPERIMENT, ignore_index=True)
+    difference = converged["harm_whole"] - converged["harm_converged"]
+    return converged.assign(difference_percent=100 * difference)
 
 
 def _figure(harms: pd.DataFrame) -> Figure:

@@ -16,13 +16,14 @@ from ccbench.experiment.path import typical_path
 from ccbench.harm import long_flows
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, fraction, similar, unbounded
-from ccbench.studies.study import Comparison, Findings, Study
-from ccbench.studies.ware.harm import harms, measure, scenarios_of
+from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware.harm import EXPERIMENT, measured
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 #: Minimum of Jain's index for flows to count as sharing equally.
 _EQUAL = 0.95
@@ -31,8 +32,8 @@ _ALIKE, _ALIKE_FLOWS = fraction(0.8, "Figure 5.1"), 3
 _WHERE = "section 5.3.1"
 
 
-def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    return scenarios_of(
+def _scenarios(*, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
+    return tuple(
         long_flows(
             alpha="bbr",
             beta="cubic",
@@ -40,7 +41,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             path=typical_path(bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms, queue_bdp=queue_bdp),
             duration_s=40 if quick else 180,
             seed=seed,
-        )
+        ).scenarios
         for bandwidth_mbps in ((10,) if quick else (10, 50, 100))
         for rtt_ms in ((20,) if quick else (20, 100))
         for queue_bdp in ((0.5, 8) if quick else (0.5, 2, 8))
@@ -49,8 +50,12 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     )
 
 
+def _measure(solo: Run, competing: Run) -> Rows:
+    return [measured(solo, competing)]
+
+
 def _conclude(table: pd.DataFrame) -> Findings:
-    pairs = harms(table)
+    pairs = table.sort_values(EXPERIMENT, ignore_index=True)
     equal = pairs[pairs["jain"] >= _EQUAL]
     most = int(pairs["alpha_flows"].max())
     alike = _alike(pairs)
@@ -127,6 +132,6 @@ def _figure(pairs: pd.DataFrame) -> Figure:
 STUDY = Study(
     info=info("ware-5.2"),
     scenarios=_scenarios,
-    measure=measure,
+    measure=_measure,
     conclude=_conclude,
 )

@@ -15,20 +15,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.convergence.rivals import near_fair_share
 from ccbench.experiment.path import typical_path
-from ccbench.harm import long_flows
+from ccbench.harm import beta_groups, long_flows
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, fraction, quantity, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study
-from ccbench.studies.ware import harm
+from ccbench.studies.ware.harm import EXPERIMENT, measured
 from ccbench.studies.ware.testbed import COLOURS, SEEDS, queue_axis
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from ccbench.experiment.scenario import Scenario
@@ -41,57 +41,62 @@ _LONG_QUEUE = 4096
 _LOWER_INDEX = (2048, _LONG_QUEUE)
 #: The part of the run in which CUBIC is unfair to BBRv3.
 _UNFAIR_S = 150.0
+#: Columns of the measurement that are not in the table.
+_UNLISTED = ["settled_harm", "early_share_percent", "fair_s", "throughput"]
 _CAPTION, _TEXT, _LATER = "caption of Figure 5.4", "section 5.3.2", "section 5.3.3"
 
 
-def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    return harm.scenarios_of(
+def _scenarios(*, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
+    return tuple(
         long_flows(
             alpha=alpha,
             beta="cubic",
             path=typical_path(bandwidth_mbps=100, rtt_ms=100, queue_packets=packets),
             duration_s=40 if quick else 300,
             seed=seed,
-        )
+        ).scenarios
         for alpha in _ALPHAS
         for packets in ((256, 4096) if quick else (64, 128, 256, 512, 1024, 2048, 4096))
         for seed in (SEEDS[:1] if quick else SEEDS)
     )
 
 
-def _measure(run: Run) -> Rows:
-    (alpha,) = {flow.cca for flow in run.scenario.flows} - {"cubic"} or {""}
-    return [{**row, "alpha": alpha} for row in harm.measure(run)]
-
-
-def _harms(table: pd.DataFrame, *, whole: bool) -> pd.DataFrame:
-    """Return the harm of each experiment."""
-    return pd.concat(
-        [
-            harm.harms(table[table["alpha"].isin(["", alpha])], whole=whole).assign(alpha=alpha)
-            for alpha in _ALPHAS
-        ],
-        ignore_index=True,
-    )
+def _measure(solo: Run, competing: Run) -> Rows:
+    """Return a row with harm of the whole run and after convergence, and throughput over time."""
+    scenario = competing.scenario
+    (beta,) = beta_groups(scenario)
+    throughput = competing.throughput(1.0)
+    early = throughput[throughput.index <= _UNFAIR_S].sum()
+    return [
+        {
+            **measured(solo, competing, whole=True),
+            "alpha": scenario.flows[1 - beta].cca,
+            "settled_harm": measured(solo, competing)["relative_harm"],
+            "early_share_percent": 100 * early.iloc[beta] / early.sum(),
+            # The time from which both flows have about half of the link, or NaN.
+            "fair_s": near_fair_share(throughput).max(skipna=False),
+            "throughput": throughput.set_axis([flow.cca for flow in scenario.flows], axis=1),
+        }
+    ]
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    pairs = _harms(table, whole=True)
-    long = pairs[pairs["queue_packets"] == _LONG_QUEUE].set_index("alpha")
-    settled = _harms(table[table["queue_packets"] == _LONG_QUEUE], whole=False).set_index("alpha")
+    table = table.sort_values(["alpha", *EXPERIMENT], ignore_index=True)
+    pairs = table.drop(columns=_UNLISTED)
+    long = table[table["queue_packets"] == _LONG_QUEUE].set_index("alpha")
     return Findings(
         table=pairs,
-        figure=_figure(pairs, table),
+        figure=_figure(pairs, long),
         comparisons=(
-            *_numbers("bbr", long, settled, jain=0.988, relative=-0.060),
-            *_numbers("bbr3", long, settled, jain=0.874, relative=-0.194),
-            *_statements(table, pairs),
+            *_numbers("bbr", long, jain=0.988, relative=-0.060),
+            *_numbers("bbr3", long, jain=0.874, relative=-0.194),
+            *_statements(pairs, long.loc[["bbr3"]]),
         ),
     )
 
 
 def _numbers(
-    alpha: str, long: pd.DataFrame, settled: pd.DataFrame, *, jain: float, relative: float
+    alpha: str, long: pd.DataFrame, *, jain: float, relative: float
 ) -> tuple[Comparison, ...]:
     """Return the comparisons with the caption of Figure 5.4."""
     name = _ALPHAS[alpha]
@@ -108,21 +113,20 @@ def _numbers(
         ),
         Comparison(
             quantity="the same, from convergence on",
-            measured=Estimate(settled.loc[[alpha], "relative_harm"]),
+            measured=Estimate(long.loc[[alpha], "settled_harm"]),
             published=unbounded("variant", _CAPTION),
         ),
     )
 
 
-def _statements(table: pd.DataFrame, pairs: pd.DataFrame) -> tuple[Comparison, ...]:
-    """Return the comparisons with the text about BBRv3."""
+def _statements(pairs: pd.DataFrame, long: pd.DataFrame) -> tuple[Comparison, ...]:
+    """Return the comparisons with the text about BBRv3; `long` has its runs with the long queue."""
     less = _difference(pairs, "relative_harm")
     index = _difference(pairs, "jain")
     indices = {p: Estimate(index[p]) for p in _LOWER_INDEX if p in index}
     highest = max(indices, key=lambda packets: indices[packets].mean)
     each = ", ".join(f"{packets} packets: {of:.3f}" for packets, of in indices.items())
-    fair_s = _fair_share_s(table)
-    reached = fair_s.dropna()
+    reached = long["fair_s"].dropna()
     harms = {packets: Estimate(less[packets]) for packets in less}
     return (
         Comparison(
@@ -147,7 +151,7 @@ def _statements(table: pd.DataFrame, pairs: pd.DataFrame) -> tuple[Comparison, .
         ),
         Comparison(
             quantity=f"CUBIC's share beside BBRv3, first 150 s, {_LONG_QUEUE} packets",
-            measured=Estimate(_early_share(table)),
+            measured=Estimate(long["early_share_percent"]),
             published=at_least(50, _TEXT, text="unfair to BBR for the first 150 s"),
             unit="%",
         ),
@@ -156,7 +160,7 @@ def _statements(table: pd.DataFrame, pairs: pd.DataFrame) -> tuple[Comparison, .
             measured=Estimate(reached),
             published=quantity(175, _LATER, text="about 175"),
             unit="s",
-            note=f"Reached in {len(reached)} of {len(fair_s)} runs.",
+            note=f"Reached in {len(reached)} of {len(long)} runs.",
         ),
     )
 
@@ -172,30 +176,7 @@ def _difference(pairs: pd.DataFrame, column: str) -> dict[int, pd.Series[float]]
     return {int(packets): difference[packets] for packets in np.unique(pairs["queue_packets"])}
 
 
-def _long_runs(table: pd.DataFrame, alpha: str) -> pd.DataFrame:
-    return table[(table["queue_packets"] == _LONG_QUEUE) & (table["alpha"] == alpha)]
-
-
-def _early_share(table: pd.DataFrame) -> pd.Series[float]:
-    """Return CUBIC's share in percent beside BBRv3 in the first 150 s, per seed."""
-    runs = _long_runs(table, "bbr3")
-    early = runs[runs["time_s"] <= _UNFAIR_S].pivot_table("mbps", "seed", "is_beta", aggfunc="sum")
-    share: pd.Series[float] = 100 * early[True] / early.sum(axis=1)
-    return share
-
-
-def _fair_share_s(table: pd.DataFrame) -> pd.Series[float]:
-    """Return the time from which both flows have about half of the link, per seed, or NaN."""
-    runs = _long_runs(table, "bbr3")
-    return pd.Series(
-        {
-            seed: near_fair_share(run.pivot_table("mbps", "time_s", "flow")).max(skipna=False)
-            for seed, run in runs.groupby("seed")
-        }
-    )
-
-
-def _figure(pairs: pd.DataFrame, table: pd.DataFrame) -> Figure:
+def _figure(pairs: pd.DataFrame, long: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(9, 6), layout="constrained")
     panels = figure.subplot_mosaic([["jain", "relative_harm"], ["bbr", "bbr3"]])
     for column, label in (("jain", "Jain's index"), ("relative_harm", "relative harm to CUBIC")):
@@ -210,21 +191,20 @@ def _figure(pairs: pd.DataFrame, table: pd.DataFrame) -> Figure:
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     for alpha in _ALPHAS:
-        _draw_long_queue(panels[alpha], table, alpha)
+        _draw_long_queue(panels[alpha], long.loc[[alpha]])
     return figure
 
 
-def _draw_long_queue(axes: Axes, table: pd.DataFrame, alpha: str) -> None:
+def _draw_long_queue(axes: Axes, runs: pd.DataFrame) -> None:
     """Draw throughput over time as in Figure 5.4."""
-    runs = _long_runs(table, alpha)
-    run = runs[runs["seed"] == 1]
-    for is_beta, rows in run.groupby("is_beta"):
-        cca, name = ("cubic", "CUBIC") if is_beta else (alpha, _ALPHAS[alpha])
-        axes.plot(rows["time_s"], rows["mbps"], color=COLOURS[cca], label=name, linewidth=1)
+    throughput = runs.loc[runs["seed"] == 1, "throughput"].iloc[0]
+    for cca in sorted(throughput, key="cubic".__eq__):  # CUBIC on top
+        name = _ALPHAS.get(cca, "CUBIC")
+        axes.plot(throughput[cca], color=COLOURS[cca], label=name, linewidth=1)
     axes.set_title(f"{_LONG_QUEUE} packets", fontsize="medium")
     axes.set_xlabel("time (s)")
     axes.set_ylabel("throughput (Mbit/s)")
-    axes.set_xlim(0, np.nanmax(run["time_s"]))
+    axes.set_xlim(0, throughput.index[-1])
     axes.set_ylim(0, 100)
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")

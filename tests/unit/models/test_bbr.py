@@ -272,7 +272,7 @@ class TestMeasuredErrors:
                 queue_packets=scenario.path.bottlenecks[0].queue_packets,
                 bbr_flows=scenario.flows[0].count,
             )
-            for scenario in study.scenarios(quick=False)
+            for (scenario,) in study.groups(quick=False)
         ]
         for model in models:
             assert measured.is_network_of(model)

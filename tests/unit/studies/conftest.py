@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 
 LINK_MBPS = 10.0
+
+
+def scenarios_of(study: Study, *, quick: bool) -> list[Scenario]:
+    """Return the distinct scenarios of a study."""
+    return list(dict.fromkeys(chain(*study.groups(quick=quick))))
 
 
 def scenarios(*, quick: bool) -> tuple[Scenario, ...]:

@@ -41,6 +41,7 @@ from ccbench.studies.abc.links import (
 )
 from ccbench.studies.abc.tradeoff import above_frontier, frontier, unbeaten
 from ccbench.studies.published import exactly
+from tests.unit.studies.conftest import scenarios_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -83,8 +84,8 @@ class TestLinks:
     def test_missing_traces(self) -> None:
         """Without recorded links, a study that needs them says how to install them."""
         with pytest.raises(MissingRequirement, match=r"scripts/mahimahi\.sh"):
-            abc_1.STUDY.scenarios(quick=False)
-        assert 6 == len(abc_3.STUDY.scenarios(quick=False))
+            scenarios_of(abc_1.STUDY, quick=False)
+        assert 6 == len(scenarios_of(abc_3.STUDY, quick=False))
 
     @pytest.mark.usefixtures("own_traces")
     def test_listed(self) -> None:

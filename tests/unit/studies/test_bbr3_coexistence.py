@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from ccbench.studies import Study, get
-from ccbench.studies.bbr3.coexistence import harms
 from tests.unit.conftest import run_with_rates
 
 if TYPE_CHECKING:
@@ -31,8 +30,12 @@ def _rates(scenario: Scenario) -> list[float]:
 
 
 def _rows(study: Study) -> pd.DataFrame:
-    runs = (run_with_rates(s, _rates(s)) for s in study.scenarios(quick=True))
-    return pd.DataFrame([row for run in runs for row in study.measure(run)])
+    groups = study.groups(quick=True)
+    return pd.DataFrame(
+        row
+        for group in groups
+        for row in study.measure(*(run_with_rates(s, _rates(s)) for s in group))
+    )
 
 
 def _findings(name: str) -> Findings:
@@ -47,7 +50,7 @@ class TestHarm:
         """Harm is that of the shares, relative to equal shares of all flows."""
         study = get(name)
         assert isinstance(study, Study)
-        pairs = harms(_rows(study))
+        pairs = _rows(study).dropna(subset="relative_harm")
         assert {*pairs["alpha"]} == {*_SHARES}
         for row in pairs.to_dict("records"):
             share = _SHARES[row["alpha"]]

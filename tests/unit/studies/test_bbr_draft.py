@@ -10,9 +10,11 @@ import pytest
 from ccbench import studies
 from ccbench.base.errors import InputError
 from ccbench.base.share import Share
+from ccbench.studies.bbr3 import bbr_draft_wire
 from ccbench.studies.bbr3.bbr_draft import CASES, _plan, _Use, _uses, study_of, verdict
 from ccbench.studies.bbr3.case import GRID, Step
 from ccbench.studies.bbr3.state import BBR3, Entry, Sender
+from tests.unit.conftest import run_with_rates
 
 _BBR = Sender("bbr", ("rate_low", "rate_high", "min_us", "pacing_gain", "cwnd_gain"))
 
@@ -53,6 +55,19 @@ class TestNames:
         planned = _plan(uses)
         assert len(planned) <= len(uses)
         assert {*uses} == {use for scenario in planned for use in _uses(scenario, BBR3)}
+
+    def test_judged_twice(self) -> None:
+        """The names of bbr-draft-wire say which study measures a run; equal scenarios run once."""
+        groups = bbr_draft_wire.STUDY.groups(quick=True)
+        expected = {
+            (judged, scenario.name)
+            for judged, sender in (("by state", BBR3), ("by TCP's own state", Sender("bbr3", ())))
+            for (scenario,) in study_of(sender).groups(quick=True)
+        }
+        runs = [run_with_rates(replace(each, queue_log=False), 1.0) for (each,) in groups]
+        found = [bbr_draft_wire._of_study(run) for run in runs]
+        assert expected == {(judged, run.scenario.name) for judged, run in found}
+        assert len({*groups}) < len(groups)
 
 
 class TestShare:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,13 +16,15 @@ from ccbench.studies import (
     SimulationStudy,
     Study,
 )
+from ccbench.studies.study import grouped
+from tests.unit.studies.conftest import scenarios_of
 
 if TYPE_CHECKING:
     from ccbench.datacenter.case import Case
 
 
 def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[int, float]:
-    """Return the number of a study's runs, at most, and their total length; all differ."""
+    """Return the number of a study's runs, at most, and their total length."""
     if isinstance(study, SearchStudy):
         searches = study.searches(quick=quick, full=False)
         assert all(2 * item.planned <= item.most_runs() for item in searches)
@@ -34,10 +37,11 @@ def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[
         parts = study.cases(quick=quick)
         assert len({*parts}) == len(parts)
     else:
-        references = study.references(quick=quick) if study.references is not None else ()
-        scenarios = study.scenarios(quick=quick)
-        assert len({*references, *scenarios}) == len(references) + len(scenarios)
-        parts = (*references, *scenarios * max(1, len(study.engines) + len(study.kernels)))
+        references = () if study.references is None else study.references(quick=quick)
+        before = {*chain(*grouped(references))}
+        scenarios = scenarios_of(study, quick=quick)
+        assert before.isdisjoint(scenarios)
+        parts = (*before, *scenarios * max(1, len(study.engines) + len(study.kernels)))
     return len(parts), sum(part.duration_s for part in parts)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from ccbench.classify.training import VARIATIONS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.vote import UNKNOWN
 from ccbench.studies import Comparison, Findings, Study, get
+from ccbench.studies.study import grouped
 from ccbench.studies.ware.traces import CLEAN, CONDITIONS, KNOWN, training_set
+from tests.unit.studies.conftest import scenarios_of
 
 pytestmark = pytest.mark.slow
 
@@ -131,7 +134,7 @@ def test_ccas(name: str) -> None:
     """The thesis's CCAs do not include BBRv3."""
     study = get(name)
     assert isinstance(study, Study)
-    assert {*CCAS} == {scenario.flows[0].cca for scenario in study.scenarios(quick=False)}
+    assert {*CCAS} == {scenario.flows[0].cca for scenario in scenarios_of(study, quick=False)}
 
 
 def test_training_set() -> None:
@@ -275,7 +278,8 @@ class TestConditions:
         study = get("ware-2.7")
         assert isinstance(study, Study)
         assert study.references is not None
-        training, tested = study.references(quick=False), study.scenarios(quick=False)
+        training = [*chain(*grouped(study.references(quick=False)))]
+        tested = scenarios_of(study, quick=False)
         assert not {sample.seed for sample in training} & {item.seed for item in tested}
         settings, variations = len(SETTINGS), sum(map(len, CONDITIONS.values()))
         assert len(training) == 2 * 15 * settings * len(VARIATIONS)

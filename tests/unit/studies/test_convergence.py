@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,10 @@ from ccbench.studies import Findings, Study, get
 from tests.unit.conftest import run_with_rates
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import numpy.typing as npt
+
     from ccbench import Run, Scenario
 
 
@@ -26,8 +30,17 @@ def _study(name: str) -> Study:
     return study
 
 
-def _conclude(study: Study, runs: list[Run]) -> Findings:
-    return study.conclude(pd.DataFrame([row for run in runs for row in study.measure(run)]))
+def _conclude(study: Study, groups: Iterable[tuple[Run, ...]]) -> Findings:
+    rows = [row for runs in groups for row in study.measure(*runs)]
+    return study.conclude(pd.DataFrame(rows))
+
+
+def _run_with(
+    study: Study, rates: Callable[[Scenario], npt.ArrayLike]
+) -> Iterator[tuple[Run, ...]]:
+    """Yield the groups of runs of the quick version, in which flows have some rates."""
+    for group in study.groups(quick=True):
+        yield tuple(run_with_rates(scenario, rates(scenario)) for scenario in group)
 
 
 def _ours(findings: Findings) -> list[float]:
@@ -54,7 +67,7 @@ class TestNoise:
     )
     def test_competition(self, name: str) -> None:
         """Competing flows have the typical noise of their path, and several seeds."""
-        scenarios = _study(name).scenarios(quick=False)
+        scenarios = [*chain(*_study(name).groups(quick=False))]
         assert all(
             scenario.path.noise == typical(rtt_ms=scenario.path.rtt_ms) for scenario in scenarios
         )
@@ -172,9 +185,9 @@ class TestWare55:
         study = _study("ware-5.5")
         swing = (-1) ** np.arange(90)
         runs = [
-            run_with_rates(scenario, rates)
-            for scenario, rates in zip(
-                study.scenarios(quick=True),
+            (run_with_rates(scenario, rates),)
+            for (scenario,), rates in zip(
+                study.groups(quick=True),
                 (
                     np.column_stack([40 * (1 + 0.6 * swing), 60 * (1 - 0.4 * swing)]),
                     np.full(8, 6.0),
@@ -205,9 +218,7 @@ class TestWare52:
             cubic = long_mbps if is_long else short_mbps
             return _in_order(scenario, [cubic], [(10 - cubic) / 3] * 3)
 
-        findings = _conclude(
-            study, [run_with_rates(s, rates(s)) for s in study.scenarios(quick=True)]
-        )
+        findings = _conclude(study, _run_with(study, rates))
         assert _verdicts(findings) == [*verdicts, "not compared"]
 
 
@@ -223,9 +234,7 @@ class TestWare53:
             cubic = np.where(np.arange(40) < 20, 62.0 if "bbr" in ccas else 88.8, 50.0)
             return np.column_stack(_in_order(scenario, [cubic], [100 - cubic]))
 
-        findings = _conclude(
-            study, [run_with_rates(s, rates(s)) for s in study.scenarios(quick=True)]
-        )
+        findings = _conclude(study, _run_with(study, rates))
         first, third = _ours(findings)[:3], _ours(findings)[3:6]
         assert first == pytest.approx([1 / (1 + 0.12**2), -0.06, 0], abs=1e-3)
         assert third == pytest.approx([1 / (1 + 0.388**2), -0.194, 0], abs=1e-3)
@@ -255,7 +264,7 @@ class TestWare510:
     def test_late_convergence(self) -> None:
         """The time before convergence counts for the harm of the whole run only."""
         study = _study("ware-5.10")
-        findings = _conclude(study, [self._run(scenario) for scenario in self._pair(study)])
+        findings = _conclude(study, [tuple(map(self._run, self._pair(study)))])
         (row,) = findings.table.to_dict("records")
         assert 200 <= row["converged_s"] <= 240
         expected = 1 - (2 / 3 * 20 + 1 / 3 * 50) / 100 - 0.5
@@ -269,47 +278,44 @@ class TestWare510:
         study = _study("ware-5.10")
         rows = []
         for seed, pair in product((1, 2), range(1, 9)):
-            # CUBIC has more in the first 100 s; the amount determines the difference and its
-            # spread.
+            # CUBIC has more in the first 100 s: the amount determines the difference's spread.
             is_late, sign = pair % 4 < 2, (-1) ** pair
             step_mbps = sign * (later if is_late else 2.0)
-            for alpha_flows, more_mbps in ((0, 0.0), (1, step_mbps)):
-                rows += [
-                    {
-                        "queue_packets": 1024,
-                        "seed": seed,
-                        "alpha_flows": alpha_flows,
-                        "beta_flows": pair,
-                        "converged_s": 200.0 if is_late else 120.0,
-                        "time_s": time_s,
-                        "beta_mbps": 50 + more_mbps * (time_s <= 100),
-                    }
-                    for time_s in range(1, 301)
-                ]
+            rows.append(
+                {
+                    "queue_packets": 1024,
+                    "seed": seed,
+                    "beta_flows": pair,
+                    "alpha_flows": 1,
+                    "converged_s": 200.0 if is_late else 120.0,
+                    "harm_whole": -step_mbps / 50 / 3,
+                    "harm_converged": 0.0,
+                }
+            )
         _, spread, _ = study.conclude(pd.DataFrame(rows)).comparisons
         assert spread.verdict == verdict
 
     def test_solo_runs_are_shared(self) -> None:
         """Experiments that differ only in BBR's flows share one solo run for each seed."""
-        scenarios = _study("ware-5.10").scenarios(quick=False)
-        solos = [scenario for scenario in scenarios if len(scenario.flows) == 1]
-        assert (len(solos), len(scenarios)) == (2 * 5 * 5, 2 * 5 * (5 + 5 * 5))
+        groups = _study("ware-5.10").groups(quick=False)
+        solos = {solo for solo, _ in groups}
+        assert (len(solos), len(groups)) == (2 * 5 * 5, 2 * 5 * 5 * 5)
 
     @staticmethod
-    def _pair(study: Study) -> list[Scenario]:
+    def _pair(study: Study) -> tuple[Scenario, ...]:
         """Return one CUBIC flow alone and beside one BBR flow."""
-        return [s for s in study.scenarios(quick=False) if s.flow_count <= 2 and s.seed == 1][:2]
+        return study.groups(quick=False)[0]
 
     def test_nothing_converges(self) -> None:
         """If no experiment converges there are no differences, and no statement agrees."""
         study = _study("ware-5.10")
         pair = self._pair(study)
         growing = 90 * np.exp((np.arange(300) - 299) / 25)
-        runs = [
+        runs = (
             run_with_rates(pair[0], np.full(1, 100.0)),
             run_with_rates(pair[1], np.column_stack([growing, 100 - growing])),
-        ]
-        findings = _conclude(study, runs)
+        )
+        findings = _conclude(study, [runs])
         assert findings.table.empty
         largest, spread, converged = _ours(findings)
         assert math.isnan(largest)
@@ -323,10 +329,8 @@ class TestWare58And59:
         """With constant rates, all methods agree on the throughput within two percent."""
         study = _study(name)
         rng = np.random.default_rng(4)
-        runs = [
-            run_with_rates(scenario, rng.normal(10, 0.3, size=(600, scenario.flow_count)))
-            for scenario in study.scenarios(quick=True)
-        ]
-        findings = _conclude(study, runs)
+        findings = _conclude(
+            study, _run_with(study, lambda s: rng.normal(10, 0.3, size=(600, s.flow_count)))
+        )
         assert findings.table["label_difference_percent"].max() < 2
         assert len(findings.figure.axes) >= 1

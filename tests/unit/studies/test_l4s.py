@@ -11,7 +11,7 @@ import pytest
 from ccbench.experiment.noise import typical
 from ccbench.studies import names
 from ccbench.studies.l4s.paths import MBPS, RTTS_MS
-from tests.unit.studies.conftest import study_of, verdicts
+from tests.unit.studies.conftest import scenarios_of, study_of, verdicts
 
 if TYPE_CHECKING:
     from ccbench.studies import Rows
@@ -136,7 +136,7 @@ def test_verdicts(name: str, published: Rows, reverse: Rows) -> None:
 def test_scenarios(name: str) -> None:
     """All studies run on kernels with accurate ECN only, with typical noise and several seeds."""
     study = study_of(name)
-    scenarios = study.scenarios(quick=False)
+    scenarios = scenarios_of(study, quick=False)
     assert ("7.3",) == study.kernels
     assert all(
         scenario.path.noise == typical(rtt_ms=scenario.path.rtt_ms) for scenario in scenarios

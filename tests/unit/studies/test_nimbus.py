@@ -29,6 +29,7 @@ from ccbench.studies.nimbus.fair_share import fair_shares_mbps
 from ccbench.studies.nimbus.measures import accuracy_percent, mode_accuracy_percent
 from ccbench.studies.nimbus.nimbus_7 import phased
 from ccbench.studies.nimbus.testbed import CATEGORIES, category_of, cross_traffic, pulser, shared
+from tests.unit.studies.conftest import scenarios_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,7 +144,7 @@ class TestCrossTraffic:
 
     def test_halves_of_figure_14(self) -> None:
         """The aggregating link comes after a fixed bottleneck, and after one that varies."""
-        links = [s.path.bottlenecks for s in nimbus_14.STUDY.scenarios(quick=False)]
+        links = [s.path.bottlenecks for s in scenarios_of(nimbus_14.STUDY, quick=False)]
         behind = [first.trace is not None for first, *second in links if second]
         assert behind.count(True) == behind.count(False) == 5 * 2 * 5
 
@@ -275,7 +276,7 @@ class TestStudies:
     def test_quick(self, name: str) -> None:
         """Quick versions are short, full ones have five seeds or more; names are unique."""
         study: Study = studies.get(name)  # type: ignore[assignment]
-        quick, full = (study.scenarios(quick=quick) for quick in (True, False))
+        quick, full = (scenarios_of(study, quick=quick) for quick in (True, False))
         assert sum(scenario.duration_s for scenario in quick) < 1_000
         assert {scenario.seed for scenario in full} >= {1, 2, 3, 4, 5}
         assert len({scenario.name for scenario in full}) == len(full)
@@ -284,7 +285,7 @@ class TestStudies:
     def test_settings(self, name: str) -> None:
         """Only scenarios with NimbusCC have its settings, which other kernels lack."""
         study: Study = studies.get(name)  # type: ignore[assignment]
-        for scenario in study.scenarios(quick=True):
+        for scenario in scenarios_of(study, quick=True):
             has = any(flow.cca.startswith("nimbus") for flow in scenario.flows)
             assert has == any("tcp_nimbus" in name for name, _ in scenario.path.sysctls)
 

@@ -14,7 +14,7 @@ import pytest
 from ccbench.run.queue_summary import QueueSummary
 from ccbench.studies.rapid.links import PACKET_BYTES
 from tests.unit.conftest import run_with_rates
-from tests.unit.studies.conftest import study_of, verdicts
+from tests.unit.studies.conftest import scenarios_of, study_of, verdicts
 
 if TYPE_CHECKING:
     from ccbench import Run, Scenario
@@ -62,7 +62,7 @@ def with_standing_queue(scenario: Scenario) -> Run:
 def test_queueing_delay(name: str) -> None:
     """The delay of packets is the transmission time of those before them, of 1040 bytes."""
     study = study_of(name)
-    scenario = study.scenarios(quick=True)[0]
+    scenario = scenarios_of(study, quick=True)[0]
     rows = study.measure(with_standing_queue(scenario))
     packet_ms = PACKET_BYTES * 8e-3 / scenario.path.bottlenecks[0].mean_mbps
     assert rows
@@ -198,7 +198,7 @@ def test_verdicts(name: str, published: Rows, reverse: Rows) -> None:
 def test_unfinished() -> None:
     """A transfer that does not end in the run takes longer than any that does."""
     study = study_of("rapid-4")
-    scenario = study.scenarios(quick=True)[0]
+    scenario = scenarios_of(study, quick=True)[0]
     run = with_standing_queue(replace(scenario, flows=scenario.flows[:1]))
     half_ns = scenario.duration_s / 2 * 1e9
     ends_ns = np.where(np.arange(len(run.completions)) % 4 == 0, -1, half_ns + 1e9)

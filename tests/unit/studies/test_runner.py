@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
+def only_two(*runs: Run) -> Rows:
+    """Refuse to measure a single run."""
+    if len(runs) == 1:
+        raise InputError("not two")
+    return [{"flows": 2, "seed": 1, "mbps": 5.0}]
+
+
 class TestRunStudy:
     def test_findings(self, engine: ArithmeticEngine) -> None:
         """The table holds the rows of all runs in the order of the scenarios."""
@@ -108,6 +115,26 @@ class TestRunStudy:
         assert (1, 3, 7) == result.seeds
         assert done == sorted(done)
         assert 1 == done[-1]
+
+    def test_groups(self, engine: ArithmeticEngine) -> None:
+        """The runs of a group are measured together, and scenarios of several groups run once."""
+        alone, *others = scenarios(quick=False)
+
+        def groups(*, quick: bool) -> tuple[Scenario | tuple[Scenario, ...], ...]:
+            assert not quick
+            return (*((alone, other) for other in others), alone)
+
+        study = replace(
+            STUDY,
+            scenarios=groups,
+            measure=lambda *runs: [{"flows": len(runs), "seed": runs[-1].scenario.seed, "mbps": 5}],
+        )
+        result = studies.run_study(study, engine=engine, store=None)
+        assert [2] * len(others) + [1] == result.findings.table["flows"].tolist()
+        assert [other.seed for other in others] + [3] == result.findings.table["seed"].tolist()
+        assert 1 + len(others) == len(engine.ran)
+        with pytest.raises(EngineError, match=r"even-1, 1 flows: not two"):
+            studies.run_study(replace(study, measure=only_two), engine=engine, store=None)
 
     def test_quick(self, engine: ArithmeticEngine) -> None:
         """The quick version runs its own scenarios."""
