@@ -81,5 +81,4 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
         measure,
         named=lambda key: f"repetition {key[1]}",
     )[""]
-    distinct = repeated.results[:1] if repeated.is_exact else repeated.results
-    return RepeatedRun(scenario=scenario, repetitions=distinct)
+    return RepeatedRun(scenario=scenario, repetitions=repeated.results)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ccbench.emulate.engine import Engine
+    from ccbench.emulate.policies import Policy
     from ccbench.emulate.store import Store
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
@@ -63,7 +64,7 @@ class Repeated(Generic[_Result]):
     Attributes
     ----------
     results : tuple
-        In the order of the seeds. If the case is exact, all are that of the first seed.
+        In the order of the seeds; if the case is exact, only that of the first seed.
     is_exact : bool
         Whether every seed gives the same runs:
         :attr:`Run.is_exact <ccbench.run.run.Run.is_exact>`.
@@ -71,6 +72,10 @@ class Repeated(Generic[_Result]):
 
     results: tuple[_Result, ...]
     is_exact: bool
+
+    def of(self, repetition: int) -> _Result:
+        """Return the result of a repetition, from 0."""
+        return self.results[0 if self.is_exact else repetition]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,12 +286,13 @@ class Campaign:
                 yield key, outcome.result
         _raise_failures(outcomes, needs, named)
 
-    def repeated(
+    def repeated(  # noqa: PLR0913 - independent choices, most by keyword
         self,
         cases: Mapping[_Key, Callable[[int], Sequence[Scenario]]],
         seeds: Mapping[_Key, Sequence[int]],
         measure: Callable[..., _Result],
         *,
+        policy: Policy | None = None,
         named: Callable[[tuple[_Key, int]], str] = str,
         on_run: Callable[[Scenario], None] | None = None,
     ) -> dict[_Key, Repeated[_Result]]:
@@ -299,9 +305,12 @@ class Campaign:
         cases : mapping of callable
             The scenarios of each case with a seed.
         seeds : mapping
-            The seeds of each case.
+            The seeds of each case, enough for the policy.
         measure : callable
             Converts a pair of a case's key and the position of a seed, and the runs, to a result.
+        policy : callable, optional
+            Returns the number of repetitions of each case by the results so far, see
+            :mod:`ccbench.emulate.policies`. Default: all seeds.
         named, on_run
             As in :meth:`measured`, of such pairs.
 
@@ -310,28 +319,35 @@ class Campaign:
         EngineError
             As in :meth:`measured`.
         """
-        needs = {
-            (key, i): tuple(scenarios(seed))
-            for key, scenarios in cases.items()
-            for i, seed in enumerate(seeds[key])
-        }
-        random = {key for (key, i), own in needs.items() if any(s.draws_at_random for s in own)}
-        first = {pair: own for pair, own in needs.items() if pair[1] == 0 or pair[0] in random}
-        outcomes = dict(self._outcomes(first, measure, on_run))
-        exact = {key for key in cases if key not in random and outcomes[key, 0].is_exact}
-        rest = {
-            pair: own for pair, own in needs.items() if pair not in first and pair[0] not in exact
-        }
-        outcomes |= dict(self._outcomes(rest, measure, on_run))
-        _raise_failures(outcomes, {pair: 0 for pair in needs if pair in outcomes}, named)
+        results: dict[_Key, list[_Result]] = {key: [] for key in cases}
+        exact: set[_Key] = set()
+        outcomes: dict[tuple[_Key, int], _Outcome[_Result]] = {}
+        while True:
+            counts = {key: len(seeds[key]) for key in cases} if policy is None else policy(results)
+            needs = {
+                (key, i): tuple(cases[key](seeds[key][i]))
+                for key, own in results.items()
+                if key not in exact
+                for i in range(len(own), counts[key])
+            }
+            random = {pair[0] for pair, own in needs.items() if any(map(_draws, own))}
+            first = {pair: own for pair, own in needs.items() if pair[1] == 0 or pair[0] in random}
+            needs = first or needs
+            if not needs:
+                break
+            new = dict(self._outcomes(needs, measure, on_run))
+            outcomes |= {pair: new[pair] for pair in needs}
+            for pair in needs:
+                if new[pair].error is not None:  # the others go on without this case
+                    results.pop(pair[0], None)
+                elif pair[0] in results:
+                    results[pair[0]].append(new[pair].result)
+            exact |= {
+                key for key, i in needs if not i and key not in random and new[key, 0].is_exact
+            }
+        _raise_failures(outcomes, outcomes, named)
         return {
-            key: Repeated(
-                results=tuple(
-                    outcomes[key, 0 if key in exact else i].result for i in range(len(seeds[key]))
-                ),
-                is_exact=key in exact,
-            )
-            for key in cases
+            key: Repeated(results=tuple(own), is_exact=key in exact) for key, own in results.items()
         }
 
     def _outcomes(
@@ -385,6 +401,10 @@ def _raise_failures(
     words = "; ".join([*shown, *([f"and {more} more"] if more else [])])
     message = f"{len(failed)} of {len(order)} failed: {words} (the others are in the store)"
     raise kind(message, first.console) from first
+
+
+def _draws(scenario: Scenario) -> bool:
+    return scenario.draws_at_random
 
 
 def _ignore(_: Scenario) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
-    from ccbench.emulate import Engine, Store
+    from ccbench.emulate import Engine, Repeated, Store
     from ccbench.experiment.flow import Flow
     from ccbench.harm.circumstances import Network, Workload
     from ccbench.metrics import Metric
@@ -119,24 +119,36 @@ class Assessment:
         chosen = metrics_named(self.metrics)
         return tuple(metric.name for metric in chosen if metric.exists_for(workload.flow))
 
-    def scenarios(self) -> dict[_Key, Scenario]:
-        """Return all scenarios to run, by key."""
-        seeds = repetition_seeds(self.seed, self.repetitions)
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seed of each repetition."""
+        return repetition_seeds(self.seed, self.repetitions)
+
+    def scenarios(self) -> dict[tuple[_Key, int], Scenario]:
+        """Return all scenarios to run, by key and repetition."""
         return {
-            key: self._scenario(key, seeds[key.repetition])
+            (key, repetition): self._scenario(key, seed)
             for network in self.networks
-            for repetition in range(self.repetitions)
-            for key in self._keys(network, repetition)
+            for repetition, seed in enumerate(self.seeds)
+            for key in self._keys(network)
         }
 
-    def _keys(self, network: Network, repetition: int) -> Iterator[_Key]:
+    def cases(self) -> dict[_Key, Callable[[int], tuple[Scenario]]]:
+        """Return functions of a seed that return a scenario, by key."""
+
+        def case(key: _Key) -> Callable[[int], tuple[Scenario]]:
+            return lambda seed: (self._scenario(key, seed),)
+
+        return {key: case(key) for network in self.networks for key in self._keys(network)}
+
+    def _keys(self, network: Network) -> Iterator[_Key]:
         for i, victim in enumerate(self.workloads):
-            yield _Key(network, victim, None, "", repetition)
+            yield _Key(network, victim, None, "")
             for attacker in self._attackers:
-                yield _Key(network, victim, attacker, "alpha", repetition)
+                yield _Key(network, victim, attacker, "alpha")
                 # One run of two beta workloads measures the harm in both directions.
                 if attacker not in self.workloads[:i] or victim.flow.is_udp:
-                    yield _Key(network, victim, attacker, "beta", repetition)
+                    yield _Key(network, victim, attacker, "beta")
 
     def _scenario(self, key: _Key, seed: int) -> Scenario:
         victim = key.victim.with_cca(self.beta)
@@ -165,7 +177,6 @@ class _Key(NamedTuple):
     victim: Workload
     attacker: Workload | None
     side: str
-    repetition: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +252,6 @@ def assess(  # noqa: PLR0913 - independent choices, all by keyword
     resolved = emulate.resolve(engine)
     campaign = emulate.Campaign(engine=resolved, executor=executor, jobs=jobs, store=store)
     scenarios = assessment.scenarios()
-    needs = {key: (scenario,) for key, scenario in scenarios.items()}
     planned = len(set(scenarios.values()))
     for scenario in scenarios.values():
         resolved.check(scenario)
@@ -254,19 +264,20 @@ def assess(  # noqa: PLR0913 - independent choices, all by keyword
         if on_progress is not None:
             on_progress(next(done), planned)
 
-    by_key = campaign.measured(
-        needs,
+    cases = assessment.cases()
+    by_key = campaign.repeated(
+        cases,
+        dict.fromkeys(cases, assessment.seeds),
         lambda _, run: _of_groups(run, judged),
-        named=lambda key: f"{scenarios[key].name}, repetition {key.repetition}",
+        named=lambda pair: f"{scenarios[pair].name}, repetition {pair[1]}",
         on_run=on_run,
     )
     harms = pd.DataFrame(_harms(assessment, by_key))
     # Beta's harms are bounds by any metric; alpha's harms are judged by the victim's metrics.
     relevant = harms[harms["judged"] | (harms["side"] == "beta")]
-    cases = judge(bounds(relevant), assessment.leeway)
     return Deployability(
         assessment=assessment,
-        cases=cases,
+        cases=judge(bounds(relevant), assessment.leeway),
         harms=harms,
         provenance={**resolved.provenance(), "seed": assessment.seed},
     )
@@ -278,15 +289,16 @@ def assessment_plan(
     engine: str | Engine = "kernel",
     store: Store | None = emulate.DEFAULT_STORE,
 ) -> emulate.CampaignPlan:
-    """Return the extent and the expected cost of :func:`assess`.
+    """Return the extent and the expected cost of :func:`assess`, at most.
 
     Examples
     --------
     >>> assessment_plan(Assessment(alpha="bbr", beta="cubic")).runs  # doctest: +SKIP
     500
     """
-    needs = {key: (scenario,) for key, scenario in assessment.scenarios().items()}
-    return emulate.Campaign(engine=engine, store=store).plan(needs)
+    campaign = emulate.Campaign(engine=engine, store=store)
+    cases = assessment.cases()
+    return campaign.plan(campaign.seeded(cases, dict.fromkeys(cases, assessment.seeds)))
 
 
 #: Value and lower bound of each metric of a group of flows.
@@ -317,19 +329,20 @@ def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
 
 
 def _harms(
-    assessment: Assessment, by_key: Mapping[_Key, tuple[_Achieved, ...]]
+    assessment: Assessment, by_key: Mapping[_Key, Repeated[tuple[_Achieved, ...]]]
 ) -> Iterator[dict[str, Any]]:
     """Yield every harm that is judged or a bound, with the values from which it was computed."""
-    for key, groups in by_key.items():
+    for key, repetition in assessment.scenarios():
         if key.attacker is None:
             continue
+        groups = by_key[key].of(repetition)
         sides = [(key.victim, key.attacker, groups[0])]
         # A beta attacker is a victim, too, of the other workload. UDP does not give a bound.
         is_mutual = key.side == "beta" and key.victim is not key.attacker
         if is_mutual and not key.victim.flow.is_udp:
             sides.append((key.attacker, key.victim, groups[1]))
         for victim, attacker, together in sides:
-            (alone,) = by_key[_Key(key.network, victim, None, "", key.repetition)]
+            (alone,) = by_key[_Key(key.network, victim, None, "")].of(repetition)
             for metric in metrics_named(together):
                 judged = metric.name in assessment.metrics_of(victim)
                 solo, _ = alone[metric.name]
@@ -351,7 +364,7 @@ def _harms(
                     "side": key.side,
                     "metric": metric.name,
                     "judged": judged,
-                    "repetition": key.repetition,
+                    "repetition": repetition,
                     "solo": solo,
                     "competing": competing,
                     "harm": max(value, _BEST) if not math.isnan(value) else value,

@@ -8,8 +8,6 @@ hold for any distribution of the samples (:mod:`ccbench.base.estimate`).
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,8 +17,9 @@ import pandas as pd
 
 from ccbench import emulate
 from ccbench.base import validation
-from ccbench.base.estimate import ERROR, Estimate, fewest, order_statistics
+from ccbench.base.estimate import ERROR, Estimate, fewest
 from ccbench.base.random_streams import repetition_seeds
+from ccbench.emulate.policies import Look, fixed, looks, until_precise
 from ccbench.experiment.kinds import KINDS
 from ccbench.harm._pairs import sides
 from ccbench.harm.comparison import MetricHarm, compare, compare_flows
@@ -43,7 +42,6 @@ __all__ = [
     "REPETITIONS",
     "RepeatedHarm",
     "Repetition",
-    "look",
     "plan",
     "repeat",
 ]
@@ -53,10 +51,6 @@ REPETITIONS = 6
 
 #: Default maximum number of repetitions to reach a precision.
 MAX_REPETITIONS = 100
-
-#: Share of the remaining probability of error that a look at a sample may spend.
-#: Six values can then have an interval at the first look.
-_SPENT = 2 / 3
 
 #: Attributes of a HarmResult that have a median.
 _HARM_PARTS = (
@@ -334,11 +328,8 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
     in the first repetition drew a random number, it is the only one.
 
     With `precision`, rounds of half as many further repetitions follow until the interval is narrow
-    enough. Stopping at a narrow interval favours samples with a small variance by chance, so each
-    look at the sample may spend only two thirds of the remaining probability of error: all
-    intervals hold together with 95 % (a union bound), and so does the last one, for any
-    distribution. In simulations of normal, lognormal and rare-event distributions, 96 % or more of
-    the last intervals contain the median.
+    enough (:func:`ccbench.emulate.policies.looks`). In simulations of normal, lognormal and
+    rare-event distributions, 96 % or more of the last intervals contain the median.
 
     Parameters
     ----------
@@ -380,48 +371,53 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
     resolved = emulate.resolve(engine)
     with validation.within(f"{experiment.describe()}: "):
         resolved.check(experiment.competing)
-    seeds = repetition_seeds(experiment.seed, max(repetitions, max_repetitions))
     campaign = emulate.Campaign(engine=resolved, executor=executor, jobs=jobs, store=store)
-    planned = repetitions
-    completed: list[Repetition] = []
+    seeds = repetition_seeds(experiment.seed, max(repetitions, max_repetitions))
 
-    def done(runs: int) -> None:
+    def result(completed: Sequence[Repetition], **settings: Any) -> RepeatedHarm:
+        repetitions = tuple(completed)
+        return RepeatedHarm(experiment=experiment, repetitions=repetitions, **settings)
+
+    def headline(completed: Sequence[Repetition]) -> tuple[float, ...]:
+        return result(completed, is_exact=False).headline[1].values
+
+    policy = fixed(repetitions)
+    plan: tuple[Look, ...] = (Look(repetitions, error),)
+    if precision is not None:
+        plan = looks(repetitions, max_repetitions, error)
+        policy = until_precise(precision, headline, plan)
+    runs = planned = 0
+
+    def observed(results: Mapping[str, Sequence[Repetition]]) -> Mapping[str, int]:
+        nonlocal planned
+        counts = policy(results)
+        planned = 2 * sum(counts.values())
+        return counts
+
+    def on_run(_: Scenario) -> None:
+        nonlocal runs
+        runs += 1
         if on_progress is not None:
-            on_progress(2 * len(completed) + runs, 2 * planned)
+            on_progress(runs, planned)
 
-    def repeat_until(count: int) -> None:
-        part = [replace(experiment, seed=seed) for seed in seeds[len(completed) : count]]
-        runs = itertools.count(1)
-        measured = campaign.measured(
-            {i: pair.scenarios for i, pair in enumerate(part)},
-            lambda i, solo, competing: _measured(part[i], solo, competing, chosen),
-            named=lambda i: f"{experiment.describe()}, seed {part[i].seed}",
-            on_run=lambda _: done(next(runs)),
-        )
-        completed.extend(measured.values())
+    def measure(key: tuple[str, int], solo: Run, competing: Run) -> Repetition:
+        return _measured(replace(experiment, seed=seeds[key[1]]), solo, competing, chosen)
 
-    def result(error: float, *, is_exact: bool = False) -> RepeatedHarm:
-        return RepeatedHarm(
-            experiment=experiment,
-            repetitions=tuple(completed[:1] if is_exact else completed),
-            is_exact=is_exact,
-            precision=precision,
-            error=error,
-        )
-
-    if not experiment.competing.draws_at_random:
-        repeat_until(1)
-        if completed[0].is_exact:
-            return result(error, is_exact=True)
-    repeat_until(planned)
-    remaining = error
-    while precision is not None:
-        sample = result(error).headline[1]
-        error, remaining, planned = look(sample, remaining, precision, max_repetitions)
-        if planned == len(completed):
-            break
-        repeat_until(planned)
-    return result(error)
+    repeated = campaign.repeated(
+        {"": lambda seed: replace(experiment, seed=seed).scenarios},
+        {"": seeds},
+        measure,
+        policy=observed,
+        named=lambda key: f"{experiment.describe()}, seed {seeds[key[1]]}",
+        on_run=on_run,
+    )[""]
+    last = next(look for look in plan if look.repetitions >= len(repeated.results))
+    return result(
+        repeated.results,
+        is_exact=repeated.is_exact,
+        precision=precision,
+        error=error if repeated.is_exact else last.error,
+    )
 
 
 def plan(
@@ -445,47 +441,6 @@ def plan(
 
     seeds = {"": repetition_seeds(experiment.seed, repetitions)}
     return campaign.plan(campaign.seeded({"": needs}, seeds))
-
-
-def look(
-    sample: Estimate, remaining: float, precision: float, most: int
-) -> tuple[float, float, int]:
-    """Look at a sample, and decide whether to repeat more.
-
-    Parameters
-    ----------
-    sample : Estimate
-        Median of the repetitions so far. NaN, as of a metric that a flow lacks, stops.
-    remaining : float
-        Probability of error that earlier looks have not spent.
-    precision : float
-        Half width to reach.
-    most : int
-        Maximum number of repetitions, at which the last look may spend all that remains.
-
-    Returns
-    -------
-    float
-        Probability of error of the interval at this look.
-    float
-        Probability of error that remains for later looks.
-    int
-        Next number of repetitions; the present one to stop.
-
-    Examples
-    --------
-    >>> error, remaining, count = look(Estimate(range(6), of="median"), 0.05, 0.5, 100)
-    >>> round(error, 4), round(remaining, 4), count
-    (0.0333, 0.0188, 9)
-    """
-    count = sample.repetitions
-    error = remaining if count >= most else _SPENT * remaining
-    _, spent = order_statistics(count, error)
-    # Without spending, there is no interval yet that holds for any distribution.
-    half_width = Estimate(sample.values, of="median", error=error).half_width if spent else math.inf
-    if half_width <= precision or count >= most or math.isnan(sample.value):
-        return error, remaining, count
-    return error, remaining - spent, min(count + max(2, count // 2), most)
 
 
 def _check(

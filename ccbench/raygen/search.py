@@ -214,11 +214,11 @@ class _Search:
     def _repeat_worst(self, count: int) -> None:
         """Run the most harmful scenarios with one more seed each, and update the strategy."""
         self._remaining -= count
-        chosen = promising(self._evaluations.values(), count, repeat=self._config.repeat)
-        seeds = {}
-        for evaluation in chosen:
-            used, chromosome = len(evaluation.seeds), evaluation.candidate.chromosome
-            seeds[evaluation.candidate] = self._config.seeds(chromosome, used + 1)[used:]
+        counts = promising(self._evaluations.values(), count, repeat=self._config.repeat)
+        seeds = {
+            candidate: self._config.seeds(candidate.chromosome, count)[-1:]
+            for candidate, count in counts.items()
+        }
         for more in self._evaluated(seeds):
             joined = self._evaluations[more.candidate].joined(more)
             chromosome = more.candidate.chromosome

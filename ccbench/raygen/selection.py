@@ -21,11 +21,14 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
+from ccbench.emulate import policies
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ccbench.raygen.evaluation import Evaluation
     from ccbench.raygen.space import Chromosome
+    from ccbench.raygen.strategy import Candidate
 
 __all__ = ["CLAIMED", "FURTHER", "again", "different", "pooled_deviation", "promising", "safest"]
 
@@ -59,13 +62,13 @@ def different(evaluations: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
     return tuple(distinct.values())
 
 
-def promising(evaluations: Iterable[Evaluation], n: int, *, repeat: int) -> tuple[Evaluation, ...]:
-    """Return the `n` most harmful scenarios to run with a further seed.
+def promising(evaluations: Iterable[Evaluation], n: int, *, repeat: int) -> dict[Candidate, int]:
+    """Return the number of seeds that the `n` most harmful scenarios should have next.
 
     Scenarios with ``repeat + FURTHER`` seeds are excluded.
     """
-    uncertain = (e for e in different(evaluations) if len(e.seeds) < repeat + FURTHER)
-    return tuple(uncertain)[:n]
+    harms = {evaluation.candidate: evaluation.harm.values for evaluation in different(evaluations)}
+    return policies.promising(harms, count=n, most=repeat + FURTHER)
 
 
 def safest(evaluations: Iterable[Evaluation], n: int) -> tuple[Evaluation, ...]:

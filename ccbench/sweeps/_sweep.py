@@ -261,7 +261,7 @@ class Sweep:
             )
             bar.update(task, completed=work, runs=next(done) - 1)
         points = [_Point(i, j) for i in needs for j in range(self.repeat)]
-        measured = {point: repeated[point.case].results[point.repetition] for point in points}
+        measured = {point: repeated[point.case].of(point.repetition) for point in points}
         is_exact = [repeated[i].is_exact for i in needs]
         table = pd.DataFrame(
             [row for point in points for row in self._rows(point, measured[point])]

@@ -13,6 +13,8 @@ from tests.unit.conftest import ArithmeticEngine, NoisyEngine
 from tests.unit.raygen.conftest import Wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from ccbench import Run
 
 
@@ -102,8 +104,31 @@ class TestRepeated:
         )["one"]
         assert runs == len(engine.ran)
         assert (runs == 1) == repeated.is_exact
-        expected = [(0, 4)] * 3 if runs == 1 else [(0, 4), (1, 5), (2, 6)]
+        expected = [(0, 4)] if runs == 1 else [(0, 4), (1, 5), (2, 6)]
         assert tuple(expected) == repeated.results
+        assert expected[-1] == repeated.of(2)
+
+    def test_policy(self) -> None:
+        """A policy adds repetitions by the results so far; cases without more are left alone."""
+        engine = NoisyEngine()
+        path = replace(scenario(10).path, noise=Noise(reverse_jitter_ms=1))
+        seen: list[dict[str, int]] = []
+
+        def policy(results: Mapping[str, Sequence[int]]) -> dict[str, int]:
+            seen.append({key: len(own) for key, own in results.items()})
+            return {"a": 3 if results["a"] else 1, "b": 3}
+
+        def case(mbps: float) -> Callable[[int], tuple[Scenario]]:
+            return lambda seed: (replace(scenario(mbps), path=path, seed=seed),)
+
+        repeated = emulate.Campaign(engine=engine, store=None).repeated(
+            {"a": case(10), "b": case(20)},
+            {"a": range(5), "b": range(5, 10)},
+            lambda _, run: run.scenario.seed,
+            policy=policy,
+        )
+        assert [{"a": 0, "b": 0}, {"a": 1, "b": 3}, {"a": 3, "b": 3}] == seen
+        assert {"a": (0, 1, 2), "b": (5, 6, 7)} == {k: own.results for k, own in repeated.items()}
 
     def test_plan(self) -> None:
         """A plan counts distinct runs, and those that are stored."""

@@ -15,9 +15,9 @@ from ccbench.base.errors import EngineError, InputError
 from ccbench.base.estimate import CONFIDENCE, ERROR, Estimate, order_statistics
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.emulate import Store
+from ccbench.emulate.policies import looks, until_precise
 from ccbench.experiment.noise import NO_NOISE, Noise
 from ccbench.experiment.path import typical_path
-from ccbench.harm.repetition import look
 from tests.unit.base.test_estimate import SKEWED
 
 if TYPE_CHECKING:
@@ -276,15 +276,16 @@ class TestPrecision:
         rng = np.random.default_rng(3)
         sample, median = SKEWED.get(name, (lambda rng, n: rng.normal(0, 1, n), 0.0))
         spread = np.subtract(*np.quantile(sample(rng, 10_000), (0.84, 0.16))) / 2
+        plan = looks(harm.REPETITIONS, 100)
         for share in (0.25, 0.5, 1, 2):  # of the spread
             held, trials = 0, 300
+            policy = until_precise(share * spread, tuple, plan)
             for _ in range(trials):
                 values = sample(rng, 100)
-                count, planned, remaining, error = 0, harm.REPETITIONS, ERROR, ERROR
-                while planned > count:
+                count = 0
+                while (planned := policy({"": values[:count]})[""]) > count:
                     count = planned
-                    estimate = Estimate(values[:count], of="median")
-                    error, remaining, planned = look(estimate, remaining, share * spread, 100)
+                error = next(look.error for look in plan if look.repetitions == count)
                 held += Estimate(values[:count], "median", error).low <= median
                 held -= Estimate(values[:count], "median", error).high < median
             # Three standard deviations of a share of 95 %.
@@ -292,18 +293,11 @@ class TestPrecision:
 
     def test_spending(self) -> None:
         """All looks together spend at most the probability of error, and the interval states it."""
-        values = np.random.default_rng(1).normal(0, 1, 100)
-        count, planned, remaining = 0, harm.REPETITIONS, ERROR
-        spent = 0.0
-        while planned > count:
-            count = planned
-            estimate = Estimate(values[:count], of="median")
-            error, remaining, planned = look(estimate, remaining, 1e-6, 100)
-            spent += order_statistics(count, error)[1]
-        assert count == 100
-        assert spent <= ERROR
+        plan = looks(harm.REPETITIONS, 100)
+        assert plan[-1].repetitions == 100
+        assert sum(order_statistics(*look)[1] for look in plan) <= ERROR
 
     def test_too_few(self) -> None:
         """A sample too small for an interval without assumptions does not stop, however narrow."""
-        same = Estimate([1.0, 1.0001, 1.0002], of="median")
-        assert look(same, ERROR, 1.0, 100)[2] == 5
+        same = (1.0, 1.0001, 1.0002)
+        assert until_precise(1.0, tuple, looks(3, 100))({"": same}) == {"": 5}

@@ -192,17 +192,17 @@ class TestAssess:
         """Two workloads of beta compete in one run for both directions."""
         names = [
             scenario.name
-            for key, scenario in Assessment(alpha="bbr", beta="cubic").scenarios().items()
-            if key.side == "beta" and key.repetition == 0 and key.network is NETWORKS[0]
+            for (key, i), scenario in Assessment(alpha="bbr", beta="cubic").scenarios().items()
+            if key.side == "beta" and i == 0 and key.network is NETWORKS[0]
         ]
         assert 3 * 4 / 2 + 3 == len(names)  # three of TCP, and the call that each disturbs
 
     def test_udp_only_suffers(self) -> None:
         """A workload without congestion control is a victim, but not an attacker of alpha."""
-        scenarios = Assessment(alpha="bbr", beta="cubic").scenarios()
-        attackers = {key.attacker.name for key in scenarios if key.attacker and key.side}
+        keys = Assessment(alpha="bbr", beta="cubic").cases()
+        attackers = {key.attacker.name for key in keys if key.attacker and key.side}
         assert "call" not in attackers
-        assert {w.name for w in WORKLOADS} == {key.victim.name for key in scenarios}
+        assert {w.name for w in WORKLOADS} == {key.victim.name for key in keys}
 
     def test_nothing_alone(self, engine: ArithmeticEngine, monkeypatch: Any) -> None:
         """Flows that achieve nothing alone are a failed measurement."""

@@ -73,9 +73,10 @@ def _searched(rng: np.random.Generator) -> _Claims:
         for number in range(first, first + SIZE):
             naive[number] = measured(number)
             evaluations[number] = evaluation(number, naive[number])
-        for one in promising(evaluations.values(), again(SIZE), repeat=1):
-            number = one.candidate.number
-            evaluations[number] = one.joined(evaluation(number, measured(number)))
+        for candidate in promising(evaluations.values(), again(SIZE), repeat=1):
+            number = candidate.number
+            more = evaluation(number, measured(number))
+            evaluations[number] = evaluations[number].joined(more)
     claimed = [item.candidate.number for item in safest(evaluations.values(), CLAIMED)]
     fresh = {n: Estimate(tuple(measured(n) for _ in range(FRESH))) for n in claimed}
     claimed.sort(key=lambda n: fresh[n].mean, reverse=True)
@@ -163,14 +164,14 @@ class TestPromising:
         """The most harmful scenarios run again; failed ones never do."""
         evaluations = [evaluation(n, harm) for n, harm in enumerate((0.1, 0.3, 0.2))]
         evaluations.append(evaluation(3, error="no route"))
-        numbers = [item.candidate.number for item in promising(evaluations, 2, repeat=1)]
-        assert [1, 2] == numbers
+        chosen = promising(evaluations, 2, repeat=1)
+        assert {1: 2, 2: 2} == {candidate.number: count for candidate, count in chosen.items()}
         assert 3 == len(promising(evaluations, 9, repeat=1))
 
     def test_limit_of_further_seeds(self) -> None:
         """A scenario with all its further seeds makes room for the next."""
         evaluations = [evaluation(0, *[0.3] * (2 + FURTHER)), evaluation(1, 0.1, 0.1)]
-        assert [1] == [item.candidate.number for item in promising(evaluations, 1, repeat=2)]
+        assert [1] == [candidate.number for candidate in promising(evaluations, 1, repeat=2)]
 
     @pytest.mark.parametrize("sizes", [(60, *[30] * 8), (60,) * 5, (4, 2)])
     def test_cost(self, sizes: tuple[int, ...]) -> None:
