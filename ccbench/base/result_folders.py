@@ -24,6 +24,8 @@ __all__ = ["KINDS", "check_replaceable", "kinds_in", "prepare"]
 KINDS = {
     "run": "run.json",
     "search": "search.json",
+    "measurement of harm": "harm.json",
+    "sweep": "sweep.json",
     "verdict on deployment": "deployable.json",
     "recorded queue": "shell.json",
     "server": "result.json",

@@ -16,8 +16,8 @@ from ccbench.classify.training import Sample, Variation, collect
 from ccbench.classify.training_set import train
 from ccbench.classify.view import View
 from ccbench.classify.vote import UNKNOWN
-from ccbench.classify.windows import collect_windows
-from ccbench.emulate import Campaign, resolve
+from ccbench.classify.windows import collect_windows, windows_needed
+from ccbench.emulate import Campaign, CampaignPlan, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,10 +28,40 @@ if TYPE_CHECKING:
     from ccbench.classify.training_set import TrainingSet
     from ccbench.emulate import Engine
 
-__all__ = ["N_NOISY", "recorded_samples", "train_on_runs"]
+__all__ = ["N_NOISY", "recorded_samples", "train_on_runs", "training_plan"]
 
 #: Random noisy paths of a training set.
 N_NOISY = 225
+
+
+def training_plan(  # noqa: PLR0913 - as in train_on_runs
+    ccas: Sequence[str],
+    settings: Sequence[Setting] = SETTINGS,
+    repetitions: int = 1,
+    *,
+    n_noisy: int = N_NOISY,
+    n_networks: int = 0,
+    duration_s: float = DURATION_S,
+    engine: str | Engine = "kernel",
+) -> CampaignPlan:
+    """Return the extent and the expected cost of :func:`train_on_runs`."""
+    paths = [path for part in _paths(repetitions, n_noisy) for path in part]
+    campaign = Campaign(engine=engine)
+    plans = (
+        campaign.plan(training.needed(paths, ccas, settings, duration_s=duration_s)),
+        campaign.plan(windows_needed(range(n_networks), ccas)),
+    )
+    return CampaignPlan.total(plans)
+
+
+def _paths(repetitions: int, n_noisy: int) -> tuple[list[tuple[Variation, int]], ...]:
+    """Return the variations of training, tested and noisy samples, with their seeds."""
+    seeds = range(1, repetitions + 1)
+    return (
+        [(variation, seed) for variation in training.VARIATIONS for seed in seeds],
+        [(variation, 0) for variation in training.TESTED_VARIATIONS],
+        [(training.noisy_variation(number), number) for number in range(n_noisy)],
+    )
 
 
 def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two options
@@ -79,12 +109,7 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
     """
     resolved = resolve(engine)
     campaign = Campaign(engine=resolved, executor=executor, jobs=jobs)
-    seeds = range(1, repetitions + 1)
-    parts = (
-        [(variation, seed) for variation in training.VARIATIONS for seed in seeds],
-        [(variation, 0) for variation in training.TESTED_VARIATIONS],
-        [(training.noisy_variation(number), number) for number in range(n_noisy)],
-    )
+    parts = _paths(repetitions, n_noisy)
     total = len(ccas) * (len(settings) * sum(map(len, parts)) + n_networks)
     done = 0
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -46,6 +46,7 @@ __all__ = [
     "Variation",
     "collect",
     "measured",
+    "needed",
     "noisy_variation",
     "scenario",
     "start_s",
@@ -72,6 +73,10 @@ _KINDS, _SHARES = (
 )
 #: Ranges of noisy variations: probability of loss, and shares of the link.
 _LOSSES, _CROSS_SHARES, _EARLIER_CROSS_SHARES = (1e-4, 1e-2), (0.005, 0.15), (0.7, 0.98)
+
+
+#: A bottleneck, a CCA at it, and a variation with its seed.
+Combination: TypeAlias = "tuple[Setting, Implementation, tuple[Variation, int]]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,6 +305,24 @@ def scenario(
     )
 
 
+def needed(
+    paths: Sequence[tuple[Variation, int]],
+    ccas: Sequence[str],
+    settings: Sequence[Setting],
+    *,
+    duration_s: float,
+) -> dict[Combination, tuple[Scenario]]:
+    """Return the scenario of each sample of :func:`collect`."""
+    return {
+        (setting, own, (variation, seed)): (
+            scenario(setting, own.module, variation, seed=seed, duration_s=duration_s),
+        )
+        for setting, own, (variation, seed) in product(
+            settings, map(Implementation.named, ccas), paths
+        )
+    }
+
+
 def collect(
     paths: Sequence[tuple[Variation, int]],
     ccas: Sequence[str] = IMPLEMENTATIONS,
@@ -329,14 +352,10 @@ def collect(
     EngineError
         If runs fail, after all others have finished.
     """
-    wanted = list(product(settings, map(Implementation.named, ccas), paths))
-    scenarios = [
-        scenario(setting, own.module, variation, seed=seed, duration_s=duration_s)
-        for setting, own, (variation, seed) in wanted
-    ]
+    needs = needed(paths, ccas, settings, duration_s=duration_s)
 
-    def sample(i: int, run: Run) -> Sample:
-        setting, own, (variation, seed) = wanted[i]
+    def sample(key: Combination, run: Run) -> Sample:
+        setting, own, (variation, seed) = key
         return Sample(
             cca=own.cca,
             variant=own.variant,
@@ -348,9 +367,7 @@ def collect(
         )
 
     results = (campaign or Campaign()).streamed(
-        {i: (each,) for i, each in enumerate(scenarios)},
-        sample,
-        named=lambda i: f"{scenarios[i].name}, seed {scenarios[i].seed}",
+        needs, sample, named=lambda key: f"{needs[key][0].name}, seed {needs[key][0].seed}"
     )
     for _, each in results:
         yield each

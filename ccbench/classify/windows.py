@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.emulate import Campaign
+    from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "network",
     "path",
     "samples_of",
+    "windows_needed",
 ]
 
 #: Random networks of a training set.
@@ -232,6 +234,21 @@ def samples_of(
     return result
 
 
+def windows_needed(
+    numbers: Iterable[int], ccas: Sequence[str]
+) -> dict[tuple[int, Implementation], tuple[Scenario]]:
+    """Return the scenario of each run of :func:`collect_windows`."""
+    return {
+        (number, own): (
+            scenario(
+                network(number), own.module, path(number), seed=5000 + number, duration_s=DURATION_S
+            ),
+        )
+        for number in numbers
+        for own in map(Implementation.named, ccas)
+    }
+
+
 def collect_windows(
     numbers: Iterable[int], ccas: Sequence[str], campaign: Campaign
 ) -> Generator[list[Sample], None, None]:
@@ -246,20 +263,13 @@ def collect_windows(
     campaign : Campaign
         Engine, store and workers of the runs.
     """
-    wanted = [(number, Implementation.named(text)) for number in numbers for text in ccas]
-    scenarios = [
-        scenario(
-            network(number), own.module, path(number), seed=5000 + number, duration_s=DURATION_S
-        )
-        for number, own in wanted
-    ]
 
-    def samples(i: int, run: Run) -> list[Sample]:
-        number, own = wanted[i]
+    def samples(key: tuple[int, Implementation], run: Run) -> list[Sample]:
+        number, own = key
         return samples_of(Course.of(run, path(number)), number, own)
 
-    needs = {i: (each,) for i, each in enumerate(scenarios)}
-    for _, own in campaign.streamed(needs, samples, named=lambda i: f"network {wanted[i][0]}"):
+    needs = windows_needed(numbers, ccas)
+    for _, own in campaign.streamed(needs, samples, named=lambda key: f"network {key[0]}"):
         yield own
 
 

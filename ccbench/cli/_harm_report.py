@@ -21,7 +21,7 @@ __all__ = ["print_harm", "print_sensitivity"]
 _DECISIVE = 0.5
 
 
-def print_harm(result: RepeatedHarm) -> None:
+def print_harm(result: RepeatedHarm, output: Path | None) -> None:
     """Print harm with its parts, and a table of the other metrics."""
     pairs = {
         **_circumstances(result.experiment),
@@ -35,13 +35,17 @@ def print_harm(result: RepeatedHarm) -> None:
         pairs["precision"] = _imprecise(result)
     if result.doubt:
         pairs["caution"] = repeat_more(result.doubt, len(result.repetitions))
-    maker = {"made by": made_by(result.repetitions[0].provenance)}
+    maker = {"made by": made_by(result.repetitions[0].provenance), **_files(output)}
     if result.repetitions[0].metrics:
         print_pairs(pairs)
         _print_metrics(result)
         print_pairs(maker)
     else:
         print_pairs(pairs | maker)
+
+
+def _files(output: Path | None) -> dict[str, str]:
+    return {} if output is None else {"all values": str(output / "harm.csv")}
 
 
 def _imprecise(result: RepeatedHarm) -> str:
@@ -54,7 +58,7 @@ def _imprecise(result: RepeatedHarm) -> str:
     return f"not reached: {reached}; raise --max-repeat"
 
 
-def print_sensitivity(result: Sensitivity, plot: Path | None) -> None:
+def print_sensitivity(result: Sensitivity, plot: Path | None, output: Path | None) -> None:
     """Print harm at each level of noise, and how its sign depends on the level."""
     name = result.harms[0].headline[0]
     print_pairs(_circumstances(result.experiment))
@@ -76,7 +80,7 @@ def print_sensitivity(result: Sensitivity, plot: Path | None) -> None:
     doubts = [harm for harm in result.harms if harm.doubt]
     if doubts:
         pairs["caution"] = repeat_more(doubts[0].doubt, len(doubts[0].repetitions))
-    pairs |= {"made by": made_by(result.harms[0].repetitions[0].provenance)}
+    pairs |= {"made by": made_by(result.harms[0].repetitions[0].provenance), **_files(output)}
     if plot is not None:
         pairs["plot"] = str(plot)
     print_pairs(pairs)

@@ -207,6 +207,12 @@ class EngineChoice:
     name: str
     values: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def given(self) -> dict[str, object]:
+        """The options with which another command selects the same engine."""
+        named = {} if self.name == "kernel" else {"--engine": self.name}
+        return {**named, **self.values}
+
     def make(self, check: Callable[[Any], object] | None = None) -> Engine:
         """Create the engine; if it is not the default one, say so on standard error.
 

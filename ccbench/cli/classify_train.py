@@ -16,10 +16,11 @@ from ccbench.cli._options import (
     WorkersChoice,
     check_ccas,
     check_folder_of,
-    kernel_option,
+    engine_options,
     quantity,
     workers_options,
 )
+from ccbench.cli._plan import dry_run_option, print_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +104,8 @@ __all__ = ["classify_train"]
     help="Length of the traces; that of a training set cannot be changed.  [default: 20]",
 )
 @workers_options
-@kernel_option
+@dry_run_option
+@engine_options
 def classify_train(
     *,
     output: Path,
@@ -117,6 +119,7 @@ def classify_train(
     networks: int | None,
     length: float | None,
     workers: WorkersChoice,
+    dry_run: bool,
     engine: EngineChoice,
 ) -> None:
     """Create a training set for `ccbench classify`.
@@ -140,6 +143,8 @@ def classify_train(
     if length is not None and not is_new:
         allowed = "left out with --recorded, which extends a training set"
         raise validation.bad("--length", length, allowed, "leave it out, or add --only-recorded")
+    if dry_run:
+        _check_dry_run(workers, has_runs=is_new and not only_recorded)
     duration_s = DURATION_S if length is None else length
     validation.number("--length", duration_s, validation.Range(LEAST_S, 3600), example=20)
     settings = tuple(map(Setting.named, dict.fromkeys(setting_names)))
@@ -161,19 +166,19 @@ def classify_train(
             networks = 0 if setting_names or not noisy else N_NETWORKS
         runner = engine.make(lambda engine: check_ccas(*named, engine=engine))
         check_ccas(*named, engine=runner)
+        ccas = (*IMPLEMENTATIONS, *more_ccas)
+        settings = settings or (*SETTINGS, LOW_RATE)
+        options: dict[str, Any] = {
+            "n_noisy": noisy,
+            "n_networks": networks,
+            "duration_s": duration_s,
+            "engine": runner,
+        }
+        if dry_run:
+            _print_plan(ccas, settings, samples, options, workers.jobs)
+            return
         with workers.connected() as where:
-            result = _simulated(
-                (*IMPLEMENTATIONS, *more_ccas),
-                settings or (*SETTINGS, LOW_RATE),
-                samples,
-                {
-                    "n_noisy": noisy,
-                    "n_networks": networks,
-                    "duration_s": duration_s,
-                    "engine": runner,
-                    **where,
-                },
-            )
+            result = _simulated(ccas, settings, samples, {**options, **where})
     else:
         result = TrainingSet.load(training or PACKAGED)
     if recorded:
@@ -184,6 +189,26 @@ def classify_train(
         result = extended(result, added)
     result.save(output)
     _print(result, output)
+
+
+def _check_dry_run(workers: WorkersChoice, *, has_runs: bool) -> None:
+    workers.check_local("--dry-run")
+    if not has_runs:
+        allowed = "left out with --recorded, which runs nothing"
+        raise validation.bad("--dry-run", "given", allowed, "leave it out")
+
+
+def _print_plan(
+    ccas: Sequence[str],
+    settings: Sequence[Setting],
+    samples: int,
+    options: dict[str, Any],
+    jobs: int | None,
+) -> None:
+    from ccbench.classify.samples import training_plan
+
+    plan = training_plan(ccas, settings, samples, **options)
+    print_plan(plan, jobs, {"CCAs": str(len(ccas))}, as_json=False)
 
 
 def _of_recordings(

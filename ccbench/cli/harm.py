@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.base import validation
+from ccbench.base import durable, result_folders, validation
 from ccbench.base.progress_bars import progress
-from ccbench.cli._console import print_json
+from ccbench.cli._console import json_text, print_json
 from ccbench.cli._harm_report import print_harm, print_sensitivity
 from ccbench.cli._options import (
     OF_NETWORK,
@@ -37,6 +37,8 @@ from ccbench.cli._plan import dry_run_option, print_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pandas as pd
 
     from ccbench.cli._options import EngineChoice
     from ccbench.emulate import Engine
@@ -132,6 +134,12 @@ _OF_FLOWS = {
 @workers_options
 @dry_run_option
 @engine_options
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for all values.",
+)
 @json_option
 def harm(
     *,
@@ -147,6 +155,7 @@ def harm(
     workers: WorkersChoice,
     dry_run: bool,
     engine: EngineChoice,
+    output: Path | None,
     as_json: bool,
     **flows: Any,
 ) -> None:
@@ -185,12 +194,14 @@ def harm(
         workers.check_local("--dry-run")
         _print_plan(experiment, repetitions, runner, workers.jobs, as_json=as_json)
         return
+    if output is not None:
+        result_folders.prepare(output, "measurement of harm")
     with workers.connected() as chosen:
         settings = {"metrics": by, "engine": runner, **repetitions, **chosen}
         if sensitivity:
-            _over_noise(experiment, settings, plot, as_json=as_json)
+            _over_noise(experiment, settings, plot, output, as_json=as_json)
         else:
-            _at_one_level(experiment, settings, as_json=as_json)
+            _at_one_level(experiment, settings, output, as_json=as_json)
 
 
 def _print_plan(
@@ -208,19 +219,28 @@ def _print_plan(
     print_plan(due, jobs, {"network": experiment.describe()}, as_json=as_json)
 
 
-def _at_one_level(experiment: Experiment, settings: dict[str, Any], *, as_json: bool) -> None:
+def _at_one_level(
+    experiment: Experiment, settings: dict[str, Any], output: Path | None, *, as_json: bool
+) -> None:
     from ccbench.harm import repeat
 
     with _runs_shown(experiment) as on_progress:
         result = repeat(experiment, on_progress=on_progress, **settings)
+    if output is not None:
+        _write(output, result.to_dict(), result.table())
     if as_json:
         print_json(result.to_dict())
     else:
-        print_harm(result)
+        print_harm(result, output)
 
 
 def _over_noise(
-    experiment: Experiment, settings: dict[str, Any], plot: Path | None, *, as_json: bool
+    experiment: Experiment,
+    settings: dict[str, Any],
+    plot: Path | None,
+    output: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     from ccbench.harm import sensitivity
 
@@ -231,10 +251,18 @@ def _over_noise(
         from ccbench.harm.figures import sensitivity_figure
 
         plots.save(sensitivity_figure(result), plot)
+    if output is not None:
+        _write(output, result.to_dict(), result.repetitions())
     if as_json:
         print_json(result.to_dict())
     else:
-        print_sensitivity(result, plot)
+        print_sensitivity(result, plot, output)
+
+
+def _write(folder: Path, document: dict[str, Any], table: pd.DataFrame) -> None:
+    """Write the document and the values of all repetitions."""
+    durable.write_text(folder / "harm.csv", table.to_csv(index=False))
+    durable.write_text(folder / "harm.json", json_text(document))
 
 
 @contextmanager

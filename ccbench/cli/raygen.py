@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ccbench.cli._console import (
-    in_hours,
     made_by,
     print_json,
     print_pairs,
@@ -28,15 +27,15 @@ from ccbench.cli._options import (
     completes,
     duration_option,
     ecn_option,
+    engine_options,
     json_option,
-    kernel_option,
     noise_options,
     qdisc_options,
     seed_option,
     setting,
     workers_options,
 )
-from ccbench.cli._plan import dry_run_option
+from ccbench.cli._plan import dry_run_option, print_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
     from ccbench.cli._options import EngineChoice, NoiseChoice
     from ccbench.emulate import Engine
-    from ccbench.raygen import Plan, SearchResult
+    from ccbench.raygen import SearchResult
     from ccbench.raygen.config import SearchConfig
 
 __all__ = ["raygen"]
@@ -134,7 +133,7 @@ def _strategies() -> Iterable[str]:
 @seed_option
 @noise_options
 @workers_options
-@kernel_option
+@engine_options
 @dry_run_option
 @click.option(
     "-o",
@@ -184,7 +183,9 @@ def raygen(
     if dry_run:
         runner = engine.make(check)
         check(runner)
-        _print_plan(library.plan(config, engine=runner), workers.jobs, as_json=as_json)
+        plan = library.plan(config, engine=runner)
+        about = {"networks": f"{plan.scenarios}, in generations of {_sizes(plan.generations)}"}
+        print_plan(plan, workers.jobs, about, as_json=as_json)
         return
     folder = output or Path(f"raygen-{config.alpha}-{config.beta}-{config.strategy}")
     with workers.connected() as chosen:
@@ -204,7 +205,7 @@ def raygen(
             **(
                 {
                     "the worst, as a plot": str(folder / library.WORST_PNG),
-                    "to rerun the worst": _command("run", folder / "worst-1.toml", engine.values),
+                    "to rerun the worst": _command("run", folder / "worst-1.toml", engine.given),
                 }
                 if (result.claims["error"] == "").any()
                 else {}
@@ -310,23 +311,6 @@ def _if_finite(value: float, form: str) -> str:
     ('0.50', '')
     """
     return "" if math.isnan(value) else f"{value:{form}}"
-
-
-def _print_plan(plan: Plan, jobs: int | None, *, as_json: bool) -> None:
-    from ccbench.emulate import cores
-
-    if as_json:
-        print_json(plan.to_dict())
-        return
-    parallel = jobs or cores()
-    print_pairs(
-        {
-            "networks": f"{plan.scenarios}, in generations of {_sizes(plan.generations)}",
-            "runs at most": f"{plan.runs} ({plan.stored} of the first generation are stored)",
-            "in real time": f"{plan.virtual_hours:.1f} h",
-            "expected here": f"{in_hours(plan.core_hours / parallel)} with {parallel} side by side",
-        }
-    )
 
 
 def _sizes(generations: tuple[int, ...]) -> str:

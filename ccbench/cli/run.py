@@ -30,6 +30,7 @@ from ccbench.cli._options import (
     noise_options,
     workers_options,
 )
+from ccbench.cli._plan import dry_run_option, print_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -109,6 +110,7 @@ _EXACT = (
 @noise_options
 @click.option("--fresh", is_flag=True, help="Run again although the run is stored.")
 @workers_options
+@dry_run_option
 @engine_options
 @json_option
 def run(
@@ -123,6 +125,7 @@ def run(
     noise: NoiseChoice,
     fresh: bool,
     workers: WorkersChoice,
+    dry_run: bool,
     engine: EngineChoice,
     as_json: bool,
 ) -> None:
@@ -172,7 +175,10 @@ def run(
         is_for_table=output is None and plot is None and True not in [m.queue_log for m in extra],
         fresh=fresh or pcap is not None,
     )
-    if repeat > 1:
+    if dry_run:
+        workers.check_local("--dry-run")
+        _print_plan(loaded, repeat, chosen, workers.jobs, as_json=as_json)
+    elif repeat > 1:
         _repeat(
             loaded,
             repeat,
@@ -187,6 +193,18 @@ def run(
     else:
         _announce_if_large(loaded, chosen, pcap)
         _run_once(loaded, chosen, output, plot, pcap, metrics=extra, fresh=fresh, as_json=as_json)
+
+
+def _print_plan(
+    scenario: Scenario, count: int, engine: Engine, jobs: int | None, *, as_json: bool
+) -> None:
+    from ccbench.emulate import Campaign
+    from ccbench.run.repetition import repetitions
+
+    seeds = [each.seed for each in repetitions(scenario, count)]
+    campaign = Campaign(engine=engine)
+    needs = campaign.seeded({"": lambda seed: (replace(scenario, seed=seed),)}, {"": seeds})
+    print_plan(campaign.plan(needs), jobs, {"scenario": scenario.name}, as_json=as_json)
 
 
 def _run_once(

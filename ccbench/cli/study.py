@@ -8,7 +8,7 @@ import shutil
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,7 @@ from ccbench.cli._options import (
     json_option,
     workers_options,
 )
+from ccbench.cli._plan import dry_run_option, print_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -142,6 +143,7 @@ def _names() -> Iterable[str]:
 )
 @engine_options
 @workers_options
+@dry_run_option
 @click.option("--fresh", is_flag=True, help="Run again although runs are stored.")
 @json_option
 def run(
@@ -153,6 +155,7 @@ def run(
     output: Path,
     engine: EngineChoice,
     workers: WorkersChoice,
+    dry_run: bool,
     fresh: bool,
     as_json: bool,
 ) -> None:
@@ -170,6 +173,12 @@ def run(
     chosen = studies.get(name)
     _check_kernel(chosen.name, getattr(chosen, "kernels", ()), engine)
     runs_on = engine.make()
+    size: dict[str, Any] = {"quick": quick, "full": full, "cca": cca}
+    if dry_run:
+        workers.check_local("--dry-run")
+        plan = studies.plan_study(chosen, engine=runs_on, **size)
+        print_plan(plan, workers.jobs, {"study": chosen.title}, as_json=as_json)
+        return
     result_folders.prepare(output, "study")
     with workers.connected() as where, progress("{task.percentage:.0f} %") as bar:
         task = bar.add_task(name, total=1.0)
@@ -179,9 +188,7 @@ def run(
 
         result = studies.run_study(
             chosen,
-            quick=quick,
-            full=full,
-            cca=cca,
+            **size,
             engine=runs_on,
             fresh=fresh,
             on_progress=show,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from ccbench.base import validation
+from ccbench.base import durable, result_folders, validation
 from ccbench.base.errors import InputError
 from ccbench.cli._console import (
+    json_text,
     made_by,
     print_json,
     print_pairs,
@@ -20,7 +21,6 @@ from ccbench.cli._console import (
 )
 from ccbench.cli._options import (
     WorkersChoice,
-    check_folder_of,
     completes,
     engine_options,
     json_option,
@@ -134,9 +134,8 @@ def _metrics() -> Iterable[str]:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write a table of all runs, as .csv or .parquet.",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the table of all runs and the estimates.",
 )
 @click.option(
     "--plot",
@@ -181,8 +180,6 @@ def sweep(
         metrics=metrics or ("throughput",),
         beta=_groups(beta, scenario) or (0,),
     )
-    if output is not None:
-        check_folder_of(sweeps.check_table_path(output))
     if plot is not None:
         from ccbench import plots  # imports matplotlib
         from ccbench.sweeps import figures
@@ -195,10 +192,10 @@ def sweep(
         about = {"combinations": str(plan.combinations)}
         print_plan(plan, workers.jobs, about, as_json=as_json)
         return
+    if output is not None:
+        result_folders.prepare(output, "sweep")
     with workers.connected() as where:
         table = chosen.run(engine=runner, **where)
-    if output is not None:
-        sweeps.save_table(table, output)
     if plot is not None:
         from ccbench import plots
         from ccbench.sweeps import figures
@@ -206,18 +203,20 @@ def sweep(
         plots.save(figures.sweep_figure(chosen, table), plot)
     estimates = sweeps.estimates(chosen, table)
     provenance = table.attrs["provenance"]
+    document = {
+        "sweep": chosen.to_dict(),
+        "estimates": [estimate.to_dict() for estimate in estimates],
+        "runs": table.to_dict("records"),
+        "provenance": provenance,
+    }
+    if output is not None:
+        sweeps.save_table(table, output / "sweep.csv")
+        durable.write_text(output / "sweep.json", json_text(document))
     if as_json:
-        print_json(
-            {
-                "sweep": chosen.to_dict(),
-                "estimates": [estimate.to_dict() for estimate in estimates],
-                "runs": table.to_dict("records"),
-                "provenance": provenance,
-            }
-        )
+        print_json(document)
         return
     _print_estimates(chosen, estimates)
-    files = {"table of all runs": output, "plot": plot}
+    files = {"table of all runs": output and output / "sweep.csv", "plot": plot}
     written = {name: str(path) for name, path in files.items() if path is not None}
     print_pairs({"made by": made_by(provenance), **written})
 

@@ -102,6 +102,18 @@ class CampaignPlan:
     core_hours: float
     memory_bytes: int
 
+    @staticmethod
+    def total(plans: Iterable[CampaignPlan]) -> CampaignPlan:
+        """Return the plan of several campaigns, one after the other."""
+        own = tuple(plans)
+        return CampaignPlan(
+            runs=sum(plan.runs for plan in own),
+            stored=sum(plan.stored for plan in own),
+            virtual_hours=sum(plan.virtual_hours for plan in own),
+            core_hours=sum(plan.core_hours for plan in own),
+            memory_bytes=max((plan.memory_bytes for plan in own), default=0),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as a dictionary of plain values."""
         return asdict(self)
@@ -134,9 +146,15 @@ class Campaign:
         """Return the extent of the runs and their expected cost, based on earlier runs.
 
         Without earlier runs on this machine, the speed is measured with part of a run.
+
+        Raises
+        ------
+        InputError
+            If the engine cannot run a scenario.
         """
         engine = resolve(self.engine)
         runs = list(dict.fromkeys(itertools.chain(*needs.values())))
+        self.check(runs)
         missing = [run for run in runs if not self._has(run, engine)]
         machine = Machine.here()
         peaks = [engine.needs(run).peak_bytes(machine) for run in runs]

@@ -102,6 +102,11 @@ class Sensitivity:
             ]
         )
 
+    def repetitions(self) -> pd.DataFrame:
+        """Return the table of all repetitions, as :meth:`RepeatedHarm.table` with ``level``."""
+        tables = {level: of.table() for level, of in zip(self.levels, self.harms, strict=True)}
+        return pd.concat(tables, names=["level", None]).reset_index("level")
+
     def to_dict(self) -> dict[str, Any]:
         """Return all values as a dictionary (JSON-able except for NaN)."""
         rows = zip(self.levels, self.signs, self.harms, strict=True)

@@ -244,6 +244,26 @@ class RepeatedHarm:
             [{"seed": repetition.seed, **harm.to_dict()} for repetition, harm in rows]
         )
 
+    def table(self) -> pd.DataFrame:
+        """Return a row for each repetition and metric; ``harm`` is the metric of long flows.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``seed``; ``alpha_leads``, whether alpha's flows start first; ``metric`` and
+            ``unit``; and ``solo``, ``competing``, ``absolute``, ``expected`` and ``relative`` as in
+            a :class:`~ccbench.harm.MetricHarm`.
+        """
+        rows = []
+        for repetition in self.repetitions:
+            start = {"seed": repetition.seed, "alpha_leads": repetition.alpha_leads}
+            if (of := repetition.harm) is not None:
+                rates = {"solo": of.solo_mbps, "competing": of.competing_mbps}
+                harms = {"absolute": of.absolute, "expected": of.expected, "relative": of.relative}
+                rows.append({**start, "metric": "harm", "unit": "Mbit/s", **rates, **harms})
+            rows += [{**start, **metric.to_dict()} for metric in repetition.metrics]
+        return pd.DataFrame(rows)
+
     def to_dict(self) -> dict[str, Any]:
         """Return medians and single values as a dictionary (JSON-able except for NaN)."""
         return {

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ccbench import emulate
 
@@ -16,8 +16,12 @@ __all__ = ["Plan", "plan"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """The number of runs of a search and their expected time.
+class Plan(emulate.CampaignPlan):
+    """The extent and the expected cost of a search, at most.
+
+    Runs are a solo and a competing run for each scenario and seed, including the further and fresh
+    seeds; scenarios can share runs. Stored runs are those of the first generation, as later
+    generations are not known yet.
 
     Attributes
     ----------
@@ -25,27 +29,10 @@ class Plan:
         Number of scenarios in each generation.
     scenarios : int
         Total number of scenarios.
-    runs : int
-        Maximum number of runs: a solo and a competing run for each scenario and seed, including the
-        further and fresh seeds. Scenarios can share runs.
-    stored : int
-        Number of stored runs of the first generation; later generations are not known yet.
-    virtual_hours : float
-        Length of all runs in hours of virtual time: their duration in real time.
-    core_hours : float
-        Expected time of the runs that are not stored on one core, in hours.
     """
 
     generations: tuple[int, ...]
     scenarios: int
-    runs: int
-    stored: int
-    virtual_hours: float
-    core_hours: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as a dictionary of plain values."""
-        return asdict(self)
 
 
 def plan(
@@ -79,16 +66,16 @@ def plan(
     ]
     scenarios = list(dict.fromkeys(s for e in first for s in e.scenarios))
     runs = config.most_runs()
+    known = emulate.Campaign(engine=resolved, store=store).plan({"": scenarios})
     # Later generations are assumed to resemble the first.
-    mean_s = sum(scenario.duration_s for scenario in scenarios) / len(scenarios)
-    mean_run_s = emulate.measured_s(scenarios, resolved) / len(scenarios)
-    stored = [s for s in scenarios if store is not None and store.has(s, resolved)]
-    left_s = runs * mean_run_s - emulate.measured_s(stored, resolved)
+    more = runs / len(scenarios) - 1
+    first_s = emulate.measured_s(scenarios, resolved)
     return Plan(
         generations=strategy.sizes,
         scenarios=sum(strategy.sizes),
         runs=runs,
-        stored=len(stored),
-        virtual_hours=runs * mean_s / 3600,
-        core_hours=left_s / 3600,
+        stored=known.stored,
+        virtual_hours=known.virtual_hours * (1 + more),
+        core_hours=known.core_hours + more * first_s / 3600,
+        memory_bytes=known.memory_bytes,
     )

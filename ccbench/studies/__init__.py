@@ -68,7 +68,7 @@ from ccbench.studies import published
 if TYPE_CHECKING:
     from ccbench.studies.catalogue import CatalogueEntry, get, info, names
     from ccbench.studies.own import study_in
-    from ccbench.studies.runner import StudyResult, run_study
+    from ccbench.studies.runner import StudyResult, plan_study, run_study
     from ccbench.studies.study import (
         Comparison,
         Findings,
@@ -94,6 +94,7 @@ __all__ = [
     "get",
     "info",
     "names",
+    "plan_study",
     "published",
     "run_study",
     "study_in",
@@ -103,7 +104,7 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("CatalogueEntry", "get", "info", "names"), "ccbench.studies.catalogue"),
     "study_in": "ccbench.studies.own",
-    **dict.fromkeys(("StudyResult", "run_study"), "ccbench.studies.runner"),
+    **dict.fromkeys(("StudyResult", "plan_study", "run_study"), "ccbench.studies.runner"),
     **dict.fromkeys(
         ("Comparison", "Findings", "Rows", "SearchStudy", "SimulationStudy", "Study", "Verdict"),
         "ccbench.studies.study",

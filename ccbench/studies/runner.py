@@ -18,7 +18,7 @@ from ccbench import raygen
 from ccbench.base import durable, validation
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.base.sealed import file_digest, sealed
-from ccbench.emulate import DEFAULT_STORE, Campaign, resolve
+from ccbench.emulate import DEFAULT_STORE, Campaign, CampaignPlan, resolve
 from ccbench.emulate.registry import info_of
 from ccbench.studies.catalogue import get
 from ccbench.studies.study import SearchStudy, SimulationStudy, grouped
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
     from ccbench.studies.study import Comparison, Findings, Rows, Study
 
-__all__ = ["StudyResult", "run_study"]
+__all__ = ["StudyResult", "plan_study", "run_study"]
 
 #: Scenarios that are measured together.
 _Groups: TypeAlias = "tuple[tuple[Scenario, ...], ...]"
@@ -216,14 +216,10 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
     else:
         if full:
             raise _no_full_version(study, full=full)
-        groups = study.groups(quick=quick)
+        parts = _parts(study, engine, quick=quick)
         engines = _engines(study) or engines
-        parts = [(each, groups) for each in engines]
-        if study.references is not None:
-            kernel = resolve("kernel")
-            parts.insert(0, (kernel, grouped(study.references(quick=quick))))
-            if kernel.version() != engine.version():
-                engines.insert(0, kernel)
+        if study.references is not None and parts[0][0].version() != engine.version():
+            engines.insert(0, parts[0][0])
         campaigns = [
             (Campaign(**{**execution, "engine": each}, store=store, fresh=fresh), own)
             for each, own in parts
@@ -242,6 +238,53 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
         seeds=tuple(sorted(seeds)),
         provenance=_provenance(engines),
     )
+
+
+def plan_study(  # noqa: PLR0913 - as in run_study
+    study: str | Study | SearchStudy | SimulationStudy,
+    *,
+    quick: bool = False,
+    full: bool = False,
+    cca: str | None = None,
+    engine: str | Engine = "kernel",
+    store: Store | None = DEFAULT_STORE,
+) -> CampaignPlan:
+    """Return the extent and the expected cost of :func:`run_study`, at most.
+
+    Scenarios that depend on runs are not counted.
+
+    Raises
+    ------
+    InputError
+        As in :func:`run_study`, or for a study of simulated data centres.
+
+    Examples
+    --------
+    >>> plan_study("ware-3.2").runs  # doctest: +SKIP
+    """
+    study = _chosen(study, cca, engine)
+    if isinstance(study, SimulationStudy):
+        allowed = "left out for simulated data centres, whose time is not estimated"
+        raise validation.bad("dry run", study.name, allowed, "run it with quick first")
+    resolved = resolve(engine)
+    if isinstance(study, SearchStudy):
+        searches = study.searches(quick=quick, full=full)
+        return CampaignPlan.total(
+            raygen.plan(config, engine=resolved, store=store) for config in searches
+        )
+    return CampaignPlan.total(
+        Campaign(engine=each, store=store).plan(dict(enumerate(groups)))
+        for each, groups in _parts(study, resolved, quick=quick)
+    )
+
+
+def _parts(study: Study, engine: Engine, *, quick: bool) -> list[tuple[Engine, _Groups]]:
+    """Return the groups of scenarios of a study on each engine."""
+    groups = study.groups(quick=quick)
+    parts = [(each, groups) for each in _engines(study) or [engine]]
+    if study.references is not None:
+        parts.insert(0, (resolve("kernel"), grouped(study.references(quick=quick))))
+    return parts
 
 
 def _chosen(

@@ -98,7 +98,9 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     chosen = ("share", "fct_p95", "harm", "sojourn_time_p99")
     metrics = [word for name in chosen for word in ("--metric", name)]
     sweep = ["sweep", tmp_path / "two.toml", "--vary", "rtt_ms=10,20", *metrics]
-    program(*sweep, "-o", tmp_path / "sweep.csv")
+    program(*sweep, "-o", tmp_path / "sweep")
+    long = ["--bandwidth", 10, "--rtt", 20, "--queue", "1bdp", "--duration", 2, "--repeat", 1]
+    program("harm", "--alpha", "bbr", "--beta", "cubic", *long, "-o", tmp_path / "harm")
     paths = [path for path in tmp_path.rglob("*") if path.suffix in {".parquet", ".csv"}]
     actual = {path.name: columns(path) for path in paths if "bfc" not in path.parts}
     inside = {

@@ -214,7 +214,7 @@ _LINES = (
     "deployable --alpha bbr --beta cubic --duration 10 --repeat 2 --leeway 0.1 --seed 1",
     "raygen --alpha bbr --beta cubic --budget 12 --population 8 --duration 30 --dry-run",
     "raygen --alpha westwood --beta reno --strategy-option initial=stratified --repeat 3 --dry-run",
-    "sweep scenario.toml --vary rtt_ms=10,40 --repeat 2 --metric harm --plot s.png -o s.csv",
+    "sweep scenario.toml --vary rtt_ms=10,40 --repeat 2 --metric harm --plot s.png -o s",
     "sweep scenario.toml --vary flows.0.cca=bbr --vary seed=1,2 --beta 1 --metric harm --dry-run",
     "model bbr --bandwidth 100 --rtt 40 --queue 1.5bdp",
     "traffic --sizes heavy-tailed --load 4 --duration 3 --seed 4 -o flows.csv",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 
 from ccbench.base.random_streams import repetition_seeds
@@ -337,8 +338,10 @@ class TestNetwork:
         given = ("harm", "--scenario", file, "--repeat", "3")
         assert "6 (0 are stored)" in ccbench(*given, "--dry-run").stdout
         noisy.ran.clear()  # of the measurement of the speed
-        ccbench(*given)
+        folder = file.parent / "values"
+        ccbench(*given, "-o", folder)
         assert 2 == len(noisy.ran)  # nothing is random
+        assert ["harm"] == pd.read_csv(folder / "harm.csv")["metric"].tolist()
         assert "2 (2 are stored)" in ccbench(*given, "--dry-run").stdout
 
     @pytest.mark.usefixtures("noisy")

@@ -34,6 +34,11 @@ STUDY = Study(
     conclude=lambda table: Findings(table=table, figure=Figure(), comparisons=()),
 )
 """
+_HARM = (
+    *("harm", "--alpha", "even", "--beta", "even", "--duration", "4"),
+    *("--bandwidth", "9", "--rtt", "10", "--queue", "9"),
+)
+_SWEEP = ("sweep", "scenario.toml", "--vary", "rtt_ms=10")
 _STUDY = ("study", "run", "rapid-fairness", "--quick")
 #: Commands that write to folders, and the file that identifies each folder.
 _WRITERS = {
@@ -43,6 +48,8 @@ _WRITERS = {
     _STUDY: "fig-1.json",
     ("shell", "--bandwidth", "9", "--rtt", "10", "--queue", "9"): "shell.json",
     ("run", "scenario.toml"): "run.json",
+    _HARM: "harm.json",
+    _SWEEP: "sweep.json",
 }
 _NAMES = ("run.json", "search.json", "deployable.json", "fig-1.json")
 
@@ -66,6 +73,8 @@ class TestKinds:
             "verdict on deployment": (*_DEPLOYABLE, "--workloads", "workloads.toml"),
             "simulated data centre": _SMALL_CENTRE,
             "study": ("study", "run", "mine.py"),
+            "measurement of harm": (*_HARM, "--repeat", "1"),
+            "sweep": (*_SWEEP,),
         }
         for kind, words in lines.items():
             folder = Path(kind)

@@ -230,6 +230,8 @@ class TestRepeat:
         """Workers are for several runs."""
         assert ExitStatus.OK == ccbench("run", scenario, "--repeat", 3, "--jobs", 2).exit_code
         assert_refused(ccbench("run", scenario, "--jobs", 2), "--jobs", "add --repeat")
+        again = ccbench("run", scenario, "--repeat", 3, "--dry-run")
+        assert "1 (1 are stored)" in again.stdout
 
     def test_exact(self, noisy: NoisyEngine, scenario: Path) -> None:
         """Without randomness there is one run; the output says so, and how to add noise."""

@@ -23,14 +23,16 @@ class TestSweepCommand:
     @pytest.mark.usefixtures("arithmetic")
     def test_text(self, scenario: Path, tmp_path: Path) -> None:
         """Text output has a row for each combination and the paths of table and plot."""
-        files = ("-o", tmp_path / "t.csv", "--plot", tmp_path / "p.svg")
+        files = ("-o", tmp_path / "t", "--plot", tmp_path / "p.svg")
         vary = ("--vary", "rtt_ms=10,40", "--vary", "bottlenecks.0.queue_bdp=1,2")
         result = ccbench("sweep", scenario, *vary, "--repeat", 2, *files)
         assert ExitStatus.OK == result.exit_code, result.output
         assert 4 == result.stdout.count(" 10.00")
         assert "In all combinations all repetitions are equal" in result.stdout
         assert "--vary noise.reverse_jitter_ms=" in result.stdout
-        assert 8 == len(pd.read_csv(tmp_path / "t.csv"))
+        assert 8 == len(pd.read_csv(tmp_path / "t" / "sweep.csv"))
+        document = json.loads((tmp_path / "t" / "sweep.json").read_text())
+        assert 8 == len(document["runs"])
         assert (tmp_path / "p.svg").read_text().startswith("<?xml")
 
     @pytest.mark.usefixtures("arithmetic")
@@ -82,7 +84,7 @@ class TestSweepCommand:
                 ("--vary", "rtt_ms=1", "--metric", "harm", "--beta", "even"),
                 ("--beta is 'even'", "scenario.toml: 0 (even)", "--beta 0"),
             ),
-            (("--vary", "rtt_ms=1", "-o", "t.txt"), ("t.txt", ".csv or .parquet")),
+            (("--vary", "rtt_ms=1", "-o", __file__), ("--output", "is a file")),
             (("--vary", "rtt_ms=1", "--plot", "p.gif"), ("p.gif", ".png")),
             (("--vary", "rtt_ms=1", "--jobs", "2", "--scheduler", "tcp://h:1"), ("--scheduler",)),
         ],

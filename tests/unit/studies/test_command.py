@@ -103,6 +103,19 @@ class TestCommand:
         """A long title is broken into lines of about equal length."""
         assert lines == _balanced(text, 30).split("\n")
 
+    def test_dry_run(self, registered: ArithmeticEngine, tmp_path: Path) -> None:
+        """A dry run counts distinct runs, also those of searches, and runs no study."""
+        result = ccbench("study", "run", "even-1", "--quick", "--dry-run", "--json")
+        assert (4, 0) == tuple(json.loads(result.stdout)[key] for key in ("runs", "stored"))
+        assert len(registered.ran) <= 1  # part of a run shows the speed
+        ccbench("study", "run", "even-1", "--quick", "-o", tmp_path)
+        assert (
+            "4 (4 are stored)" in ccbench("study", "run", "even-1", "--quick", "--dry-run").stdout
+        )
+        searches = SEARCH_STUDY.searches(quick=True, full=False)
+        result = ccbench("study", "run", SEARCH_STUDY.name, "--quick", "--dry-run", "--json")
+        assert sum(one.most_runs() for one in searches) == json.loads(result.stdout)["runs"]
+
     def test_run(self, tmp_path: Path) -> None:
         """A study prints measured beside published numbers with notes, and saves its files.
 
