@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ccbench.classify.trace import QueueTrace
     from ccbench.classify.verdict import Verdict
     from ccbench.emulate import Engine
+    from ccbench.emulate.progress import CampaignProgress
 
     GivenSetting = str | Setting | Mapping[Path, str | Setting] | Mapping[str, str | Setting] | None
 
@@ -70,7 +71,7 @@ class RecordedQueues:
         training: str | Path | Engine | None = None,
         filters: Filters = NO_FILTERS,
         training_filters: Filters | None = None,
-        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+        on_progress: Callable[[CampaignProgress], None] | None = None,
     ) -> RecordedQueues:
         """Read files and classify them; see :func:`judge_files`."""
         if isinstance(paths, (str, Path)):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ccbench.classify.setting import Setting
     from ccbench.emulate import Engine
+    from ccbench.emulate.progress import CampaignProgress
 
 __all__ = ["with_settings"]
 
@@ -31,7 +32,7 @@ def with_settings(
     settings: Iterable[Setting],
     *,
     engine: Engine | None = None,
-    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    on_progress: Callable[[CampaignProgress], None] | None = None,
 ) -> TrainingSet:
     """Return a training set that has all of these settings.
 
@@ -46,7 +47,7 @@ def with_settings(
         The engine whose runs train these settings, instead of the traces of `training_set`. By
         default, only missing settings are trained, on the default kernel.
     on_progress : callable, optional
-        Called with the number of finished runs of a setting and their total number.
+        As in a :class:`~ccbench.emulate.Campaign`, for each setting.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def with_settings(
 
 
 def _trained(
-    setting: Setting, engine: str | Engine, on_progress: Callable[[int, int], None]
+    setting: Setting, engine: str | Engine, on_progress: Callable[[CampaignProgress], None] | None
 ) -> TrainingSet:
     resolved = resolve(engine)
     path = _path(setting, resolved)

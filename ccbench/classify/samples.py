@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
 from ccbench.classify import training
@@ -12,21 +11,24 @@ from ccbench.classify.measurements import measured_events
 from ccbench.classify.occupancy import DURATION_S, occupancy
 from ccbench.classify.recording import read_all
 from ccbench.classify.setting import SETTINGS
-from ccbench.classify.training import Sample, Variation, collect
+from ccbench.classify.training import Sample, Variation
 from ccbench.classify.training_set import train
 from ccbench.classify.view import View
 from ccbench.classify.vote import UNKNOWN
-from ccbench.classify.windows import collect_windows, windows_needed
+from ccbench.classify.windows import samples_of_run, windows_needed
 from ccbench.emulate import Campaign, CampaignPlan, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
     from pathlib import Path
 
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
     from ccbench.emulate import Engine
+    from ccbench.emulate.progress import CampaignProgress
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
 
 __all__ = ["N_NOISY", "recorded_samples", "train_on_runs", "training_plan"]
 
@@ -75,7 +77,7 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
     engine: str | Engine = "kernel",
     executor: Executor | None = None,
     jobs: int | None = None,
-    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    on_progress: Callable[[CampaignProgress], None] | None = None,
 ) -> TrainingSet:
     """Create a training set from runs, as ``ccbench classify-train`` does.
 
@@ -98,7 +100,7 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
     engine, executor, jobs
         As in :func:`ccbench.emulate.run_many`.
     on_progress : callable, optional
-        Called with the number of finished runs and the total number.
+        As in a :class:`~ccbench.emulate.Campaign`.
 
     Raises
     ------
@@ -108,29 +110,29 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
         If a run fails.
     """
     resolved = resolve(engine)
-    campaign = Campaign(engine=resolved, executor=executor, jobs=jobs)
-    parts = _paths(repetitions, n_noisy)
-    total = len(ccas) * (len(settings) * sum(map(len, parts)) + n_networks)
-    done = 0
+    campaign = Campaign(engine=resolved, executor=executor, jobs=jobs, on_progress=on_progress)
+    windows = windows_needed(range(n_networks), ccas)
+    parts: list[Mapping[Any, tuple[Scenario]]] = [
+        *(
+            training.needed(part, ccas, settings, duration_s=duration_s)
+            for part in _paths(repetitions, n_noisy)
+        ),
+        windows,
+    ]
+    needs = {key: own for part in parts for key, own in part.items()}
 
-    def observed(paths: Sequence[tuple[Variation, int]]) -> Iterator[Sample]:
-        nonlocal done
-        with closing(
-            collect(paths, ccas, settings, duration_s=duration_s, campaign=campaign)
-        ) as samples:
-            for sample in samples:
-                done += 1
-                on_progress(done, total)
-                yield sample
+    def measure(key: Any, run: Run) -> list[Sample]:
+        if key in windows:
+            return samples_of_run(key, run)
+        return [training.sample_of(key, run, duration_s=duration_s)]
 
-    training_samples, test_samples, noisy = (tuple(observed(part)) for part in parts)
-    windows: list[Sample] = []
-    with closing(collect_windows(range(n_networks), ccas, campaign)) as runs:
-        for own in runs:
-            done += 1
-            on_progress(done, total)
-            windows += own
-    return train(training_samples, test_samples, resolved.provenance(), noisy, windows)
+    own = campaign.measured(
+        needs, measure, named=lambda key: f"{needs[key][0].name}, seed {needs[key][0].seed}"
+    )
+    training_samples, test_samples, noisy, of_windows = (
+        tuple(sample for key in part for sample in own[key]) for part in parts
+    )
+    return train(training_samples, test_samples, resolved.provenance(), noisy, of_windows)
 
 
 def recorded_samples(

@@ -12,6 +12,7 @@ delays its ACKs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -48,6 +49,7 @@ __all__ = [
     "measured",
     "needed",
     "noisy_variation",
+    "sample_of",
     "scenario",
     "start_s",
     "trace",
@@ -353,24 +355,27 @@ def collect(
         If runs fail, after all others have finished.
     """
     needs = needed(paths, ccas, settings, duration_s=duration_s)
-
-    def sample(key: Combination, run: Run) -> Sample:
-        setting, own, (variation, seed) = key
-        return Sample(
-            cca=own.cca,
-            variant=own.variant,
-            setting=setting,
-            variation=variation,
-            seed=seed,
-            points=trace(run, variation, duration_s=duration_s),
-            measured=measured(run, setting, variation, duration_s=duration_s),
-        )
-
     results = (campaign or Campaign()).streamed(
-        needs, sample, named=lambda key: f"{needs[key][0].name}, seed {needs[key][0].seed}"
+        needs,
+        partial(sample_of, duration_s=duration_s),
+        named=lambda key: f"{needs[key][0].name}, seed {needs[key][0].seed}",
     )
     for _, each in results:
         yield each
+
+
+def sample_of(key: Combination, run: Run, *, duration_s: float) -> Sample:
+    """Return the sample of a run of :func:`needed`."""
+    setting, own, (variation, seed) = key
+    return Sample(
+        cca=own.cca,
+        variant=own.variant,
+        setting=setting,
+        variation=variation,
+        seed=seed,
+        points=trace(run, variation, duration_s=duration_s),
+        measured=measured(run, setting, variation, duration_s=duration_s),
+    )
 
 
 def trace(

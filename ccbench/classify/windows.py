@@ -35,11 +35,10 @@ from ccbench.classify.window import Window
 from ccbench.run.queue_record import backlog_at
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
-    from ccbench.emulate import Campaign
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
@@ -53,10 +52,10 @@ __all__ = [
     "at_the_queue",
     "at_the_sender",
     "averaged",
-    "collect_windows",
     "network",
     "path",
     "samples_of",
+    "samples_of_run",
     "windows_needed",
 ]
 
@@ -237,7 +236,15 @@ def samples_of(
 def windows_needed(
     numbers: Iterable[int], ccas: Sequence[str]
 ) -> dict[tuple[int, Implementation], tuple[Scenario]]:
-    """Return the scenario of each run of :func:`collect_windows`."""
+    """Return the scenarios of runs of each CCA on random networks.
+
+    Parameters
+    ----------
+    numbers : iterable of int
+        The numbers of the networks.
+    ccas : sequence of str
+        Descriptions for :meth:`~ccbench.classify.implementation.Implementation.named`.
+    """
     return {
         (number, own): (
             scenario(
@@ -249,28 +256,10 @@ def windows_needed(
     }
 
 
-def collect_windows(
-    numbers: Iterable[int], ccas: Sequence[str], campaign: Campaign
-) -> Generator[list[Sample], None, None]:
-    """Run each CCA on random networks and yield the samples of each run, in any order.
-
-    Parameters
-    ----------
-    numbers : iterable of int
-        The numbers of the networks.
-    ccas : sequence of str
-        Descriptions for :meth:`~ccbench.classify.implementation.Implementation.named`.
-    campaign : Campaign
-        Engine, store and workers of the runs.
-    """
-
-    def samples(key: tuple[int, Implementation], run: Run) -> list[Sample]:
-        number, own = key
-        return samples_of(Course.of(run, path(number)), number, own)
-
-    needs = windows_needed(numbers, ccas)
-    for _, own in campaign.streamed(needs, samples, named=lambda key: f"network {key[0]}"):
-        yield own
+def samples_of_run(key: tuple[int, Implementation], run: Run) -> list[Sample]:
+    """Return the samples of a run of :func:`windows_needed`."""
+    number, own = key
+    return samples_of(Course.of(run, path(number)), number, own)
 
 
 class Part(NamedTuple):

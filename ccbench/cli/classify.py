@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ccbench.classify.web.survey import Survey
     from ccbench.classify.web.target import Target
     from ccbench.emulate.engine import Engine, LinkEngine
+    from ccbench.emulate.progress import CampaignProgress
 
 __all__ = ["classify"]
 
@@ -393,15 +394,15 @@ def _classify_files(
         plots.check_path(plot)
     from ccbench.classify.files import RecordedQueues
     from ccbench.classify.filters import Filters
+    from ccbench.emulate.progress import shown
 
-    with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
-        task = bar.add_task("training for this setting", total=1, visible=False)
+    with shown("training for this setting") as update:
         steps = _Steps("training for the settings of the files")
 
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, visible=True)
+        def show(now: CampaignProgress) -> None:
+            update(now)
             if not sys.stderr.isatty():
-                steps.show(done, total)
+                steps.show(now.done, now.planned)
 
         every = RecordedQueues.read(
             files, settings, training=training, filters=Filters(**filters), on_progress=show

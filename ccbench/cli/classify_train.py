@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ccbench.base import validation
-from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_pairs, print_table
 from ccbench.cli._options import (
     WorkersChoice,
@@ -238,14 +237,10 @@ def _simulated(
 ) -> TrainingSet:
     """Create a training set from runs on the virtual kernel."""
     from ccbench.classify.samples import train_on_runs
+    from ccbench.emulate.progress import shown
 
-    with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
-        task = bar.add_task("observing", total=1)
-
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        return train_on_runs(ccas, settings, samples, on_progress=show, **options)
+    with shown("observing") as on_progress:
+        return train_on_runs(ccas, settings, samples, on_progress=on_progress, **options)
 
 
 def _files(recorded: Sequence[str]) -> dict[str, list[Path]]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ccbench.base import result_folders
-from ccbench.base.progress_bars import progress
 from ccbench.cli._console import (
     json_text,
     made_by,
@@ -136,6 +135,7 @@ def deployable(
     has its own noise, or the typical noise if it defines none. Finished runs are stored: the same
     command continues an interrupted assessment.
     """
+    from ccbench.emulate.progress import shown
     from ccbench.harm import circumstances
     from ccbench.harm.deployability import Assessment, assess, assessment_plan
 
@@ -165,17 +165,8 @@ def deployable(
         return
     if output is not None:
         result_folders.prepare(output, "verdict on deployment")
-    with (
-        workers.connected() as chosen,
-        progress("{task.completed} of {task.total} runs") as bar,
-    ):
-        task = bar.add_task(f"{alpha} beside {beta}", total=len(assessment.scenarios()))
-        result = assess(
-            assessment,
-            engine=runner,
-            on_progress=lambda done, _all: bar.update(task, completed=done),
-            **chosen,
-        )
+    with workers.connected() as chosen, shown(f"{alpha} beside {beta}") as on_progress:
+        result = assess(assessment, engine=runner, on_progress=on_progress, **chosen)
     if output is not None:
         _write(result, output)
     if as_json:

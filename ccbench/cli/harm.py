@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ccbench.base import durable, result_folders, validation
-from ccbench.base.progress_bars import progress
 from ccbench.cli._console import json_text, print_json
 from ccbench.cli._harm_report import print_harm, print_sensitivity
 from ccbench.cli._options import (
@@ -36,8 +34,6 @@ from ccbench.cli._options import (
 from ccbench.cli._plan import dry_run_option, print_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import pandas as pd
 
     from ccbench.cli._options import EngineChoice
@@ -222,9 +218,10 @@ def _print_plan(
 def _at_one_level(
     experiment: Experiment, settings: dict[str, Any], output: Path | None, *, as_json: bool
 ) -> None:
+    from ccbench.emulate.progress import shown
     from ccbench.harm import repeat
 
-    with _runs_shown(experiment) as on_progress:
+    with shown(experiment.competing.name) as on_progress:
         result = repeat(experiment, on_progress=on_progress, **settings)
     if output is not None:
         _write(output, result.to_dict(), result.table())
@@ -242,9 +239,10 @@ def _over_noise(
     *,
     as_json: bool,
 ) -> None:
+    from ccbench.emulate.progress import shown
     from ccbench.harm import sensitivity
 
-    with _runs_shown(experiment) as on_progress:
+    with shown(experiment.competing.name) as on_progress:
         result = sensitivity(experiment, on_progress=on_progress, **settings)
     if plot is not None:
         from ccbench import plots
@@ -263,14 +261,6 @@ def _write(folder: Path, document: dict[str, Any], table: pd.DataFrame) -> None:
     """Write the document and the values of all repetitions."""
     durable.write_text(folder / "harm.csv", table.to_csv(index=False))
     durable.write_text(folder / "harm.json", json_text(document))
-
-
-@contextmanager
-def _runs_shown(experiment: Experiment) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar of runs; yield a function of the finished and the planned runs."""
-    with progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
-        task = bar.add_task(experiment.competing.name, total=2)
-        yield lambda done, planned: bar.update(task, completed=done, total=planned)
 
 
 def _repetition_settings(

@@ -287,12 +287,12 @@ def _repeat(
     as_json: bool,
 ) -> None:
     from ccbench import emulate
+    from ccbench.emulate.progress import shown
     from ccbench.harm import Drift
     from ccbench.metrics import measured
     from ccbench.run import repetition
 
-    with progress("{task.completed} of {task.total} runs") as bar:
-        task = bar.add_task("running", total=count)
+    with shown("running") as on_progress:
         events: list[str] = []
         drifts: list[Drift | None] = [None] * count
         values: dict[int, pd.DataFrame] = {}
@@ -307,13 +307,17 @@ def _repeat(
             drifts[i] = Drift.of(run)
             values[i] = measured(run, metrics)
             _warn_if_late(run)
-            bar.advance(task)
 
         with workers.connected() as where:
             result = emulate.repeat(
-                scenario, count, engine=engine, fresh=fresh, on_run=on_run, **where
+                scenario,
+                count,
+                engine=engine,
+                fresh=fresh,
+                on_run=on_run,
+                on_progress=on_progress,
+                **where,
             )
-        bar.update(task, completed=len(result.repetitions), total=len(result.repetitions))
     seeds = range(1 if result.is_exact else count)
     extra = repetition.estimates(values[i] for i in seeds)
     if as_json:

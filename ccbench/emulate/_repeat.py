@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ccbench.emulate._run import DEFAULT_STORE, check_is_scenario
 from ccbench.emulate.campaign import Campaign
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ccbench.emulate.engine import Engine
+    from ccbench.emulate.progress import CampaignProgress
     from ccbench.emulate.store import Store
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.repetition import RepeatedRun
@@ -32,6 +33,7 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     store: Store | None = DEFAULT_STORE,
     fresh: bool = False,
     on_run: Callable[[int, Run], None] | None = None,
+    on_progress: Callable[[CampaignProgress], None] | None = None,
 ) -> RepeatedRun:
     """Run a scenario with several seeds and return the medians of the results.
 
@@ -48,6 +50,8 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
     on_run : callable, optional
         Called with the index of each repetition, from 0, and its run as soon as it is complete.
         Runs are not kept in memory.
+    on_progress : callable, optional
+        As in a :class:`~ccbench.emulate.Campaign`.
 
     Raises
     ------
@@ -68,7 +72,8 @@ def repeat(  # noqa: PLR0913 - choices that are independent, all by keyword
 
     check_is_scenario("scenario", scenario)
     seeds = [repetition.seed for repetition in repetitions(scenario, count)]
-    campaign = Campaign(engine=engine, executor=executor, jobs=jobs, store=store, fresh=fresh)
+    execution: dict[str, Any] = {"engine": engine, "executor": executor, "jobs": jobs}
+    campaign = Campaign(**execution, store=store, fresh=fresh, on_progress=on_progress)
 
     def measure(key: tuple[str, int], run: Run) -> Repetition:
         if on_run is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ccbench.base.errors import EngineError, InputError, RefusedInput
@@ -17,6 +17,7 @@ from ccbench.emulate._machine import Machine
 from ccbench.emulate._run import DEFAULT_STORE
 from ccbench.emulate._run_many import run_many
 from ccbench.emulate._work import measured_s
+from ccbench.emulate.progress import CampaignProgress, Tally
 from ccbench.emulate.registry import resolve
 
 if TYPE_CHECKING:
@@ -127,6 +128,9 @@ class Campaign:
     ----------
     engine, store, executor, jobs, fresh
         As in :func:`ccbench.emulate.run_many`.
+    on_progress : callable, optional
+        Called with a :class:`~ccbench.emulate.progress.CampaignProgress` after each run. An
+        exception that it raises ends the campaign.
 
     Examples
     --------
@@ -141,6 +145,8 @@ class Campaign:
     executor: Executor | None = None
     jobs: int | None = None
     fresh: bool = False
+    on_progress: Callable[[CampaignProgress], None] | None = None
+    _tally: Tally = field(default_factory=Tally, init=False, repr=False)
 
     def plan(self, needs: Mapping[_Key, Sequence[Scenario]]) -> CampaignPlan:
         """Return the extent of the runs and their expected cost, based on earlier runs.
@@ -229,10 +235,18 @@ class Campaign:
             result needs them.
         """
         waiting = _Waiting(needs)
-        report = on_run or _ignore
+
+        def report(scenario: Scenario) -> None:
+            now = self._tally.finish(scenario)
+            if self.on_progress is not None:
+                self.on_progress(now)
+            if on_run is not None:
+                on_run(scenario)
+
         # Longest first, so that cores do not idle during a long last run. The sort is stable, so
         # the runs of a result stay adjacent.
         scenarios = sorted(waiting.scenarios, key=work_mbit, reverse=True)
+        self._tally.add(scenarios)
         failed: list[tuple[Scenario, EngineError]] = []
 
         def on_failure(i: int, error: EngineError) -> None:
@@ -266,13 +280,12 @@ class Campaign:
         measure: Callable[..., _Result],
         *,
         named: Callable[[_Key], str] = str,
-        on_run: Callable[[Scenario], None] | None = None,
     ) -> dict[_Key, _Result]:
         """Run scenarios, measure each result, and return all of them in the order of `needs`.
 
         Parameters
         ----------
-        needs, on_run
+        needs
             As in :meth:`gathered`.
         measure : callable
             Converts a key and its runs to a result.
@@ -285,7 +298,7 @@ class Campaign:
             If a run fails or cannot be measured. All others are finished and stored; the error
             names each failed result with its reason.
         """
-        results = dict(self.streamed(needs, measure, named=named, on_run=on_run))
+        results = dict(self.streamed(needs, measure, named=named))
         return {key: results[key] for key in needs}
 
     def streamed(
@@ -294,17 +307,16 @@ class Campaign:
         measure: Callable[..., _Result],
         *,
         named: Callable[[_Key], str] = str,
-        on_run: Callable[[Scenario], None] | None = None,
     ) -> Iterator[tuple[_Key, _Result]]:
         """Yield each key with its result as soon as it is complete; see :meth:`measured`."""
         outcomes: dict[_Key, _Outcome[Any]] = {}
-        for key, outcome in self._outcomes(needs, measure, on_run):
+        for key, outcome in self._outcomes(needs, measure):
             outcomes[key] = _Outcome(error=outcome.error)
             if outcome.error is None:
                 yield key, outcome.result
         _raise_failures(outcomes, needs, named)
 
-    def repeated(  # noqa: PLR0913 - independent choices, most by keyword
+    def repeated(
         self,
         cases: Mapping[_Key, Callable[[int], Sequence[Scenario]]],
         seeds: Mapping[_Key, Sequence[int]],
@@ -312,7 +324,6 @@ class Campaign:
         *,
         policy: Policy | None = None,
         named: Callable[[tuple[_Key, int]], str] = str,
-        on_run: Callable[[Scenario], None] | None = None,
     ) -> dict[_Key, Repeated[_Result]]:
         """Run and measure cases with several seeds each.
 
@@ -329,7 +340,7 @@ class Campaign:
         policy : callable, optional
             Returns the number of repetitions of each case by the results so far, see
             :mod:`ccbench.emulate.policies`. Default: all seeds.
-        named, on_run
+        named
             As in :meth:`measured`, of such pairs.
 
         Raises
@@ -353,7 +364,7 @@ class Campaign:
             needs = first or needs
             if not needs:
                 break
-            new = dict(self._outcomes(needs, measure, on_run))
+            new = dict(self._outcomes(needs, measure))
             outcomes |= {pair: new[pair] for pair in needs}
             for pair in needs:
                 if new[pair].error is not None:  # the others go on without this case
@@ -372,9 +383,8 @@ class Campaign:
         self,
         needs: Mapping[_Key, Sequence[Scenario]],
         measure: Callable[..., _Result],
-        on_run: Callable[[Scenario], None] | None,
     ) -> Iterator[tuple[_Key, _Outcome[_Result]]]:
-        for each in self.gathered(needs, on_run=on_run):
+        for each in self.gathered(needs):
             outcome: _Outcome[_Result] = _Outcome(error=each.error)
             if each.error is None:
                 try:
@@ -423,10 +433,6 @@ def _raise_failures(
 
 def _draws(scenario: Scenario) -> bool:
     return scenario.draws_at_random
-
-
-def _ignore(_: Scenario) -> None:
-    """Ignore the progress."""
 
 
 class _Waiting(Generic[_Key]):

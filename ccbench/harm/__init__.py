@@ -48,6 +48,7 @@ from ccbench.harm.repetition import (
     Repetition,
     plan,
     repeat,
+    repeat_each,
 )
 from ccbench.harm.thresholds import THRESHOLDS, bounds, judge
 
@@ -93,6 +94,7 @@ __all__ = [
     "recovery_s",
     "relative_harm",
     "repeat",
+    "repeat_each",
     "sensitivity",
     "sides",
     "with_later_flows",

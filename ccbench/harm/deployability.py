@@ -12,7 +12,6 @@ the end of the run, which gives a lower bound of the harm.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -32,7 +31,6 @@ from ccbench.metrics import Part, least_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Repeated, Store
     from ccbench.experiment.flow import Flow
@@ -215,15 +213,7 @@ class Deployability:
         return self.cases[of_threshold & (self.cases["verdict"] == "broken")]
 
 
-def assess(  # noqa: PLR0913 - independent choices, all by keyword
-    assessment: Assessment,
-    *,
-    engine: str | Engine = "kernel",
-    executor: Executor | None = None,
-    jobs: int | None = None,
-    store: Store | None = emulate.DEFAULT_STORE,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> Deployability:
+def assess(assessment: Assessment, **campaign: Any) -> Deployability:
     """Measure all harms and judge them.
 
     An interrupted assessment resumes, because finished runs are in the store.
@@ -231,10 +221,9 @@ def assess(  # noqa: PLR0913 - independent choices, all by keyword
     Parameters
     ----------
     assessment : Assessment
-    engine, executor, jobs, store
-        As in :func:`ccbench.emulate.run_many`.
-    on_progress : callable, optional
-        Called with the number of finished runs and of all runs.
+    **campaign
+        Settings of a :class:`~ccbench.emulate.Campaign`, such as `engine`, `jobs`, `store` and
+        `on_progress`.
 
     Raises
     ------
@@ -249,28 +238,18 @@ def assess(  # noqa: PLR0913 - independent choices, all by keyword
     >>> assess(small).verdicts["symmetric"]  # doctest: +SKIP
     'broken'
     """
-    resolved = emulate.resolve(engine)
-    campaign = emulate.Campaign(engine=resolved, executor=executor, jobs=jobs, store=store)
+    running = emulate.Campaign(**campaign)
     scenarios = assessment.scenarios()
-    planned = len(set(scenarios.values()))
-    for scenario in scenarios.values():
-        resolved.check(scenario)
+    running.check(scenarios.values())
     judged = metrics_named(
         dict.fromkeys(m for w in assessment.workloads for m in assessment.metrics_of(w))
     )
-    done = itertools.count(1)
-
-    def on_run(_: Scenario) -> None:
-        if on_progress is not None:
-            on_progress(next(done), planned)
-
     cases = assessment.cases()
-    by_key = campaign.repeated(
+    by_key = running.repeated(
         cases,
         dict.fromkeys(cases, assessment.seeds),
         lambda _, run: _of_groups(run, judged),
         named=lambda pair: f"{scenarios[pair].name}, repetition {pair[1]}",
-        on_run=on_run,
     )
     harms = pd.DataFrame(_harms(assessment, by_key))
     # Beta's harms are bounds by any metric; alpha's harms are judged by the victim's metrics.
@@ -279,7 +258,7 @@ def assess(  # noqa: PLR0913 - independent choices, all by keyword
         assessment=assessment,
         cases=judge(bounds(relevant), assessment.leeway),
         harms=harms,
-        provenance={**resolved.provenance(), "seed": assessment.seed},
+        provenance={**emulate.resolve(running.engine).provenance(), "seed": assessment.seed},
     )
 
 

@@ -15,10 +15,10 @@ import pandas as pd
 
 from ccbench.base import validation
 from ccbench.base.estimate import ERROR, fewest
-from ccbench.harm.repetition import REPETITIONS, RepeatedHarm, repeat
+from ccbench.harm.repetition import REPETITIONS, RepeatedHarm, repeat_each
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from ccbench.harm.experiment import Experiment
 
@@ -123,7 +123,6 @@ def sensitivity(
     levels: Iterable[float] = LEVELS,
     *,
     repetitions: int | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
     **settings: Any,
 ) -> Sensitivity:
     """Measure harm at several levels of noise.
@@ -138,9 +137,7 @@ def sensitivity(
         Number of repetitions at each level. Default: as many as simultaneous intervals take, 8 for
         five levels.
     **settings
-        As in :func:`~ccbench.harm.repeat`, for each level.
-    on_progress : callable, optional
-        Called with the number of finished runs and of all runs planned so far.
+        As in :func:`~ccbench.harm.repeat_each`, for each level.
 
     Raises
     ------
@@ -164,19 +161,9 @@ def sensitivity(
     error = ERROR / len(chosen)
     count = max(REPETITIONS, fewest(error)) if repetitions is None else repetitions
     path = experiment.path
-    scaled = [
-        replace(experiment, path=replace(path, noise=path.noise.scaled(level))) for level in chosen
-    ]
-    harms: list[RepeatedHarm] = []  # extended while the generator below runs
-
-    def done(runs: int, planned: int) -> None:
-        if on_progress is not None:
-            before = sum(2 * len(harm.repetitions) for harm in harms)
-            later = 2 * count * (len(chosen) - len(harms) - 1)
-            on_progress(before + runs, before + planned + later)
-
-    harms.extend(
-        repeat(level, repetitions=count, error=error, on_progress=done, **settings)
-        for level in scaled
-    )
-    return Sensitivity(experiment=experiment, levels=tuple(chosen), harms=tuple(harms))
+    scaled = {
+        level: replace(experiment, path=replace(path, noise=path.noise.scaled(level)))
+        for level in chosen
+    }
+    harms = repeat_each(scaled, repetitions=count, error=error, **settings)
+    return Sensitivity(experiment=experiment, levels=tuple(chosen), harms=tuple(harms.values()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,8 +27,7 @@ from ccbench.harm.experiment import HarmResult, measure
 from ccbench.harm.order import OrderEffect, alpha_leads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from concurrent.futures import Executor
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from ccbench.emulate import Engine, Store
     from ccbench.experiment.noise import Noise
@@ -44,7 +43,10 @@ __all__ = [
     "Repetition",
     "plan",
     "repeat",
+    "repeat_each",
 ]
+
+_Key = TypeVar("_Key", bound="Hashable")
 
 #: Default number of repetitions.
 REPETITIONS = 6
@@ -328,20 +330,7 @@ class RepeatedHarm:
         return pd.DataFrame(median, index=first.index, columns=first.columns)
 
 
-def repeat(  # noqa: PLR0913 - independent choices, all by keyword
-    experiment: Experiment,
-    *,
-    repetitions: int = REPETITIONS,
-    precision: float | None = None,
-    max_repetitions: int = MAX_REPETITIONS,
-    error: float = ERROR,
-    metrics: Iterable[Metric] = (),
-    engine: str | Engine = "kernel",
-    executor: Executor | None = None,
-    jobs: int | None = None,
-    store: Store | None = emulate.DEFAULT_STORE,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> RepeatedHarm:
+def repeat(experiment: Experiment, **settings: Any) -> RepeatedHarm:
     """Measure harm with several seeds.
 
     Finished runs are in the store, so that a further call runs only missing repetitions. If nothing
@@ -355,6 +344,40 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
     ----------
     experiment : Experiment
         The experiment, with the seed of the first repetition.
+    **settings
+        As in :func:`repeat_each`.
+
+    Raises
+    ------
+    InputError
+        If a setting is out of range, the engine cannot run the experiment, or there is nothing to
+        measure.
+    EngineError
+        If a run fails, or harm cannot be computed from it.
+
+    Examples
+    --------
+    >>> print(repeat(experiment).relative)  # doctest: +SKIP
+    0.4... (0.4... to 0.4...)
+    """
+    return repeat_each({"": experiment}, **settings)[""]
+
+
+def repeat_each(  # noqa: PLR0913 - independent choices, all by keyword
+    experiments: Mapping[_Key, Experiment],
+    *,
+    repetitions: int = REPETITIONS,
+    precision: float | None = None,
+    max_repetitions: int = MAX_REPETITIONS,
+    error: float = ERROR,
+    metrics: Iterable[Metric] = (),
+    **campaign: Any,
+) -> dict[_Key, RepeatedHarm]:
+    """Measure the harm of several experiments, each as :func:`repeat` does.
+
+    Parameters
+    ----------
+    experiments : mapping of Experiment
     repetitions : int
         Number of repetitions; with `precision`, the minimum, 6 or more.
     precision : float, optional
@@ -364,80 +387,65 @@ def repeat(  # noqa: PLR0913 - independent choices, all by keyword
         Maximum number of repetitions with `precision`. :attr:`RepeatedHarm.is_precise` states
         whether they were enough.
     error : float
-        Probability that the interval does not contain the true median.
+        Probability that an interval does not contain the true median.
     metrics : iterable of Metric
         Further metrics of harm.
-    engine, executor, jobs, store
-        As in :func:`ccbench.emulate.run_many`.
-    on_progress : callable, optional
-        Called with the number of finished runs and of all runs planned so far.
+    **campaign
+        Settings of a :class:`~ccbench.emulate.Campaign`, such as `engine`, `jobs`, `store` and
+        `on_progress`.
 
     Raises
     ------
-    InputError
-        If a setting is out of range, the engine cannot run the experiment, or there is nothing to
-        measure.
-    EngineError
-        If a run fails, or harm cannot be computed from it. The other runs of the round finish, and
-        the error is that of the first failed repetition.
-
-    Examples
-    --------
-    >>> print(repeat(experiment).relative)  # doctest: +SKIP
-    0.4... (0.4... to 0.4...)
+    InputError, EngineError
+        As in :func:`repeat`.
     """
     chosen = tuple(metrics)
-    _check(experiment, repetitions, precision, max_repetitions, chosen)
-    resolved = emulate.resolve(engine)
-    with validation.within(f"{experiment.describe()}: "):
-        resolved.check(experiment.competing)
-    campaign = emulate.Campaign(engine=resolved, executor=executor, jobs=jobs, store=store)
-    seeds = repetition_seeds(experiment.seed, max(repetitions, max_repetitions))
-
-    def result(completed: Sequence[Repetition], **settings: Any) -> RepeatedHarm:
-        repetitions = tuple(completed)
-        return RepeatedHarm(experiment=experiment, repetitions=repetitions, **settings)
-
-    def headline(completed: Sequence[Repetition]) -> tuple[float, ...]:
-        return result(completed, is_exact=False).headline[1].values
-
+    running = emulate.Campaign(**campaign)
+    for experiment in experiments.values():
+        _check(experiment, repetitions, precision, max_repetitions, chosen)
+        with validation.within(f"{experiment.describe()}: "):
+            running.check((experiment.competing,))
     policy = fixed(repetitions)
     plan: tuple[Look, ...] = (Look(repetitions, error),)
     if precision is not None:
         plan = looks(repetitions, max_repetitions, error)
-        policy = until_precise(precision, headline, plan)
-    runs = planned = 0
+        policy = until_precise(precision, _headline, plan)
+    most = max(repetitions, max_repetitions)
+    seeds = {key: repetition_seeds(each.seed, most) for key, each in experiments.items()}
 
-    def observed(results: Mapping[str, Sequence[Repetition]]) -> Mapping[str, int]:
-        nonlocal planned
-        counts = policy(results)
-        planned = 2 * sum(counts.values())
-        return counts
+    def seeded(key: _Key) -> Callable[[int], tuple[Scenario, ...]]:
+        return lambda seed: replace(experiments[key], seed=seed).scenarios
 
-    def on_run(_: Scenario) -> None:
-        nonlocal runs
-        runs += 1
-        if on_progress is not None:
-            on_progress(runs, planned)
+    def measure(pair: tuple[_Key, int], solo: Run, competing: Run) -> Repetition:
+        key, i = pair
+        return _measured(replace(experiments[key], seed=seeds[key][i]), solo, competing, chosen)
 
-    def measure(key: tuple[str, int], solo: Run, competing: Run) -> Repetition:
-        return _measured(replace(experiment, seed=seeds[key[1]]), solo, competing, chosen)
-
-    repeated = campaign.repeated(
-        {"": lambda seed: replace(experiment, seed=seed).scenarios},
-        {"": seeds},
+    repeated = running.repeated(
+        {key: seeded(key) for key in experiments},
+        seeds,
         measure,
-        policy=observed,
-        named=lambda key: f"{experiment.describe()}, seed {seeds[key[1]]}",
-        on_run=on_run,
-    )[""]
-    last = next(look for look in plan if look.repetitions >= len(repeated.results))
-    return result(
-        repeated.results,
-        is_exact=repeated.is_exact,
-        precision=precision,
-        error=error if repeated.is_exact else last.error,
+        policy=policy,
+        named=lambda pair: f"{experiments[pair[0]].describe()}, seed {seeds[pair[0]][pair[1]]}",
     )
+    errors = {look.repetitions: look.error for look in plan}
+    return {
+        key: RepeatedHarm(
+            experiment=experiments[key],
+            repetitions=of.results,
+            is_exact=of.is_exact,
+            precision=precision,
+            error=error if of.is_exact else errors[len(of.results)],
+        )
+        for key, of in repeated.items()
+    }
+
+
+def _headline(repetitions: Sequence[Repetition]) -> list[float]:
+    """Return the values of :attr:`RepeatedHarm.headline`."""
+    return [
+        repetition.metrics[0].absolute if repetition.harm is None else repetition.harm.relative
+        for repetition in repetitions
+    ]
 
 
 def plan(

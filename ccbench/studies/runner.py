@@ -220,13 +220,9 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
         engines = _engines(study) or engines
         if study.references is not None and parts[0][0].version() != engine.version():
             engines.insert(0, parts[0][0])
-        campaigns = [
-            (Campaign(**{**execution, "engine": each}, store=store, fresh=fresh), own)
-            for each, own in parts
-        ]
-        rows, following = _rows(
-            study, campaigns, Campaign(**execution, store=store, fresh=fresh), report
-        )
+        execution |= {"store": store, "fresh": fresh}
+        campaigns = [({**execution, "engine": each}, own) for each, own in parts]
+        rows, following = _rows(study, campaigns, execution, report)
         findings = study.conclude(pd.DataFrame(rows))
         measured = chain(*(own for _, own in parts), following)
         seeds = {scenario.seed for group in measured for scenario in group}
@@ -368,8 +364,8 @@ def _provenance(engines: list[Engine]) -> dict[str, Any]:
 
 def _rows(
     study: Study,
-    campaigns: Sequence[tuple[Campaign, _Groups]],
-    after: Campaign,
+    campaigns: Sequence[tuple[dict[str, Any], _Groups]],
+    after: dict[str, Any],
     report: Callable[[float], None],
 ) -> tuple[Rows, _Groups]:
     """Return the rows of a study, and the scenarios that depend on its runs.
@@ -377,20 +373,20 @@ def _rows(
     Parameters
     ----------
     study : Study
-    campaigns : sequence of (Campaign, tuple of tuple of Scenario)
-        The groups of scenarios on each engine.
-    after : Campaign
-        The campaign of the scenarios that depend on runs.
+    campaigns : sequence of (dict, tuple of tuple of Scenario)
+        The settings of each engine's campaign, and its groups of scenarios.
+    after : dict
+        The settings of the campaign of the scenarios that depend on runs.
     report : callable
         Called with the completed share.
     """
-    for campaign, groups in campaigns:  # report errors before a run
-        campaign.check(chain(*groups))
+    for settings, groups in campaigns:  # report errors before a run
+        Campaign(**settings).check(chain(*groups))
     rows: Rows = []
     stages = len(campaigns) + (study.follow_ups is not None)
     found: list[Scenario] = []
-    for i, (campaign, groups) in enumerate(campaigns):
-        measured, further = _measured(study, groups, campaign, partial(_part, report, i, stages))
+    for i, (settings, groups) in enumerate(campaigns):
+        measured, further = _measured(study, groups, settings, partial(_part, report, i, stages))
         rows += measured
         found += further
     following = grouped(dict.fromkeys(found))
@@ -400,26 +396,22 @@ def _rows(
 
 
 def _measured(
-    study: Study, groups: _Groups, campaign: Campaign, report: Callable[[float], None]
+    study: Study, groups: _Groups, settings: dict[str, Any], report: Callable[[float], None]
 ) -> tuple[Rows, list[Scenario]]:
     """Return the rows of all groups of runs, and what follows them, in their order."""
-    total_s = sum(scenario.duration_s for scenario in dict.fromkeys(chain(*groups)))
-    done_s = 0.0
-
-    def on_run(scenario: Scenario) -> None:
-        nonlocal done_s
-        done_s += scenario.duration_s
-        report(done_s / total_s)
 
     def measure(_: int, *runs: Run) -> tuple[Rows, tuple[Scenario, ...]]:
         return study.measure(*runs), () if study.follow_ups is None else study.follow_ups(*runs)
 
-    measured = campaign.measured(
-        dict(enumerate(groups)),
-        measure,
-        named=lambda i: f"{study.name}, {groups[i][-1].name}",
-        on_run=on_run,
-    ).values()
+    measured = (
+        Campaign(**settings, on_progress=lambda now: report(now.fraction))
+        .measured(
+            dict(enumerate(groups)),
+            measure,
+            named=lambda i: f"{study.name}, {groups[i][-1].name}",
+        )
+        .values()
+    )
     rows = [row for own, _ in measured for row in own]
     return rows, [scenario for _, following in measured for scenario in following]
 

@@ -16,9 +16,9 @@ import pandas as pd
 
 from ccbench import emulate
 from ccbench.base import validation
-from ccbench.base.progress_bars import progress
 from ccbench.base.random_streams import repetition_seeds
 from ccbench.emulate import CampaignPlan
+from ccbench.emulate.progress import shown
 from ccbench.experiment.scenario import Scenario
 from ccbench.experiment.setting_paths import changed, check_path, expanded, is_value, plain
 from ccbench.metrics import Part, column_of, least_log, of_objects
@@ -241,25 +241,17 @@ class Sweep:
         """
         resolved = emulate.resolve(engine)
         self.check(resolved)
-        campaign = emulate.Campaign(engine=resolved, store=store, executor=executor, jobs=jobs)
         needs, seeds = self._needs(), {i: self._seeds(i) for i in range(len(self.cases))}
-        runs = {run for i, of in needs.items() for seed in seeds[i] for run in of(seed)}
-        with progress("{task.fields[done]} of {task.fields[runs]} runs") as bar:
-            work = sum(map(emulate.work_mbit, runs))
-            task = bar.add_task("sweep", total=work, done=0, runs=len(runs))
-            done = itertools.count(1)
-
-            def on_run(scenario: Scenario) -> None:
-                bar.update(task, advance=emulate.work_mbit(scenario), done=next(done))
-
+        with shown("sweep") as on_progress:
+            campaign = emulate.Campaign(
+                engine=resolved, store=store, executor=executor, jobs=jobs, on_progress=on_progress
+            )
             repeated = campaign.repeated(
                 needs,
                 seeds,
                 lambda _, *runs: self._measured(runs),
                 named=lambda key: f"{self.cases[key[0]].scenario.name}, repetition {key[1]}",
-                on_run=on_run,
             )
-            bar.update(task, completed=work, runs=next(done) - 1)
         points = [_Point(i, j) for i in needs for j in range(self.repeat)]
         measured = {point: repeated[point.case].of(point.repetition) for point in points}
         is_exact = [repeated[i].is_exact for i in needs]

@@ -129,7 +129,7 @@ class TestRepeat:
             repetitions=3,
             engine=noisy_engine,
             store=None,
-            on_progress=lambda *counts: seen.append(counts),
+            on_progress=lambda now: seen.append((now.done, now.planned)),
         )
         assert seen == [(done, 6) for done in range(1, 7)]
 
