@@ -12,7 +12,7 @@ from ccbench.base.validation import Range
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Setting", "Value", "read_settings"]
+__all__ = ["StrategySetting", "Value", "read_settings"]
 
 Value: TypeAlias = "bool | int | float | str"
 
@@ -20,7 +20,7 @@ _ANY = Range()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class StrategySetting:
     """A setting. The type of its values is that of its default.
 
     Parameters
@@ -38,7 +38,9 @@ class Setting:
 
     Examples
     --------
-    >>> gain = Setting(name="gain", default=0.5, allowed=Range(0, 1), help="Weight of a sample.")
+    >>> gain = StrategySetting(
+    ...     name="gain", default=0.5, allowed=Range(0, 1), help="Weight of a sample."
+    ... )
     >>> gain.describe()
     'gain=0.5 (a number at least 0 and at most 1): Weight of a sample.'
     """
@@ -82,7 +84,9 @@ class Setting:
         return f"{self.name}={default} ({self.allowed_words}): {self.help}"
 
 
-def read_settings(field: str, given: object, settings: Iterable[Setting]) -> dict[str, Value]:
+def read_settings(
+    field: str, given: object, settings: Iterable[StrategySetting]
+) -> dict[str, Value]:
     """Return the values of all settings, with defaults for those not given.
 
     Parameters
@@ -91,7 +95,7 @@ def read_settings(field: str, given: object, settings: Iterable[Setting]) -> dic
         The field that holds the settings, for messages.
     given : mapping, or iterable of pairs
         Values by the names of settings.
-    settings : iterable of Setting
+    settings : iterable of StrategySetting
         All settings that exist.
 
     Raises
@@ -101,7 +105,7 @@ def read_settings(field: str, given: object, settings: Iterable[Setting]) -> dic
 
     Examples
     --------
-    >>> settings = (Setting(name="corners", default=False, help="Begin with the corners."),)
+    >>> settings = (StrategySetting(name="corners", default=False, help="Begin with the corners."),)
     >>> read_settings("options", {"corners": True}, settings)
     {'corners': True}
     >>> read_settings("options", (), settings)

@@ -17,7 +17,7 @@ from ccbench.classify.filters import Filters
 from ccbench.classify.relabel import ObservedTrace, Server
 from ccbench.classify.setting import Setting
 from ccbench.classify.web.folder import RESULT
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -174,7 +174,7 @@ def _trace(folder: Path, document: Mapping[str, Any], filters: Filters) -> Obser
             step = "observe the server again"
             raise validation.bad("trace", str(path), "an existing folder", step)
         with validation.within(f"{path}: "):
-            points = filters.occupancy(Recording.load(path).queue)
+            points = filters.occupancy(CommandRecording.load(path).queue)
     except InputError:
         if label is None:
             return None

@@ -27,7 +27,7 @@ from ccbench.classify.window import longest_busy_part
 from ccbench.classify.window_logs import read_windows
 from ccbench.emulate.mahimahi.link_log import LinkLog
 from ccbench.emulate.mahimahi.replay import replay
-from ccbench.emulate.recording import Recording as Command
+from ccbench.emulate.recording import CommandRecording
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.run.run import Run
 
@@ -137,8 +137,8 @@ def read(
     InputError
         If the format is not supported, the recording is damaged, or its setting is unknown.
     """
-    if Command.is_in(path):
-        command = Command.load(path)
+    if CommandRecording.is_in(path):
+        command = CommandRecording.load(path)
         if "answers" in command.provenance:
             return _of_server(command, path, setting)
     events, recorded_setting = _content(path)
@@ -321,12 +321,12 @@ def _sampling(events: pd.DataFrame) -> tuple[float, float]:
 
 def _downloads(path: Path, setting: Setting | None) -> list[Recording]:
     """Return the valid downloads in the folder of a server, or none of another folder."""
-    folders = [folder for folder in sorted(path.glob("*/")) if Command.is_in(folder)]
+    folders = [folder for folder in sorted(path.glob("*/")) if CommandRecording.is_in(folder)]
     valid, errors = [], []
     for folder in folders:
         if setting is None or folder.name == setting.name:
             try:
-                valid.append(_of_server(Command.load(folder), folder, setting))
+                valid.append(_of_server(CommandRecording.load(folder), folder, setting))
             except InputError as error:
                 errors.append(error)
     if errors and not valid:
@@ -338,7 +338,7 @@ def _downloads(path: Path, setting: Setting | None) -> list[Recording]:
     return valid
 
 
-def _of_server(command: Command, path: Path, setting: Setting | None) -> Recording:
+def _of_server(command: CommandRecording, path: Path, setting: Setting | None) -> Recording:
     """Return the recording of a download from a server, which must be valid."""
     try:
         recorded_setting = Setting.named(command.provenance["setting"])
@@ -385,8 +385,8 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
         return run.queue_events(), _of_link(
             run.scenario.path.bottlenecks[0], run.scenario.path.rtt_ms
         )
-    if Command.is_in(path):
-        command = Command.load(path)
+    if CommandRecording.is_in(path):
+        command = CommandRecording.load(path)
         return command.queue, _of_link(command.bottleneck, command.provenance["rtt_ms"])
     if path.is_dir():
         allowed = "the folder of a run, a command or a server"

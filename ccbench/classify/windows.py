@@ -48,7 +48,7 @@ __all__ = [
     "NETWORKS",
     "N_NETWORKS",
     "Course",
-    "Part",
+    "WindowPart",
     "at_the_queue",
     "at_the_sender",
     "averaged",
@@ -262,7 +262,7 @@ def samples_of_run(key: tuple[int, Implementation], run: Run) -> list[Sample]:
     return samples_of(Course.of(run, path(number)), number, own)
 
 
-class Part(NamedTuple):
+class WindowPart(NamedTuple):
     """A part of a run as a recording shows it: its queue, network, view and start in seconds."""
 
     events: pd.DataFrame
@@ -283,7 +283,7 @@ def at_the_queue(  # noqa: PLR0913 - two options of the recording
     *,
     step_s: float = STEP_S,
     average_s: float = 0.0,
-) -> Part:
+) -> WindowPart:
     """Return a part of a run as it is recorded at the queue.
 
     Parameters
@@ -302,7 +302,7 @@ def at_the_queue(  # noqa: PLR0913 - two options of the recording
     if not view.is_coarse:
         columns["in_flight_packets"] = course.in_flight(setting.rtt_ms)
     events = pd.DataFrame(columns)[:: max(1, round(step_s / _FINE_S)) if view.is_coarse else 1]
-    return Part(events, setting, view, first_s)
+    return WindowPart(events, setting, view, first_s)
 
 
 def at_the_sender(  # noqa: PLR0913 - two options of the recording
@@ -314,7 +314,7 @@ def at_the_sender(  # noqa: PLR0913 - two options of the recording
     *,
     step_s: float = STEP_S,
     average_s: float = 0.0,
-) -> Part:
+) -> WindowPart:
     """Return a part of a run as the sender's window shows it, with an estimated network.
 
     Parameters as for :func:`at_the_queue`, and the path, which must not have cross traffic.
@@ -335,7 +335,7 @@ def at_the_sender(  # noqa: PLR0913 - two options of the recording
         average_s=average_s,
         is_estimated=True,
     )
-    return Part(window.events(estimated), estimated, view, first_s)
+    return WindowPart(window.events(estimated), estimated, view, first_s)
 
 
 def _span(course: Course, rng: np.random.Generator) -> tuple[float, float]:
@@ -347,17 +347,19 @@ def _span(course: Course, rng: np.random.Generator) -> tuple[float, float]:
     return round(rng.uniform(1, latest_s), 2), length_s
 
 
-def _whole(course: Course, setting: Setting, rng: np.random.Generator) -> Part:
+def _whole(course: Course, setting: Setting, rng: np.random.Generator) -> WindowPart:
     return at_the_queue(course, setting, *_span(course, rng))
 
 
-def _filtered(course: Course, setting: Setting, rng: np.random.Generator) -> Part:
+def _filtered(course: Course, setting: Setting, rng: np.random.Generator) -> WindowPart:
     span = _span(course, rng)
     step_s, average_s = _filter(setting, rng)
     return at_the_queue(course, setting, *span, step_s=step_s, average_s=average_s)
 
 
-def _sent(course: Course, setting: Setting, variation: Variation, rng: np.random.Generator) -> Part:
+def _sent(
+    course: Course, setting: Setting, variation: Variation, rng: np.random.Generator
+) -> WindowPart:
     span = _span(course, rng)
     step_s, average_s = _filter(setting, rng) if rng.random() < 0.5 else (STEP_S, 0.0)  # noqa: PLR2004
     if variation.cross_share > MOST_CROSS_SHARE:  # its packets are not the sender's

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     Result = TypeVar("Result")
 
-__all__ = ["Case", "run_cases"]
+__all__ = ["SimulationCase", "run_cases"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class SimulationCase:
     """The arguments of one call of :func:`~ccbench.datacenter.simulation.simulate`.
 
     Parameters
@@ -44,7 +44,7 @@ class Case:
     >>> from ccbench.datacenter.topology import star
     >>> from ccbench.datacenter.workload import Workload
     >>> star_of_4 = {"topology": star(servers=4), "workload": Workload(load=0.1)}
-    >>> Case(name="small", **star_of_4, scheme=scheme("bfc"), duration_s=1e-5).seed
+    >>> SimulationCase(name="small", **star_of_4, scheme=scheme("bfc"), duration_s=1e-5).seed
     1
     """
 
@@ -70,8 +70,8 @@ class _Stopped(Exception):
 
 
 def run_cases(  # noqa: PLR0913 - independent options, all by keyword
-    cases: Sequence[Case],
-    measure: Callable[[Case, Simulation], Result],
+    cases: Sequence[SimulationCase],
+    measure: Callable[[SimulationCase, Simulation], Result],
     *,
     jobs: int | None = None,
     store: SimulationStore | None = None,
@@ -82,7 +82,7 @@ def run_cases(  # noqa: PLR0913 - independent options, all by keyword
 
     Parameters
     ----------
-    cases : sequence of Case
+    cases : sequence of SimulationCase
         The simulations.
     measure : callable
         Called with each case and its result, which is then discarded.
@@ -100,7 +100,7 @@ def run_cases(  # noqa: PLR0913 - independent options, all by keyword
     >>> from ccbench.datacenter.schemes import scheme
     >>> from ccbench.datacenter.topology import star
     >>> from ccbench.datacenter.workload import Workload
-    >>> case = Case(
+    >>> case = SimulationCase(
     ...     name="small",
     ...     topology=star(servers=4),
     ...     workload=Workload(load=0.1),
@@ -116,7 +116,7 @@ def run_cases(  # noqa: PLR0913 - independent options, all by keyword
         if stopped.is_set():
             raise _Stopped
 
-    def run(case: Case) -> Result:
+    def run(case: SimulationCase) -> Result:
         if store is None:
             return measure(case, simulate(**case.settings(), progress=watch))
         given = prepared(**case.settings())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from ccbench.emulate.recording import Recording
+    from ccbench.emulate.recording import CommandRecording
     from ccbench.emulate.resources import Needs
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.scenario import Scenario
@@ -242,7 +242,7 @@ class LinkEngine(Engine, Protocol):
         *,
         direction: str = "down",
         output: IO[bytes] | None = None,
-    ) -> Recording:
+    ) -> CommandRecording:
         """Run a command behind a link, and record the link's queue.
 
         Parameters

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["Recording"]
+__all__ = ["CommandRecording"]
 
 _QUEUE, _DESCRIPTION = "queue.parquet", "shell.json"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Recording:
+class CommandRecording:
     """The recorded queue of an emulated link behind which a command ran.
 
     Parameters
@@ -87,7 +87,7 @@ class Recording:
         return (folder / _DESCRIPTION).is_file()
 
     @classmethod
-    def load(cls, folder: Path) -> Recording:
+    def load(cls, folder: Path) -> CommandRecording:
         """Read a recording from a folder.
 
         Raises

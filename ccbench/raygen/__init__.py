@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.base.lazy_names import lazy_names
-from ccbench.base.settings import Setting
+from ccbench.base.settings import StrategySetting
 from ccbench.base.validation import Range
 from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluation import Evaluation
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ccbench.raygen.strategies.genetic import Genetic
     from ccbench.raygen.strategies.random import RandomSearch
     from ccbench.raygen.strategies.surrogate import Surrogate
-    from ccbench.raygen.strategies.sweep import Sweep
+    from ccbench.raygen.strategies.sweep import SweepStrategy
 
 __all__ = [
     "CLAIMS_CSV",
@@ -78,11 +78,11 @@ __all__ = [
     "Range",
     "SearchConfig",
     "SearchResult",
-    "Setting",
     "Space",
     "Strategy",
+    "StrategySetting",
     "Surrogate",
-    "Sweep",
+    "SweepStrategy",
     "batches",
     "check_budget",
     "plan",
@@ -95,7 +95,7 @@ _HOMES = {
     "Genetic": "ccbench.raygen.strategies.genetic",
     "RandomSearch": "ccbench.raygen.strategies.random",
     "Surrogate": "ccbench.raygen.strategies.surrogate",
-    "Sweep": "ccbench.raygen.strategies.sweep",
+    "SweepStrategy": "ccbench.raygen.strategies.sweep",
 }
 
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, cast, runtime_c
 
 from ccbench.base import validation
 from ccbench.base.random_streams import standard_stream
-from ccbench.base.settings import Setting
+from ccbench.base.settings import StrategySetting
 
 if TYPE_CHECKING:
     import random
@@ -36,13 +36,13 @@ __all__ = [
 
 #: Options of strategies whose first generation need not be random.
 FIRST_GENERATION = (
-    Setting(
+    StrategySetting(
         name="initial",
         default="random",
         choices=("random", "stratified"),
         help="First generation; stratified: a Latin hypercube, which covers each range evenly.",
     ),
-    Setting(
+    StrategySetting(
         name="corners",
         default=False,
         help="Whether up to half of the first generation are corners of the space.",
@@ -134,7 +134,7 @@ class BaseStrategy(ABC):
         Name of the strategy; that of the module for strategies of this package.
     summary : str
         One-line description.
-    settings : tuple of Setting
+    settings : tuple of StrategySetting
         Options of the strategy, which its class takes as keyword arguments after ``space``,
         ``budget``, ``population`` and ``seed``.
     sizes : tuple of int
@@ -145,7 +145,7 @@ class BaseStrategy(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str] = ""
-    settings: ClassVar[tuple[Setting, ...]] = ()
+    settings: ClassVar[tuple[StrategySetting, ...]] = ()
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.base.figures import Figure
-    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.case import SimulationCase
     from ccbench.datacenter.simulation import Simulation
     from ccbench.emulate import Engine
     from ccbench.experiment.scenario import Scenario
@@ -62,7 +62,7 @@ class Searches(Protocol):
 class Cases(Protocol):
     """Function that returns simulations."""
 
-    def __call__(self, *, quick: bool) -> tuple[Case, ...]:
+    def __call__(self, *, quick: bool) -> tuple[SimulationCase, ...]:
         """Return the cases; if `quick`, a few that take seconds."""
 
 
@@ -310,5 +310,5 @@ class SimulationStudy(_Described):
     """
 
     cases: Cases
-    measure: Callable[[Case, Simulation], Rows]
+    measure: Callable[[SimulationCase, Simulation], Rows]
     conclude: Callable[[pd.DataFrame], Findings]

@@ -30,7 +30,7 @@ from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import Simulation, simulate
 from ccbench.datacenter.topology import clos
 from ccbench.datacenter.workload import Workload
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 from ccbench.experiment import arrivals
 from ccbench.experiment.scenario import Scenario
 from ccbench.harm.circumstances import load_networks, load_workloads
@@ -244,7 +244,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     link = {"bandwidth_mbps": setting.bandwidth_mbps, "queue_packets": setting.queue_packets}
     folder = tmp_path_factory.mktemp("recorded")
-    Recording(
+    CommandRecording(
         status=0,
         duration_s=21.0,
         queue=queue,
@@ -300,8 +300,11 @@ class TestFolders:
         damaged_copy(recorded, tmp_path / "recorded", name, damage)
 
         def check(folder: Path) -> None:
-            assert Recording.load(folder).queue.equals(Recording.load(recorded).queue)
-            assert Recording.load(folder).provenance == Recording.load(recorded).provenance
+            assert CommandRecording.load(folder).queue.equals(CommandRecording.load(recorded).queue)
+            assert (
+                CommandRecording.load(folder).provenance
+                == CommandRecording.load(recorded).provenance
+            )
             assert read(folder, None, SETTINGS).setting == SETTINGS[0]
 
         refused_or_read(check, tmp_path / "recorded")

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.site import Site
     from ccbench.emulate.engine import LinkEngine
-    from ccbench.emulate.recording import Recording
+    from ccbench.emulate.recording import CommandRecording
 
     #: Type of ``record`` of a :class:`ccbench.emulate.engine.LinkEngine`.
-    Recorder = Callable[..., Recording]
+    Recorder = Callable[..., CommandRecording]
 
 __all__ = [
     "ASKED_S",
@@ -166,7 +166,7 @@ def download(
     record: Recorder,
     *,
     others: Sequence[Setting] = (),
-) -> Recording:
+) -> CommandRecording:
     """Download for :data:`ASKED_S` through the link of a setting.
 
     Parameters
@@ -183,7 +183,7 @@ def download(
 
     Returns
     -------
-    Recording
+    CommandRecording
         Its provenance has ``setting``, ``url``, ``address``, ``server_rtt_ms``, ``answers``, and
         the duration in ``seconds``.
 
@@ -246,13 +246,13 @@ def check_utilisation(min_utilisation: float) -> None:
 
 
 def check_download(
-    recording: Recording, setting: Setting, min_utilisation: float = UTILISATION
+    recording: CommandRecording, setting: Setting, min_utilisation: float = UTILISATION
 ) -> None:
     """Check that a download shows the CCA of one connection.
 
     Parameters
     ----------
-    recording : Recording
+    recording : CommandRecording
         The download.
     setting : Setting
         The setting of the download.

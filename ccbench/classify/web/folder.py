@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base import durable, validation
 from ccbench.base.sealed import sealed, unsealed
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ class ServerFolder:
     path: Path
     engine: str = ""
 
-    def load(self, setting: Setting) -> Recording | None:
+    def load(self, setting: Setting) -> CommandRecording | None:
         """Return the stored download in a setting through this engine's link, if there is one.
 
         Raises
@@ -52,9 +52,9 @@ class ServerFolder:
             If it is damaged, or is not a download.
         """
         folder = self.path / setting.name
-        if not Recording.is_in(folder):
+        if not CommandRecording.is_in(folder):
             return None
-        recording = Recording.load(folder)
+        recording = CommandRecording.load(folder)
         missing = [name for name in _OF_DOWNLOADS if name not in recording.provenance]
         if missing:
             allowed = f"a download from a server, with its {_OF_DOWNLOADS[0]}"
@@ -65,7 +65,7 @@ class ServerFolder:
         """Remove the download in a setting."""
         durable.remove(self.path / setting_name)
 
-    def keep(self, setting: Setting, recording: Recording) -> None:
+    def keep(self, setting: Setting, recording: CommandRecording) -> None:
         """Store a download."""
         with durable.new_folder(self.path / setting.name, replace=True) as folder:
             recording.save(folder)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ccbench.classify.web.download import Recorder
     from ccbench.classify.web.folder import ServerFolder
     from ccbench.classify.web.manners import Manners
-    from ccbench.emulate.recording import Recording
+    from ccbench.emulate.recording import CommandRecording
 
 __all__ = ["Observation", "ServerVerdict", "classify_server"]
 
@@ -220,7 +220,7 @@ def classify_server(  # noqa: PLR0913 - the settings of a Survey
     return _judged(target, site, observations, training_set)
 
 
-def _stored_site(recording: Recording) -> Site:
+def _stored_site(recording: CommandRecording) -> Site:
     """Return the site of a stored download."""
     provenance = recording.provenance
     return Site(
@@ -237,7 +237,7 @@ def _downloaded(
     manners: Manners,
     record: Recorder,
     settings: Sequence[Setting],
-) -> Recording:
+) -> CommandRecording:
     with visit(site.address, manners.pause_s):
         try:
             return download(site, setting, manners, record, others=settings)
@@ -246,7 +246,7 @@ def _downloaded(
 
 
 def _observation(
-    recording: Recording, setting: Setting, filters: Filters, min_utilisation: float
+    recording: CommandRecording, setting: Setting, filters: Filters, min_utilisation: float
 ) -> Observation:
     queue = recording.queue
     measured: dict[str, Any] = {

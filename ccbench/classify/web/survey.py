@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ccbench.classify.web.server import ServerVerdict
     from ccbench.classify.web.target import Target
     from ccbench.emulate.engine import Engine, LinkEngine
-    from ccbench.emulate.recording import Recording
+    from ccbench.emulate.recording import CommandRecording
     from ccbench.experiment.bottleneck import Bottleneck
 
 __all__ = ["FIGURE", "Survey"]
@@ -226,7 +226,7 @@ class Survey:
     ) -> ServerVerdict:
         def record(
             command: Sequence[str], link: Bottleneck, rtt_ms: float, *, output: IO[bytes]
-        ) -> Recording:
+        ) -> CommandRecording:
             return links.record(command, links.nearest_link(link), rtt_ms, output=output)
 
         return classify_server(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.random_streams import standard_stream
 from ccbench.datacenter.switch import Bitmap, Flow, Packet, Settings, Signal
-from ccbench.datacenter.vectors import Departure, Reference, Refresh, Scenario, Step
+from ccbench.datacenter.vectors import Departure, Reference, Refresh, Scenario, VectorStep
 
 if TYPE_CHECKING:
     import random
@@ -65,7 +65,7 @@ def paced_scenarios(count: int, *, seed: int = 1, bursts: int = 2) -> Iterator[S
         yield Scenario(f"paced-{seed}-{i}", "BMv2 decides as the reference does.", settings, steps)
 
 
-def _steps(rng: random.Random, settings: Settings, bursts: int) -> Iterator[Step]:
+def _steps(rng: random.Random, settings: Settings, bursts: int) -> Iterator[VectorStep]:
     reference = Reference(settings)
     hosts = [(rng.getrandbits(32), rng.getrandbits(32)) for _ in range(10)]
     flows = [Flow(*pair, 1, i) if i % 5 else Flow(*pair, 0, 0, 1) for i, pair in enumerate(hosts)]
@@ -77,21 +77,21 @@ def _steps(rng: random.Random, settings: Settings, bursts: int) -> Iterator[Step
             at_ns += SPACING_NS
             event = _random_event(rng, flows)
             answer = reference.answer(at_ns, event)
-            yield Step(at_ns, event, answer)
+            yield VectorStep(at_ns, event, answer)
             if isinstance(event, Packet):
                 assert answer.queue is not None  # every packet is assigned a queue
                 place = (event.egress, answer.queue)
                 if place not in last_ns:
                     last_ns[place] = at_ns
                     departure = Departure(arrived)
-                    yield Step(at_ns, departure, reference.answer(at_ns, departure))
+                    yield VectorStep(at_ns, departure, reference.answer(at_ns, departure))
                 else:
                     last_ns[place] += INTERVAL_NS
                     leaving.append((last_ns[place], arrived))
                 arrived += 1
         for at_ns, number in sorted(leaving):
             departure = Departure(number)
-            yield Step(at_ns, departure, reference.answer(at_ns, departure))
+            yield VectorStep(at_ns, departure, reference.answer(at_ns, departure))
         # Wait until every queue may send immediately again.
         at_ns = max(at_ns, *last_ns.values()) + INTERVAL_NS
 

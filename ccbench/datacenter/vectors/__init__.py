@@ -34,7 +34,7 @@ Packets other than IPv4 have the flow [0, 0, 0, 0, 0]. Packets of a queue leave 
 
 from ccbench.datacenter.vectors.implementation import Implementation, Reference, check
 from ccbench.datacenter.vectors.random_vectors import random_scenarios
-from ccbench.datacenter.vectors.scenario import Answer, Departure, Refresh, Scenario, Step
+from ccbench.datacenter.vectors.scenario import Answer, Departure, Refresh, Scenario, VectorStep
 from ccbench.datacenter.vectors.text import VERSION, dumps, loads, rules
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
     "Reference",
     "Refresh",
     "Scenario",
-    "Step",
+    "VectorStep",
     "check",
     "dumps",
     "loads",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ccbench.base.random_streams import standard_stream
 from ccbench.datacenter.switch import Bitmap, Flow, Packet, Settings, Signal
 from ccbench.datacenter.vectors.implementation import Reference
-from ccbench.datacenter.vectors.scenario import Departure, Refresh, Scenario, Step
+from ccbench.datacenter.vectors.scenario import Departure, Refresh, Scenario, VectorStep
 
 if TYPE_CHECKING:
     import random
@@ -73,7 +73,7 @@ def _random_settings(rng: random.Random) -> Settings:
 
 def _random_steps(
     rng: random.Random, settings: Settings, packets: int, waits_ns: int
-) -> Iterator[Step]:
+) -> Iterator[VectorStep]:
     reference = Reference(settings)
     ports = range(len(settings.speeds_mbps))
     hosts = [(rng.getrandbits(32), rng.getrandbits(32)) for _ in range(40)]
@@ -111,7 +111,7 @@ def _random_steps(
             assert answer.queue is not None  # every packet is assigned a queue
             waiting.setdefault((event.egress, answer.queue), deque()).append(arrived)
             arrived += 1
-        yield Step(stamp_ns, event, answer)
+        yield VectorStep(stamp_ns, event, answer)
 
 
 def _random_message(rng: random.Random, settings: Settings) -> Signal | Bitmap | Refresh:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ccbench.datacenter.switch import Bitmap, Packet, Settings, Signal
 
-__all__ = ["Answer", "Departure", "Refresh", "Scenario", "Step"]
+__all__ = ["Answer", "Departure", "Refresh", "Scenario", "VectorStep"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Step:
+class VectorStep:
     """An event at `at_ns`, and the correct answer."""
 
     at_ns: int
@@ -72,11 +72,11 @@ class Scenario:
         The rule that it tests, in one sentence.
     settings : Settings
         The switch's configuration.
-    steps : tuple of Step
+    steps : tuple of VectorStep
         The events in order.
     """
 
     name: str
     why: str
     settings: Settings
-    steps: tuple[Step, ...]
+    steps: tuple[VectorStep, ...]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ccbench.base import safe_json
 from ccbench.base.errors import InputError
 from ccbench.datacenter.switch import Bitmap, Flow, Packet, Settings, Signal
-from ccbench.datacenter.vectors.scenario import Answer, Departure, Refresh, Scenario, Step
+from ccbench.datacenter.vectors.scenario import Answer, Departure, Refresh, Scenario, VectorStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,7 +61,7 @@ def loads(text: str) -> tuple[Scenario, ...]:
     ccbench.base.errors.InputError: line 1: not test vectors of version 1: write them with dumps()
     """
     scenarios: list[Scenario] = []
-    steps: list[Step] = []
+    steps: list[VectorStep] = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             read = safe_json.loads(line)
@@ -106,7 +106,7 @@ def _settings_from_dict(read: dict[str, Any]) -> Settings:
     return Settings(**{**read, "speeds_mbps": tuple(read["speeds_mbps"]), "no_backpressure": pairs})
 
 
-def _step_to_dict(step: Step) -> dict[str, Any]:
+def _step_to_dict(step: VectorStep) -> dict[str, Any]:
     event, answer = step.event, step.answer
     record: dict[str, Any] = {"at_ns": step.at_ns}
     if isinstance(event, Packet):
@@ -147,8 +147,8 @@ def _packet_to_dict(packet: Packet) -> dict[str, Any]:
     return record
 
 
-def _step_from_dict(read: dict[str, Any]) -> Step:
-    return Step(
+def _step_from_dict(read: dict[str, Any]) -> VectorStep:
+    return VectorStep(
         read["at_ns"],
         _event_from_dict(read),
         Answer(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from ccbench.emulate.recording import Recording
+    from ccbench.emulate.recording import CommandRecording
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
@@ -137,7 +137,9 @@ class BessEngine(RealTimeEngine):
         }
         (folder / files.SESSION).write_text(json.dumps(settings), encoding="utf-8")
 
-    def read_command(self, folder: Path, bottleneck: Bottleneck, /, **fields: Any) -> Recording:
+    def read_command(
+        self, folder: Path, bottleneck: Bottleneck, /, **fields: Any
+    ) -> CommandRecording:
         """Read the captures and counters of the link from a session's folder."""
         if not (folder / files.STATUS).exists():
             raise KeyboardInterrupt  # the command was not started

@@ -17,7 +17,7 @@ from ccbench.emulate.bess.files import ACCOUNT
 from ccbench.emulate.bess.pipeline import FRAME_BYTES, limit_bps
 from ccbench.emulate.realtime import files, packet_record
 from ccbench.emulate.realtime.records import lateness, to_run, with_losses
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.run.tables import QUEUE_COLUMNS, normalised
 
@@ -110,7 +110,7 @@ def read_run(scenario: Scenario, folder: Path, provenance: Mapping[str, Any]) ->
     return to_run(scenario, folder, queue, {**provenance, **late})
 
 
-def read_command(folder: Path, bottleneck: Bottleneck, **fields: Any) -> Recording:
+def read_command(folder: Path, bottleneck: Bottleneck, **fields: Any) -> CommandRecording:
     """Read the recording of a command behind the bottleneck.
 
     Parameters
@@ -120,7 +120,7 @@ def read_command(folder: Path, bottleneck: Bottleneck, **fields: Any) -> Recordi
     bottleneck : Bottleneck
         The bottleneck of the link.
     **fields
-        ``status``, ``provenance`` and ``was_interrupted`` of the Recording.
+        ``status``, ``provenance`` and ``was_interrupted`` of the CommandRecording.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def read_command(folder: Path, bottleneck: Bottleneck, **fields: Any) -> Recordi
         figures = ", ".join(f"{name} {value}" for name, value in late.items() if name != "is_late")
         message = f"the switch was late, as this machine is too busy ({figures}): try again"
         raise EngineError(message)
-    return Recording(
+    return CommandRecording(
         **{**fields, "provenance": {**fields["provenance"], **late}},
         duration_s=round(records.account.time_s, 6),
         queue=normalised("queue", queue.assign(flow=0), QUEUE_COLUMNS),

@@ -23,7 +23,7 @@ from ccbench.emulate.mahimahi.shells import (
 from ccbench.emulate.realtime.engine import RealTimeEngine
 from ccbench.emulate.realtime.host import forwarding_check
 from ccbench.emulate.realtime.namespaces import HERE
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,9 +121,11 @@ class MahimahiEngine(RealTimeEngine):
         )
         (folder / files.SHELLS).write_text(json.dumps(nested), encoding="utf-8")
 
-    def read_command(self, folder: Path, _bottleneck: Bottleneck, /, **fields: Any) -> Recording:
+    def read_command(
+        self, folder: Path, _bottleneck: Bottleneck, /, **fields: Any
+    ) -> CommandRecording:
         """Read mm-link's log of the link from a session's folder."""
         log = LinkLog.read(folder / files.LINK_LOG)
         times_ms = log.lines["time_ms"]
         duration_s = times_ms.iloc[-1] / 1e3 if len(times_ms) else 0.0
-        return Recording(duration_s=duration_s, queue=replay(log), **fields)
+        return CommandRecording(duration_s=duration_s, queue=replay(log), **fields)

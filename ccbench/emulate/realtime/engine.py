@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ccbench.emulate.engine import Check, Progress
-    from ccbench.emulate.recording import Recording
+    from ccbench.emulate.recording import CommandRecording
     from ccbench.emulate.resources import Needs
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.scenario import Scenario
@@ -154,7 +154,7 @@ class RealTimeEngine(ABC):
         *,
         direction: str = "down",
         output: IO[bytes] | None = None,
-    ) -> Recording:
+    ) -> CommandRecording:
         """Run a command behind a link, and record the link's queue.
 
         The command runs as an ordinary user and inherits this process's standard input. It reaches
@@ -275,7 +275,9 @@ class RealTimeEngine(ABC):
         """Write the input of the module ``session`` to its folder."""
 
     @abstractmethod
-    def read_command(self, folder: Path, bottleneck: Bottleneck, /, **fields: Any) -> Recording:
+    def read_command(
+        self, folder: Path, bottleneck: Bottleneck, /, **fields: Any
+    ) -> CommandRecording:
         """Read the record of a command's link from a session's folder.
 
         Parameters
@@ -285,5 +287,5 @@ class RealTimeEngine(ABC):
         bottleneck : Bottleneck
             The bottleneck of the link.
         **fields
-            ``status``, ``was_interrupted`` and ``provenance`` of the Recording.
+            ``status``, ``was_interrupted`` and ``provenance`` of the CommandRecording.
         """

@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, Any
 from deap import base, tools
 
 from ccbench.base import validation
-from ccbench.base.settings import Setting
+from ccbench.base.settings import StrategySetting
 from ccbench.raygen.strategy import FIRST_GENERATION, BaseStrategy, check_budget
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ MUTATION = 0.3
 #: ... and that a mutating child takes a random value for a gene.
 GENE_MUTATION = 0.4
 
-_NICHING = Setting(
+_NICHING = StrategySetting(
     name="niching",
     default="none",
     choices=("none", "crowding"),

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from ccbench.raygen.space import Space
     from ccbench.raygen.strategy import Proposal
 
-__all__ = ["STRATEGY", "Sweep", "grid"]
+__all__ = ["STRATEGY", "SweepStrategy", "grid"]
 
 
-class Sweep(BaseStrategy):
+class SweepStrategy(BaseStrategy):
     """Grid search in random order.
 
     The order is random so that an incomplete sweep covers the whole space.
@@ -48,7 +48,7 @@ class Sweep(BaseStrategy):
     Five levels of each of five genes:
 
     >>> from ccbench.raygen import DEFAULT_SPACE
-    >>> sum(Sweep(DEFAULT_SPACE, budget=3500, population=60, seed=1).sizes)
+    >>> sum(SweepStrategy(DEFAULT_SPACE, budget=3500, population=60, seed=1).sizes)
     3125
     """
 
@@ -95,4 +95,4 @@ def grid(space: Space, budget: int) -> list[tuple[Value, ...]]:
     return [gene.levels(count) for gene, count in zip(space.genes, counts, strict=True)]
 
 
-STRATEGY = Sweep
+STRATEGY = SweepStrategy

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ccbench.emulate import Engine
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
-    from ccbench.studies.bbr3.case import Step
+    from ccbench.studies.bbr3.case import Fact
     from ccbench.studies.bbr3.state import State
     from ccbench.studies.study_info import StudyInfo
 
@@ -149,13 +149,13 @@ def _uses(scenario: Scenario, sender: Sender) -> list[_Use]:
     return uses
 
 
-def verdict(steps: Iterator[Step]) -> tuple[str, str]:
+def verdict(steps: Iterator[Fact]) -> tuple[str, str]:
     """Return the verdict of a case's conditions and what was found, up to the first failed premise.
 
     Examples
     --------
-    >>> from ccbench.studies.bbr3.case import Step
-    >>> verdict(iter([Step("no loss", holds=False, is_premise=True), Step("more", holds=True)]))
+    >>> from ccbench.studies.bbr3.case import Fact
+    >>> verdict(iter([Fact("no loss", holds=False, is_premise=True), Fact("more", holds=True)]))
     ('does not come about', 'no loss (not so)')
     """
     found, result = [], _HOLDS
@@ -238,7 +238,7 @@ def _missing(case: DraftCase, sender: Sender) -> list[str]:
 
 def _rows(use: _Use, state: State) -> Rows:
     """Return the row of a verdict, and none if a run with the case's changes follows."""
-    steps: Iterable[Step]
+    steps: Iterable[Fact]
     if use.case.waits(use.sender):
         entry_s, steps = use.case.entry(state)
         if not math.isnan(entry_s):

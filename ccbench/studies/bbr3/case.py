@@ -29,8 +29,8 @@ __all__ = [
     "SECOND_UP",
     "UP_VISIT",
     "DraftCase",
+    "Fact",
     "Point",
-    "Step",
     "alone",
     "drained",
     "everywhere",
@@ -112,7 +112,7 @@ GRID = tuple(
 
 
 @dataclass(frozen=True)
-class Step:
+class Fact:
     """A condition of a test case.
 
     Parameters
@@ -161,8 +161,8 @@ class DraftCase:
     title: str
     needs: tuple[str, ...]
     scenario: Callable[[Sender, Point], Scenario]
-    verify: Callable[[State, Point], Iterable[Step]]
-    verify_wire: Callable[[State, Point], Iterable[Step]]
+    verify: Callable[[State, Point], Iterable[Fact]]
+    verify_wire: Callable[[State, Point], Iterable[Fact]]
     unsuitable: Callable[[Point], str]
     event: Entry | None = None
     variant: str = ""
@@ -176,7 +176,7 @@ class DraftCase:
         """Whether the time at which its changes begin has to be found in a run without them."""
         return self.event is not None and sender.is_silent and sender.entry_s is None
 
-    def entry(self, state: State) -> tuple[float, tuple[Step, ...]]:
+    def entry(self, state: State) -> tuple[float, tuple[Fact, ...]]:
         """Return the time at which its changes begin, NaN if never, and the premises of it."""
         assert self.event is not None
         span, begins = reaches(state.spans, self.event.phase, number=self.event.visit or 1)
@@ -185,7 +185,7 @@ class DraftCase:
             return math.nan, premises
         return span.start_s, premises
 
-    def steps(self, sender: Sender, state: State, point: Point) -> Iterable[Step]:
+    def steps(self, sender: Sender, state: State, point: Point) -> Iterable[Fact]:
         """Return the conditions that apply to a congestion control."""
         return (self.verify_wire if sender.is_silent else self.verify)(state, point)
 
@@ -290,23 +290,23 @@ def first(
 
 def reaches(
     spans: Iterable[Span], *phases: str, after_s: float = 0.0, number: int = 1
-) -> tuple[Span | None, Step]:
+) -> tuple[Span | None, Fact]:
     """Return such a stay as :func:`first`, and the premise that it exists."""
     found = first(spans, *phases, after_s=after_s, number=number)
     when = "never" if found is None else f"at {found.start_s:.3g} s"
-    return found, Step(f"{phases[0]} begins {when}", found is not None, is_premise=True)
+    return found, Fact(f"{phases[0]} begins {when}", found is not None, is_premise=True)
 
 
-def is_bbr(state: State) -> Step:
+def is_bbr(state: State) -> Fact:
     """Return the premise that a ProbeRTT shows that a flow uses BBR.
 
     Without it, conditions by the wire would also hold for other congestion controls.
     """
     probes = sum(span.phase == "probe_rtt" for span in state.spans)
-    return Step(f"{probes} ProbeRTTs show that it is BBR", probes > 0, is_premise=True)
+    return Fact(f"{probes} ProbeRTTs show that it is BBR", probes > 0, is_premise=True)
 
 
-def follows(state: State, span: Span, *phases: str) -> Step:
+def follows(state: State, span: Span, *phases: str) -> Fact:
     """Return the condition that one of some phases follows a stay.
 
     ProbeRTT may interrupt any phase: that it does not is a premise.
@@ -314,10 +314,10 @@ def follows(state: State, span: Span, *phases: str) -> Step:
     following = state.at(span.end_s)["phase"]
     interrupted = following == "probe_rtt" and "probe_rtt" not in phases
     text = f"{span.phase} is followed by {following}"
-    return Step(text, following in phases, is_premise=interrupted)
+    return Fact(text, following in phases, is_premise=interrupted)
 
 
-def drained(state: State, span: Span, target: float) -> Step:
+def drained(state: State, span: Span, target: float) -> Fact:
     """Return the condition that what is in flight falls to a target at the end of a stay.
 
     Samples are apart, and a burst may leave as soon as the stay has ended.
@@ -326,14 +326,14 @@ def drained(state: State, span: Span, target: float) -> Step:
     least = min(last["inflight"], after["inflight"])
     delivered = (after["delivered_bytes"] - last["delivered_bytes"]) / PAYLOAD_BYTES
     text = f"inflight at the end of {span.phase}: {least:g}, target {target:g}"
-    return Step(text, least <= target + delivered + 2)
+    return Fact(text, least <= target + delivered + 2)
 
 
-def near(what: str, value: float, target: float, tolerance: float = 0.02) -> Step:
+def near(what: str, value: float, target: float, tolerance: float = 0.02) -> Fact:
     """Return the condition that a value is within a relative tolerance of a target."""
     share = value / target if target else float("nan")
     text = f"{what} is {value:.4g}, {100 * share:.4g} % of {target:.4g}"
-    return Step(text, abs(share - 1) <= tolerance)
+    return Fact(text, abs(share - 1) <= tolerance)
 
 
 def shown(bound: float) -> str:
@@ -378,7 +378,7 @@ def bw_mbps(sample: pd.Series) -> float:
     return float(np.nanmin([sample["max_bw_mbps"], sample["bw_shortterm_mbps"]]))
 
 
-def paces(phase: str, sample: pd.Series, gain: float) -> Step:
+def paces(phase: str, sample: pd.Series, gain: float) -> Fact:
     """Return the condition that a flow paces at bw, less the margin, with a phase's gain."""
     return near(
         f"pacing rate in {phase} / bw",

@@ -15,8 +15,8 @@ from ccbench.studies.bbr3.case import (
     PACING_MARGIN,
     PAYLOAD_BYTES,
     DraftCase,
+    Fact,
     Point,
-    Step,
     alone,
     inflight_target,
     is_bbr,
@@ -88,61 +88,61 @@ def _no_aggregates(point: Point) -> str:
     return "" if packets >= 4 else f"half a round trip has {packets:.1f} packets"  # noqa: PLR2004
 
 
-def _finds_bandwidth(state: State, point: Point) -> Iterator[Step]:
+def _finds_bandwidth(state: State, point: Point) -> Iterator[Fact]:
     full, begins = reaches(state.spans, "drain", *PROBE_BW)
     yield begins
     if full is None:
         return
     last = state.before(full.start_s)
     batch = _aggregated_packets(point)
-    yield Step(
+    yield Fact(
         f"extra_acked is {last['extra_acked']:g}, an aggregate {batch:.0f} packets",
         last["extra_acked"] >= batch / 2,
     )
-    yield Step(
+    yield Fact(
         f"cwnd is {last['cwnd'] / point.bdp_packets:.2f} BDP", last["cwnd"] > 2 * point.bdp_packets
     )
     share = state.at(full.start_s)["max_bw_mbps"] / point.payload_mbps
-    yield Step(f"max_bw at the end of startup is {100 * share:.0f} % of the rate", share >= _FOUND)
+    yield Fact(f"max_bw at the end of startup is {100 * share:.0f} % of the rate", share >= _FOUND)
 
 
-def _finds_bandwidth_seen(state: State, point: Point) -> Iterator[Step]:
+def _finds_bandwidth_seen(state: State, point: Point) -> Iterator[Fact]:
     full, begins = reaches(state.spans, "drain", *PROBE_BW)
     yield begins
     if full is None:
         return
     yield is_bbr(state)
     last = state.before(full.start_s)
-    yield Step(
+    yield Fact(
         f"cwnd is {last['cwnd'] / point.bdp_packets:.2f} BDP", last["cwnd"] > 2 * point.bdp_packets
     )
     share = last["pacing_mbps"] / (STARTUP_GAIN * PACING_MARGIN * point.payload_mbps)
-    yield Step(f"startup paces at 2.77 times {100 * share:.0f} % of the rate", share >= _FOUND)
+    yield Fact(f"startup paces at 2.77 times {100 * share:.0f} % of the rate", share >= _FOUND)
 
 
-def _cruises_at_full_rate(state: State, point: Point) -> Iterator[Step]:
+def _cruises_at_full_rate(state: State, point: Point) -> Iterator[Fact]:
     stays = [s for s in state.spans if s.phase == "cruise"]
     stay = max(stays, key=lambda span: span.length_s, default=None)
     text = "no cruise" if stay is None else f"cruise of {stay.length_s:.3g} s"
-    yield Step(text, stay is not None and stay.length_s > 3 * point.rtt_s, is_premise=True)
+    yield Fact(text, stay is not None and stay.length_s > 3 * point.rtt_s, is_premise=True)
     if stay is None:
         return
     within = state.during(stay)
     batch = _aggregated_packets(point)
     extra = within["extra_acked"].median()
-    yield Step(f"extra_acked is {extra:g}, an aggregate {batch:.0f} packets", extra >= batch / 2)
+    yield Fact(f"extra_acked is {extra:g}, an aggregate {batch:.0f} packets", extra >= batch / 2)
     # Aggregates may make the estimates too large: the window may be above 2 BDP for that reason.
     middle = within.iloc[len(within) // 2]
     most = inflight_target(middle, _CWND_GAIN, middle["extra_acked"])
-    yield Step(
+    yield Fact(
         f"cwnd is {middle['cwnd']:g} of {_CWND_GAIN:g} estimated BDP and extra_acked, {most:g}",
         middle["cwnd"] >= most - 2,
     )
     share = _delivered_share(within, point.payload_mbps)
-    yield Step(f"{100 * share:.1f} % of the rate is used", share >= _FULL)
+    yield Fact(f"{100 * share:.1f} % of the rate is used", share >= _FULL)
 
 
-def _fills_seen(state: State, point: Point) -> Iterator[Step]:
+def _fills_seen(state: State, point: Point) -> Iterator[Fact]:
     begin, begins = reaches(state.spans, "drain", *PROBE_BW)
     yield begins
     if begin is None:
@@ -152,16 +152,16 @@ def _fills_seen(state: State, point: Point) -> Iterator[Step]:
     length_s = within.index[-1] - within.index[0]
     # CRUISE and a round of REFILL; DOWN and UP end earlier.
     text = f"{length_s:.3g} s at one pacing rate"
-    yield Step(text, length_s > 4 * point.rtt_s, is_premise=True)
+    yield Fact(text, length_s > 4 * point.rtt_s, is_premise=True)
     batch = _aggregated_packets(point)
     bw_mbps = within["pacing_mbps"].median() / PACING_MARGIN
     bdp = bw_mbps * 1e6 / 8 * within["min_rtt_ms"].iloc[-1] / 1e3 / PAYLOAD_BYTES
     extra = within["cwnd"].median() - _CWND_GAIN * bdp
-    yield Step(
+    yield Fact(
         f"cwnd is {extra:.0f} packets above 2 BDP, an aggregate {batch:.0f}", extra >= batch / 2
     )
     share = _delivered_share(within, point.payload_mbps)
-    yield Step(f"{100 * share:.1f} % of the rate is used", share >= _FULL)
+    yield Fact(f"{100 * share:.1f} % of the rate is used", share >= _FULL)
 
 
 def _steadiest(samples: pd.DataFrame) -> pd.DataFrame:
@@ -184,18 +184,18 @@ def _above_a_packet(point: Point) -> str:
     return "" if bdp < 1 else f"the path has {bdp:.1f} packets"
 
 
-def _keeps_four_packets(state: State, point: Point) -> Iterator[Step]:
+def _keeps_four_packets(state: State, point: Point) -> Iterator[Fact]:
     begin, begins = reaches(state.spans, *PROBE_BW)
     yield begins
     if begin is None:
         return
     after = state.samples[state.samples.index >= begin.start_s]
     least = after["cwnd"].min()
-    yield Step(f"least cwnd: {least:g}", least == _LEAST_CWND)
+    yield Fact(f"least cwnd: {least:g}", least == _LEAST_CWND)
     cruise = after[after["phase"] == "cruise"]
     yield near("pacing rate in cruise", cruise["pacing_mbps"].median(), point.payload_mbps)
     share = _delivered_share(after, point.payload_mbps)
-    yield Step(f"{100 * share:.1f} % of the rate is used", share >= _FULL)
+    yield Fact(f"{100 * share:.1f} % of the rate is used", share >= _FULL)
 
 
 # ---- changes of the rate ---------------------------------------------------
@@ -221,54 +221,54 @@ def _too_fast(point: Point) -> str:
     return "" if point.bdp_packets >= 4 else "fewer than four packets fill the path"  # noqa: PLR2004
 
 
-def _finds_more(state: State, point: Point) -> Iterator[Step]:
+def _finds_more(state: State, point: Point) -> Iterator[Fact]:
     cruise, begins = reaches(state.spans, "cruise")
     yield begins
     if cruise is None:
         return
     bound = state.at(cruise.start_s)["inflight_longterm"]
-    yield Step(f"inflight_longterm before: {shown(bound)}", not math.isnan(bound), is_premise=True)
+    yield Fact(f"inflight_longterm before: {shown(bound)}", not math.isnan(bound), is_premise=True)
     after = state.samples[state.samples.index > cruise.start_s]
     found = after[after["max_bw_mbps"] >= _FOUND * _FACTOR * point.payload_mbps]
     share = after["max_bw_mbps"].max() / (_FACTOR * point.payload_mbps)
-    yield Step(f"max_bw reaches {100 * share:.1f} % of the new rate", not found.empty)
+    yield Fact(f"max_bw reaches {100 * share:.1f} % of the new rate", not found.empty)
     if found.empty:
         return
     up = after[(after["phase"] == "up") & (after.index <= found.index[0])]
     rounds = len(up) * float(np.diff(after.index).mean()) / point.rtt_s
     most = 4 * math.log2(_FACTOR * point.bdp_packets)
-    yield Step(
+    yield Fact(
         f"after {found.index[0] - cruise.start_s:.2g} s, of which {rounds:.0f} RTTs in up",
         rounds <= most,
     )
     yield _doubles(up)
 
 
-def _doubles(up: pd.DataFrame) -> Step:
+def _doubles(up: pd.DataFrame) -> Fact:
     """Return the condition that the bound's growth doubles from round to round in UP."""
     bounds = up["inflight_longterm"].iloc[round_starts(up)]
     steps = bounds.diff().dropna()
     steps = steps[steps > 0]
     ratios = (steps / steps.shift()).dropna()
     text = ", ".join(f"{step:g}" for step in steps.head(8))
-    return Step(f"growth of inflight_longterm per round: {text}", ratios.median() >= 1.5)  # noqa: PLR2004
+    return Fact(f"growth of inflight_longterm per round: {text}", ratios.median() >= 1.5)  # noqa: PLR2004
 
 
-def _finds_more_seen(state: State, point: Point) -> Iterator[Step]:
+def _finds_more_seen(state: State, point: Point) -> Iterator[Fact]:
     after = state.samples[state.samples.index >= state.changed_s]
     # inflight_longterm, less the headroom, bounds the window in CRUISE.
     cwnd = after[after.index <= state.changed_s + point.rtt_s]["cwnd"].min()
     unbounded = inflight_target(state.before(state.changed_s), _CWND_GAIN)
-    yield Step(f"cwnd {cwnd:g} of 2 BDP, {unbounded:g}", cwnd < unbounded, is_premise=True)
+    yield Fact(f"cwnd {cwnd:g} of 2 BDP, {unbounded:g}", cwnd < unbounded, is_premise=True)
     # UP, in which the rate is found, paces at 1.25 times it.
     shares = after["pacing_mbps"] / (GAINS["up"] * PACING_MARGIN * _FACTOR * point.payload_mbps)
     most = shares.max()
-    yield Step(f"up paces at 1.25 times {100 * most:.1f} % of the new rate", most >= _FOUND)
+    yield Fact(f"up paces at 1.25 times {100 * most:.1f} % of the new rate", most >= _FOUND)
     if most >= _FOUND:
         until = after[: (shares >= _FOUND).idxmax()]
         rtts = _rises(until).sum() * float(np.diff(after.index).mean()) / point.rtt_s
         limit = 4 * math.log2(_FACTOR * point.bdp_packets)
-        yield Step(f"after {rtts:.0f} RTTs in up", rtts <= limit)
+        yield Fact(f"after {rtts:.0f} RTTs in up", rtts <= limit)
 
 
 def _rises(samples: pd.DataFrame) -> NDArray[np.bool_]:
@@ -295,7 +295,7 @@ def _too_slow(point: Point) -> str:
     return "" if point.bdp_packets >= 4 else "fewer than four packets fill the path"  # noqa: PLR2004
 
 
-def _adapts_down(state: State, point: Point) -> Iterator[Step]:
+def _adapts_down(state: State, point: Point) -> Iterator[Fact]:
     cruise, begins = reaches(state.spans, "cruise")
     yield begins
     if cruise is None:
@@ -303,28 +303,28 @@ def _adapts_down(state: State, point: Point) -> Iterator[Step]:
     target = point.payload_mbps / _FACTOR
     after = state.samples[state.samples.index > cruise.start_s]
     lost = after["retransmits"].iloc[-1] - after["retransmits"].iloc[0]
-    yield Step(f"{lost:g} lost packets", lost > 0, is_premise=True)
+    yield Fact(f"{lost:g} lost packets", lost > 0, is_premise=True)
     lowest = after["bw_shortterm_mbps"].min()
-    yield Step(
+    yield Fact(
         f"bw_shortterm falls to {100 * lowest / point.payload_mbps:.0f} % of the old rate",
         lowest <= 1.02 * _BETA * point.payload_mbps,
     )
     downs = [s for s in state.spans if s.phase == "down" and s.start_s > cruise.start_s]
     # The cycle in which the rate falls, and two more.
-    yield Step(f"{len(downs)} cycles end", len(downs) > _CYCLES, is_premise=True)
+    yield Fact(f"{len(downs)} cycles end", len(downs) > _CYCLES, is_premise=True)
     if len(downs) > _CYCLES:
         end_s = downs[_CYCLES].end_s
         yield near("max_bw after two cycles", state.at(end_s)["max_bw_mbps"], target)
 
 
-def _adapts_down_seen(state: State, point: Point) -> Iterator[Step]:
+def _adapts_down_seen(state: State, point: Point) -> Iterator[Fact]:
     after = state.samples[state.samples.index >= state.changed_s]
     lost = after["retransmits"].iloc[-1] - after["retransmits"].iloc[0]
-    yield Step(f"{lost:g} lost packets", lost > 0, is_premise=True)
+    yield Fact(f"{lost:g} lost packets", lost > 0, is_premise=True)
     cycle_s = _CYCLE_S + _CYCLE_RTTS * after["srtt_ms"].iloc[-1] / 1e3
     end_s = float(after.index[-1])
     cycles = (end_s - state.changed_s) / cycle_s
-    yield Step(f"time for {cycles:.1f} cycles", cycles >= _CYCLES + 1, is_premise=True)
+    yield Fact(f"time for {cycles:.1f} cycles", cycles >= _CYCLES + 1, is_premise=True)
     last = after[after.index > end_s - cycle_s]
     bw_mbps = last["pacing_mbps"].max() / PACING_MARGIN / GAINS["up"]
     yield near("largest pacing rate / 1.25", bw_mbps, point.payload_mbps / _FACTOR)
@@ -344,18 +344,18 @@ def _policed(sender: Sender, point: Point) -> Scenario:
     return alone(sender, point, 2 * settle_s(point) + 20, bottlenecks=(link,))
 
 
-def _conforms(state: State, point: Point) -> Iterator[Step]:
+def _conforms(state: State, point: Point) -> Iterator[Fact]:
     begin, begins = reaches(state.spans, *PROBE_BW)
     yield begins
     if begin is None:
         return
     after = state.samples[state.samples.index >= begin.start_s]
     bounded = after[["bw_shortterm_mbps", "inflight_shortterm"]].notna().all(axis=1).any()
-    yield Step("bw_shortterm and inflight_shortterm are set", bool(bounded))
+    yield Fact("bw_shortterm and inflight_shortterm are set", bool(bounded))
     yield from _uses_tokens(after, point)
 
 
-def _conforms_seen(state: State, point: Point) -> Iterator[Step]:
+def _conforms_seen(state: State, point: Point) -> Iterator[Fact]:
     begin, begins = reaches(state.spans, "drain", *PROBE_BW)
     yield begins
     yield is_bbr(state)
@@ -363,13 +363,13 @@ def _conforms_seen(state: State, point: Point) -> Iterator[Step]:
         yield from _uses_tokens(state.samples[state.samples.index >= begin.start_s], point)
 
 
-def _uses_tokens(after: pd.DataFrame, point: Point) -> Iterator[Step]:
+def _uses_tokens(after: pd.DataFrame, point: Point) -> Iterator[Fact]:
     half = after[after.index >= after.index[0] + (after.index[-1] - after.index[0]) / 2]
     share = _delivered_share(half, _TOKENS * point.payload_mbps)
-    yield Step(f"{100 * share:.1f} % of the token rate is used", 0.8 <= share <= 1.02)  # noqa: PLR2004
+    yield Fact(f"{100 * share:.1f} % of the token rate is used", 0.8 <= share <= 1.02)  # noqa: PLR2004
     packets = (half["delivered_bytes"].iloc[-1] - half["delivered_bytes"].iloc[0]) / PAYLOAD_BYTES
     lost = (half["retransmits"].iloc[-1] - half["retransmits"].iloc[0]) / max(packets, 1)
-    yield Step(f"{100 * lost:.2f} % of the packets are lost", lost <= _LOSS_THRESH)
+    yield Fact(f"{100 * lost:.2f} % of the packets are lost", lost <= _LOSS_THRESH)
 
 
 def _too_few_tokens(point: Point) -> str:

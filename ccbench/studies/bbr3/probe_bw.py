@@ -14,8 +14,8 @@ from ccbench.studies.bbr3.case import (
     SECOND_UP,
     UP_VISIT,
     DraftCase,
+    Fact,
     Point,
-    Step,
     alone,
     drained,
     everywhere,
@@ -85,11 +85,11 @@ def _plain(sender: Sender, point: Point) -> Scenario:
     return alone(sender, point, probing_s(point))
 
 
-def _up(state: State) -> tuple[Span | None, Step]:
+def _up(state: State) -> tuple[Span | None, Fact]:
     return reaches(state.spans, "up", number=UP_VISIT)
 
 
-def _pacing_gain(state: State, span: Span, gain: float) -> Step:
+def _pacing_gain(state: State, span: Span, gain: float) -> Fact:
     within = state.during(span)
     return paces(span.phase, within.iloc[len(within) // 2], gain)
 
@@ -97,37 +97,37 @@ def _pacing_gain(state: State, span: Span, gain: float) -> Step:
 # ---- UP --------------------------------------------------------------------
 
 
-def _up_ends_at_plateau(state: State, _point: Point) -> Iterator[Step]:
+def _up_ends_at_plateau(state: State, _point: Point) -> Iterator[Fact]:
     up, begins = _up(state)
     yield begins
     if up is None:
         return
     lost = state.at(up.end_s)["retransmits"] - state.at(up.start_s)["retransmits"]
-    yield Step(f"{lost:g} lost packets in up", lost == 0, is_premise=True)
+    yield Fact(f"{lost:g} lost packets in up", lost == 0, is_premise=True)
     yield _pacing_gain(state, up, _UP_GAIN)
     late = int(state.during(up)["full_bw_now"].astype(bool).sum())
-    yield Step(f"{late} samples in up after the plateau", late == 0)
+    yield Fact(f"{late} samples in up after the plateau", late == 0)
     after = state.at(up.end_s)
     count = after["full_bw_count"]
-    yield Step(
+    yield Fact(
         f"full_bw_count is {count:g}", bool(count == _FULL_BW_ROUNDS and after["full_bw_now"])
     )
     if not late:  # ProbeRTT does not excuse a longer stay
         yield follows(state, up, "down", "cruise")
 
 
-def _up_ends_seen(state: State, _point: Point) -> Iterator[Step]:
+def _up_ends_seen(state: State, _point: Point) -> Iterator[Fact]:
     up, begins = _up(state)
     yield begins
     if up is None:
         return
     lost = state.at(up.end_s)["retransmits"] - state.at(up.start_s)["retransmits"]
-    yield Step(f"{lost:g} lost packets in up", lost == 0, is_premise=True)
+    yield Fact(f"{lost:g} lost packets in up", lost == 0, is_premise=True)
     yield _pacing_gain(state, up, _UP_GAIN)
     rounds = len(round_starts(state.during(up))) - 1
     if rounds <= _MOST_UP_ROUNDS:  # ProbeRTT does not excuse a longer stay
         yield follows(state, up, "down", "cruise")
-    yield Step(f"up takes {rounds} rounds", _FULL_BW_ROUNDS <= rounds <= _MOST_UP_ROUNDS)
+    yield Fact(f"up takes {rounds} rounds", _FULL_BW_ROUNDS <= rounds <= _MOST_UP_ROUNDS)
 
 
 def _up_loss_app(sender: Sender, point: Point) -> Scenario:
@@ -139,33 +139,33 @@ def _up_loss_app(sender: Sender, point: Point) -> Scenario:
     )
 
 
-def _up_ends_by_loss_app(state: State, _point: Point) -> Iterator[Step]:
+def _up_ends_by_loss_app(state: State, _point: Point) -> Iterator[Fact]:
     up, begins = _up(state)
     yield begins
     if up is None:
         return
     after = state.at(up.end_s)
-    yield Step("the probe is found too high", bool(after["prev_probe_too_high"]))
+    yield Fact("the probe is found too high", bool(after["prev_probe_too_high"]))
     yield follows(state, up, "down", "cruise")
-    yield Step(
+    yield Fact(
         f"inflight_longterm is {shown(after['inflight_longterm'])}",
         not math.isnan(after["inflight_longterm"]),
     )
 
 
-def _up_ends_by_loss_seen(state: State, point: Point) -> Iterator[Step]:
+def _up_ends_by_loss_seen(state: State, point: Point) -> Iterator[Fact]:
     up, begins = _up(state)
     yield begins
     if up is not None:
         yield from _ends_by_loss(state, point, up, up.start_s + _LOSS_APP_RTTS * point.rtt_s)
 
 
-def _ends_by_loss(state: State, point: Point, up: Span, begin_s: float) -> Iterator[Step]:
+def _ends_by_loss(state: State, point: Point, up: Span, begin_s: float) -> Iterator[Fact]:
     rtts = (up.end_s - begin_s) / point.rtt_s
     is_late = rtts > LOSS_RTTS
     if not is_late:  # ProbeRTT does not excuse a longer stay
         yield follows(state, up, "down", "cruise")
-    yield Step(f"up ends {rtts:.1f} RTTs after the losses begin", rtts > 0 and not is_late)
+    yield Fact(f"up ends {rtts:.1f} RTTs after the losses begin", rtts > 0 and not is_late)
 
 
 def _up_app(sender: Sender, point: Point) -> Scenario:
@@ -173,14 +173,14 @@ def _up_app(sender: Sender, point: Point) -> Scenario:
     return alone(sender, point, probing_s(point), slower, sysctls=little_unsent(point))
 
 
-def _stays_in_up(state: State, point: Point) -> Iterator[Step]:
+def _stays_in_up(state: State, point: Point) -> Iterator[Fact]:
     up, begins = _up(state)
     yield begins
     if up is None:
         return
     following = state.at(up.end_s)["phase"]
     stays = following in {"up", "probe_rtt"}
-    yield Step(
+    yield Fact(
         f"up takes {up.length_s / point.rtt_s:.1f} RTTs and is followed by {following}", stays
     )
 
@@ -201,40 +201,40 @@ def _up_loss(sender: Sender, point: Point) -> Scenario:
     )
 
 
-def _up_aborts(state: State, _point: Point) -> Iterator[Step]:
+def _up_aborts(state: State, _point: Point) -> Iterator[Fact]:
     up, begins = _up(state)
     yield begins
     if up is None:
         return
     before, after = state.before(up.end_s), state.at(up.end_s)
     bound = before["inflight_longterm"]
-    yield Step(f"inflight_longterm before: {shown(bound)}", not math.isnan(bound), is_premise=True)
-    yield Step(
+    yield Fact(f"inflight_longterm before: {shown(bound)}", not math.isnan(bound), is_premise=True)
+    yield Fact(
         "no plateau before the loss",
         not before["full_bw_now"],
         is_premise=True,
     )
     now = after["inflight_longterm"]
-    yield Step(f"inflight_longterm after: {shown(now)}, scaled down", now < bound)
-    yield Step("the probe is found too high", bool(after["prev_probe_too_high"]))
+    yield Fact(f"inflight_longterm after: {shown(now)}, scaled down", now < bound)
+    yield Fact("the probe is found too high", bool(after["prev_probe_too_high"]))
     yield follows(state, up, "down", "cruise")
 
 
-def _up_aborts_seen(state: State, point: Point) -> Iterator[Step]:
+def _up_aborts_seen(state: State, point: Point) -> Iterator[Fact]:
     up, begins = _up(state)
     yield begins
     if up is None:
         return
     bounding = state.at(up.start_s)["retransmits"]
-    yield Step(f"{bounding:g} lost packets before", bounding > 0, is_premise=True)
+    yield Fact(f"{bounding:g} lost packets before", bounding > 0, is_premise=True)
     begin_s = up.start_s + _LOSS_RTTS * point.rtt_s
     yield from _ends_by_loss(state, point, up, begin_s)
     # In UP, the window is at most inflight_longterm.
     following = first(state.spans, "up", after_s=up.end_s)
-    yield Step("another up begins", following is not None, is_premise=True)
+    yield Fact("another up begins", following is not None, is_premise=True)
     if following is not None:
         before, after = state.before(begin_s)["cwnd"], state.at(following.start_s)["cwnd"]
-        yield Step(f"cwnd in this up {before:g}, in the next {after:g}", after < before)
+        yield Fact(f"cwnd in this up {before:g}, in the next {after:g}", after < before)
 
 
 # ---- DOWN ------------------------------------------------------------------
@@ -245,14 +245,14 @@ def _headroom(sample: pd.Series) -> float:
     return math.inf if math.isnan(bound) else max(bound - max(_HEADROOM * bound, 1), _LEAST_CWND)
 
 
-def _down_drains(state: State, _point: Point) -> Iterator[Step]:
+def _down_drains(state: State, _point: Point) -> Iterator[Fact]:
     down, begins = reaches(state.spans, "down")
     yield begins
     if down is None:
         return
     yield _pacing_gain(state, down, _DOWN_GAIN)
     last, following = state.during(down).iloc[-1], state.at(down.end_s)["phase"]
-    yield Step(f"down is followed by {following}", following == "cruise", is_premise=True)
+    yield Fact(f"down is followed by {following}", following == "cruise", is_premise=True)
     yield drained(state, down, min(_headroom(last), inflight_target(last)))
 
 
@@ -263,7 +263,7 @@ def _slower_in_down(share: float) -> DraftCase:
         slower = Change(**sender.at(_DOWN), bandwidth_mbps=(1 - share) * point.mbps)
         return alone(sender, point, probing_s(point), slower)
 
-    def verify(state: State, point: Point) -> Iterator[Step]:
+    def verify(state: State, point: Point) -> Iterator[Fact]:
         down, begins = reaches(state.spans, "down")
         yield begins
         if down is None:
@@ -279,9 +279,9 @@ def _slower_in_down(share: float) -> DraftCase:
         waited = replace(down, end_s=down.start_s + min(wait_s, rounds_s)) if is_late else down
         last, following = state.during(waited).iloc[-1], state.at(down.end_s)["phase"]
         end = drained(state, waited, min(_headroom(last), inflight_target(last)))
-        yield Step(end.text, not end.holds, is_premise=True)
-        yield Step(f"down takes {down.length_s:.3g} s, {len(starts) - 1} rounds", not is_late)
-        yield Step(f"down is followed by {following}", following == "refill")
+        yield Fact(end.text, not end.holds, is_premise=True)
+        yield Fact(f"down takes {down.length_s:.3g} s, {len(starts) - 1} rounds", not is_late)
+        yield Fact(f"down is followed by {following}", following == "refill")
 
     literal = share == 0.1  # noqa: PLR2004 - the draft's number
     return DraftCase(
@@ -308,14 +308,14 @@ def _refill_app(sender: Sender, point: Point) -> Scenario:
     return alone(sender, point, probing_s(point), pause, goes_on, sysctls=little_unsent(point))
 
 
-def _refill_forgets_nothing(state: State, point: Point) -> Iterator[Step]:
+def _refill_forgets_nothing(state: State, point: Point) -> Iterator[Fact]:
     refill, begins = reaches(state.spans, "refill")
     yield begins
     if refill is None:
         return
     before = state.before(refill.start_s)
     least = state.during(refill)["inflight"].min()
-    yield Step(
+    yield Fact(
         f"inflight falls to {least:g} packets", least < before["inflight"] / 2, is_premise=True
     )
     after = state.at(refill.end_s)
@@ -329,21 +329,21 @@ def _refill_forgets_nothing(state: State, point: Point) -> Iterator[Step]:
     yield near("max_bw later", later["max_bw_mbps"], point.payload_mbps)
 
 
-def _refill_seen(state: State, point: Point) -> Iterator[Step]:
+def _refill_seen(state: State, point: Point) -> Iterator[Fact]:
     begin_s = state.changed_s
     times = state.samples.index
     before = state.before(begin_s)
     until_s = begin_s + (_PAUSE_RTTS + _FEEDBACK_RTTS) * point.rtt_s
     paused = state.samples[(times >= begin_s) & (times < until_s)]
     least = paused["inflight"].min()
-    yield Step(
+    yield Fact(
         f"inflight falls to {least:g} packets", least < before["inflight"] / 2, is_premise=True
     )
     least_mbps = paused["pacing_mbps"].min()
     yield near("least pacing rate until then", least_mbps, before["pacing_mbps"])
     up = first(state.spans, "up", after_s=begin_s)
     rtts = math.inf if up is None else (up.start_s - begin_s) / point.rtt_s
-    yield Step(f"up begins {rtts:.1f} RTTs after the pause", rtts <= _REFILL_RTTS)
+    yield Fact(f"up begins {rtts:.1f} RTTs after the pause", rtts <= _REFILL_RTTS)
     if up is not None:
         yield _pacing_gain(state, up, _UP_GAIN)
 

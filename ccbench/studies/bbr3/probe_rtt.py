@@ -9,8 +9,8 @@ from ccbench.experiment.change import Change
 from ccbench.studies.bbr3.case import (
     PAYLOAD_BYTES,
     DraftCase,
+    Fact,
     Point,
-    Step,
     alone,
     everywhere,
     follows,
@@ -43,18 +43,18 @@ def _plain(sender: Sender, point: Point) -> Scenario:
     return alone(sender, point, settle_s(point) + 2 * _INTERVAL_S + 10 * point.rtt_s)
 
 
-def _probes(state: State, point: Point) -> Iterator[Step]:
+def _probes(state: State, point: Point) -> Iterator[Fact]:
     before, begins = reaches(state.spans, *PROBE_BW)
     yield begins
     if before is None:
         return
     probe, begins = reaches(state.spans, "probe_rtt", after_s=before.start_s)
-    yield Step(begins.text, probe is not None)
+    yield Fact(begins.text, probe is not None)
     if probe is None:
         return
     waited_s = probe.start_s - _last_minimum_s(state, probe)
     most_s = 1.02 * _INTERVAL_S + point.rtt_s + 4 * point.packet_s  # until the next ACK
-    yield Step(
+    yield Fact(
         f"ProbeRTT begins at {probe.start_s:.3g} s, {waited_s:.3g} s after the last minimum",
         0.98 * _INTERVAL_S <= waited_s <= most_s,
     )
@@ -62,12 +62,12 @@ def _probes(state: State, point: Point) -> Iterator[Step]:
     sample = within.iloc[-1]
     bdp = sample["max_bw_mbps"] * 1e6 / 8 * sample["min_rtt_ms"] / 1e3 / PAYLOAD_BYTES
     most = max(1.02 * _CWND_GAIN * bdp + 1, _LEAST_CWND)
-    yield Step(f"cwnd in ProbeRTT: {sample['cwnd']:g} of {most:.4g}", sample["cwnd"] <= most)
+    yield Fact(f"cwnd in ProbeRTT: {sample['cwnd']:g} of {most:.4g}", sample["cwnd"] <= most)
     least_s = 0.95 * max(_DURATION_S, point.rtt_s)  # samples are apart
-    yield Step(f"ProbeRTT takes {probe.length_s:.3g} s", probe.length_s >= least_s)
+    yield Fact(f"ProbeRTT takes {probe.length_s:.3g} s", probe.length_s >= least_s)
     yield follows(state, probe, *PROBE_BW)
     cwnd = state.at(probe.end_s)["cwnd"]
-    yield Step(f"cwnd afterwards: {cwnd:g}", cwnd > sample["cwnd"])
+    yield Fact(f"cwnd afterwards: {cwnd:g}", cwnd > sample["cwnd"])
 
 
 def _last_minimum_s(state: State, probe: Span) -> float:
@@ -89,18 +89,18 @@ def _idle(sender: Sender, point: Point) -> Scenario:
     )
 
 
-def _skips(state: State, point: Point) -> Iterator[Step]:
+def _skips(state: State, point: Point) -> Iterator[Fact]:
     cruise, begins = reaches(state.spans, "cruise")
     yield begins
     if cruise is None:
         return
     after, rests = _resumption(state, point, cruise)
     yield rests
-    yield Step("idle_restart", bool(after["idle_restart"].any()))
+    yield Fact("idle_restart", bool(after["idle_restart"].any()))
     yield _skipped(after)
 
 
-def _skips_seen(state: State, point: Point) -> Iterator[Step]:
+def _skips_seen(state: State, point: Point) -> Iterator[Fact]:
     cruise, begins = reaches(state.spans, "cruise")
     yield begins
     if cruise is None:
@@ -111,19 +111,19 @@ def _skips_seen(state: State, point: Point) -> Iterator[Step]:
     yield _skipped(after)
 
 
-def _resumption(state: State, point: Point, cruise: Span) -> tuple[pd.DataFrame, Step]:
+def _resumption(state: State, point: Point, cruise: Span) -> tuple[pd.DataFrame, Fact]:
     """Return the samples after a pause since a CRUISE, and the premise that it emptied the path."""
     resumes_s = cruise.start_s + _IDLE_S
     idle = state.before(resumes_s - point.rtt_s / 5)
     times = state.samples.index
     after = state.samples[(times > resumes_s) & (times < resumes_s + _WATCHED_S + 2 * point.rtt_s)]
     rests = f"inflight at rest: {idle['inflight']:g}"
-    return after, Step(rests, idle["inflight"] == 0, is_premise=True)
+    return after, Fact(rests, idle["inflight"] == 0, is_premise=True)
 
 
-def _skipped(after: pd.DataFrame) -> Step:
+def _skipped(after: pd.DataFrame) -> Fact:
     phases = {*after["phase"]}
-    return Step(f"phases afterwards: {', '.join(sorted(phases))}", "probe_rtt" not in phases)
+    return Fact(f"phases afterwards: {', '.join(sorted(phases))}", "probe_rtt" not in phases)
 
 
 CASES = (

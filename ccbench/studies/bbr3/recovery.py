@@ -11,8 +11,8 @@ from ccbench.studies.bbr3.case import (
     SECOND_UP,
     UP_VISIT,
     DraftCase,
+    Fact,
     Point,
-    Step,
     alone,
     few_packets,
     probing_s,
@@ -60,7 +60,7 @@ def _stopped(sender: Sender, point: Point) -> Scenario:
     return alone(sender, point, probing_s(point) + 2 * outage_s, stop)
 
 
-def _undoes(tcp_state: str, state: State) -> Iterator[Step]:
+def _undoes(tcp_state: str, state: State) -> Iterator[Fact]:
     before, ended = yield from _around(tcp_state, state)
     if before is None or ended.empty:
         return
@@ -68,39 +68,39 @@ def _undoes(tcp_state: str, state: State) -> Iterator[Step]:
     for name in _BOUNDS:
         old, new = before[name], after[name]
         restored = math.isnan(new) or (not math.isnan(old) and new >= old)
-        yield Step(f"{name} before {shown(old)}, after {shown(new)}", restored)
-    yield Step(
+        yield Fact(f"{name} before {shown(old)}, after {shown(new)}", restored)
+    yield Fact(
         f"phase before {before['phase']}, after {after['phase']}",
         "probe_rtt" not in {before["phase"], after["phase"]},
         is_premise=True,
     )
     returns = {"refill", "up"} if before["phase"] == "up" else {before["phase"]}
-    yield Step(f"phase after {after['phase']}", after["phase"] in returns)
+    yield Fact(f"phase after {after['phase']}", after["phase"] in returns)
     yield _window_returns(before, after)
 
 
-def _undoes_seen(tcp_state: str, state: State, point: Point) -> Iterator[Step]:
+def _undoes_seen(tcp_state: str, state: State, point: Point) -> Iterator[Fact]:
     before, ended = yield from _around(tcp_state, state)
     if before is None or ended.empty:
         return
     after = ended.iloc[0]
-    yield Step(
+    yield Fact(
         f"phase before {before['phase']}, after {after['phase']}",
         "probe_rtt" not in {before["phase"], after["phase"]},
         is_premise=True,
     )
     if before["phase"] == "up":
         # A flow returns to UP through REFILL, which paces as CRUISE does.
-        yield Step(f"phase after {after['phase']}", after["phase"] in {"cruise", "refill", "up"})
+        yield Fact(f"phase after {after['phase']}", after["phase"] in {"cruise", "refill", "up"})
         up = ended.index[ended["phase"] == "up"]
         rtts = (up[0] - ended.index[0]) / point.rtt_s if len(up) else math.inf
-        yield Step(f"up begins {rtts:.1f} RTTs after it", rtts <= _REFILL_RTTS)
+        yield Fact(f"up begins {rtts:.1f} RTTs after it", rtts <= _REFILL_RTTS)
     yield _window_returns(before, after)
 
 
 def _around(
     tcp_state: str, state: State
-) -> Generator[Step, None, tuple[pd.Series | None, pd.DataFrame]]:
+) -> Generator[Fact, None, tuple[pd.Series | None, pd.DataFrame]]:
     """Yield the premises of a recovery; return the sample before and the samples after it."""
     none = state.samples.iloc[:0]
     up, begins = reaches(state.spans, "up", number=UP_VISIT)
@@ -110,32 +110,32 @@ def _around(
     later = state.samples[state.samples.index >= up.start_s]
     episode = later[later["tcp_state"] == tcp_state]
     when = f"at {episode.index[0]:.3g} s" if len(episode) else "never"
-    yield Step(f"TCP is in {tcp_state} {when}", len(episode) > 0, is_premise=True)
+    yield Fact(f"TCP is in {tcp_state} {when}", len(episode) > 0, is_premise=True)
     if episode.empty:
         return None, none
     ended = later[(later.index > episode.index[0]) & ~later["tcp_state"].isin(["recovery", "loss"])]
-    yield Step("recovery ends", not ended.empty, is_premise=True)
+    yield Fact("recovery ends", not ended.empty, is_premise=True)
     return state.before(episode.index[0]), ended
 
 
-def _window_returns(before: pd.Series, after: pd.Series) -> Step:
+def _window_returns(before: pd.Series, after: pd.Series) -> Fact:
     least = before["cwnd"] * _CWND_GAINS - 4
-    return Step(f"cwnd before {before['cwnd']:g}, after {after['cwnd']:g}", after["cwnd"] >= least)
+    return Fact(f"cwnd before {before['cwnd']:g}, after {after['cwnd']:g}", after["cwnd"] >= least)
 
 
-def _undoes_fast_recovery(state: State, _point: Point) -> Iterator[Step]:
+def _undoes_fast_recovery(state: State, _point: Point) -> Iterator[Fact]:
     return _undoes("recovery", state)
 
 
-def _undoes_fast_recovery_seen(state: State, point: Point) -> Iterator[Step]:
+def _undoes_fast_recovery_seen(state: State, point: Point) -> Iterator[Fact]:
     return _undoes_seen("recovery", state, point)
 
 
-def _undoes_timeout(state: State, _point: Point) -> Iterator[Step]:
+def _undoes_timeout(state: State, _point: Point) -> Iterator[Fact]:
     return _undoes("loss", state)
 
 
-def _undoes_timeout_seen(state: State, point: Point) -> Iterator[Step]:
+def _undoes_timeout_seen(state: State, point: Point) -> Iterator[Fact]:
     return _undoes_seen("loss", state, point)
 
 

@@ -13,8 +13,8 @@ from ccbench.experiment.flow import Flow
 from ccbench.studies.bbr3.case import (
     PACING_MARGIN,
     DraftCase,
+    Fact,
     Point,
-    Step,
     alone,
     drained,
     everywhere,
@@ -73,16 +73,16 @@ def _follows_no_probe(state: State, span: Span) -> bool:
     return bool(state.at(span.end_s)["phase"] != "probe_rtt")
 
 
-def _last_startup(state: State) -> tuple[Span | None, Step]:
+def _last_startup(state: State) -> tuple[Span | None, Fact]:
     """Return the stay in Startup after which the pipe was full."""
     spans = state.spans
     ended = [s for s in spans[:-1] if s.phase == "startup" and _follows_no_probe(state, s)]
     found = ended[0] if ended else None
     when = "never ends" if found is None else f"ends at {found.end_s:.3g} s"
-    return found, Step(f"startup {when}", found is not None)
+    return found, Fact(f"startup {when}", found is not None)
 
 
-def _plateau(state: State, point: Point) -> Iterator[Step]:
+def _plateau(state: State, point: Point) -> Iterator[Fact]:
     startup, ends = _last_startup(state)
     yield ends
     if startup is None:
@@ -90,19 +90,19 @@ def _plateau(state: State, point: Point) -> Iterator[Step]:
     after = state.at(startup.end_s)
     yield near("max_bw at the end of startup", after["max_bw_mbps"], point.payload_mbps)
     count = after["full_bw_count"]
-    yield Step(f"full_bw_count is {count:g}", count == _FULL_BW_ROUNDS)
-    yield Step("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
+    yield Fact(f"full_bw_count is {count:g}", count == _FULL_BW_ROUNDS)
+    yield Fact("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
     yield _drain_follows(state, startup)
 
 
-def _drain_follows(state: State, startup: Span) -> Step:
+def _drain_follows(state: State, startup: Span) -> Fact:
     # Where what is in flight is below the target already, Drain takes less time than a sample. The
     # target includes three bursts at the pacing rate of Startup.
     is_drained = drained(state, startup, inflight_target(state.before(startup.end_s))).holds
     return follows(state, startup, "drain", *(PROBE_BW if is_drained else ()))
 
 
-def _plateau_seen(state: State, point: Point) -> Iterator[Step]:
+def _plateau_seen(state: State, point: Point) -> Iterator[Fact]:
     startup, ends = _last_startup(state)
     yield ends
     if startup is None:
@@ -112,7 +112,7 @@ def _plateau_seen(state: State, point: Point) -> Iterator[Step]:
     yield near("pacing rate after startup, less its gain,", bw_mbps, point.payload_mbps)
     rounds = _flat_rounds(state, startup)
     if rounds is not None:
-        yield Step(
+        yield Fact(
             f"startup ends {rounds} rounds after the last growth of the delivered rate",
             _FEWEST_FLAT_ROUNDS <= rounds <= _MOST_FLAT_ROUNDS,
         )
@@ -159,10 +159,10 @@ def _too_few_to_lose(point: Point) -> str:
     return ""
 
 
-def _leaves_startup_by_loss(state: State, point: Point) -> Iterator[Step]:
+def _leaves_startup_by_loss(state: State, point: Point) -> Iterator[Fact]:
     begin_s = _loss_begins_s(point)
     before = state.before(begin_s)
-    yield Step(
+    yield Fact(
         f"{before['phase']} before the losses, full_bw_count {before['full_bw_count']:g}",
         before["phase"] == "startup" and not before["full_bw_reached"],
         is_premise=True,
@@ -170,16 +170,16 @@ def _leaves_startup_by_loss(state: State, point: Point) -> Iterator[Step]:
     startup = first(state.spans, "startup")
     assert startup is not None
     after = state.at(startup.end_s)
-    yield Step("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
+    yield Fact("full_bw_now and full_bw_reached", after["full_bw_now"] and after["full_bw_reached"])
     count = after["full_bw_count"]
-    yield Step(f"full_bw_count is {count:g}: not by a plateau", count < _FULL_BW_ROUNDS)
+    yield Fact(f"full_bw_count is {count:g}: not by a plateau", count < _FULL_BW_ROUNDS)
     yield follows(state, startup, "drain", *PROBE_BW)
 
 
-def _loss_seen(state: State, point: Point) -> Iterator[Step]:
+def _loss_seen(state: State, point: Point) -> Iterator[Fact]:
     begin_s = _loss_begins_s(point)
     before = state.before(begin_s)
-    yield Step(
+    yield Fact(
         f"{before['phase']} before the losses", before["phase"] == "startup", is_premise=True
     )
     startup, ends = _last_startup(state)
@@ -187,11 +187,11 @@ def _loss_seen(state: State, point: Point) -> Iterator[Step]:
     if startup is None:
         return
     rtts = (startup.end_s - begin_s) / point.rtt_s
-    yield Step(f"startup ends {rtts:.1f} RTTs after the losses begin", 0 < rtts <= LOSS_RTTS)
+    yield Fact(f"startup ends {rtts:.1f} RTTs after the losses begin", 0 < rtts <= LOSS_RTTS)
     last, after = state.before(startup.end_s), state.at(startup.end_s)
     share = after["pacing_mbps"] / last["pacing_mbps"]
     # A flow that the application limits may have nothing to drain; then CRUISE follows.
-    yield Step(
+    yield Fact(
         f"pacing rate after startup / before: {share:.3f}",
         0.9 * GAINS["drain"] <= share * STARTUP_GAIN <= 1.1 * GAINS["cruise"],
     )
@@ -210,30 +210,30 @@ def _too_slow_to_limit(point: Point) -> str:
     )
 
 
-def _stays_in_startup(state: State, _point: Point) -> Iterator[Step]:
+def _stays_in_startup(state: State, _point: Point) -> Iterator[Fact]:
     phases = {span.phase for span in state.spans}
-    yield Step(f"phases: {', '.join(sorted(phases))}", phases <= {"startup", "probe_rtt"})
-    yield Step("full_bw_reached is never set", not state.samples["full_bw_reached"].any())
+    yield Fact(f"phases: {', '.join(sorted(phases))}", phases <= {"startup", "probe_rtt"})
+    yield Fact("full_bw_reached is never set", not state.samples["full_bw_reached"].any())
 
 
-def _stays_in_startup_seen(state: State, _point: Point) -> Iterator[Step]:
+def _stays_in_startup_seen(state: State, _point: Point) -> Iterator[Fact]:
     yield is_bbr(state)
     phases = {span.phase for span in state.spans}
-    yield Step(f"phases: {', '.join(sorted(phases))}", phases == {"startup", "probe_rtt"})
+    yield Fact(f"phases: {', '.join(sorted(phases))}", phases == {"startup", "probe_rtt"})
 
 
-def _probe_rtt_returns_to_startup(state: State, _point: Point) -> Iterator[Step]:
+def _probe_rtt_returns_to_startup(state: State, _point: Point) -> Iterator[Fact]:
     probe, begins = reaches(state.spans, "probe_rtt")
     yield begins
     if probe is not None:
-        yield Step(f"ProbeRTT takes {1e3 * probe.length_s:.0f} ms", probe.length_s >= _PROBE_RTT_S)
+        yield Fact(f"ProbeRTT takes {1e3 * probe.length_s:.0f} ms", probe.length_s >= _PROBE_RTT_S)
         yield follows(state, probe, "startup")
 
 
 # ---- Drain -----------------------------------------------------------------
 
 
-def _drains(state: State, _point: Point) -> Iterator[Step]:
+def _drains(state: State, _point: Point) -> Iterator[Fact]:
     drain, begins = reaches(state.spans, "drain")
     yield begins
     if drain is None:
@@ -252,7 +252,7 @@ def _slower_in_drain(share: float) -> DraftCase:
         slower = Change(**sender.at(_ENTRY), bandwidth_mbps=(1 - share) * point.mbps)
         return alone(sender, point, settle_s(point), slower)
 
-    def verify(state: State, _point: Point) -> Iterator[Step]:
+    def verify(state: State, _point: Point) -> Iterator[Fact]:
         drain, begins = reaches(state.spans, "drain")
         yield begins
         if drain is None:
@@ -266,8 +266,8 @@ def _slower_in_drain(share: float) -> DraftCase:
         else:
             waited = replace(drain, end_s=float(within.index[starts[_MOST_DRAIN_ROUNDS]]))
         end = drained(state, waited, inflight_target(state.during(waited).iloc[-1]))
-        yield Step(end.text, not end.holds, is_premise=True)
-        yield Step(f"drain takes {rounds} rounds", _DRAIN_ROUNDS <= rounds <= _MOST_DRAIN_ROUNDS)
+        yield Fact(end.text, not end.holds, is_premise=True)
+        yield Fact(f"drain takes {rounds} rounds", _DRAIN_ROUNDS <= rounds <= _MOST_DRAIN_ROUNDS)
 
     literal = share == 0.1  # noqa: PLR2004 - the draft's number
     return DraftCase(

@@ -25,7 +25,7 @@ from ccbench.studies.study import Comparison, Findings, SimulationStudy
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.case import SimulationCase
 
 _SCHEMES = (BFC, *map(scheme, ("ideal-fq", *OTHERS)))
 _INCASTS = {"100x20MB": INCAST, "none": None}
@@ -33,7 +33,7 @@ _WORDS = {"100x20MB": "with incast", "none": "without incast"}
 _WHERE = "section 3.6.2.2"
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     return tuple(
         case
         for name, incast in _INCASTS.items()

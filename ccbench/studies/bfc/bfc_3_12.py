@@ -14,7 +14,7 @@ from ccbench.studies.study import Comparison, Findings, SimulationStudy
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.case import SimulationCase
 
 #: Loads in percent of the core links' capacity.
 _LOADS = (50, 60, 70, 80, 90, 95)
@@ -24,7 +24,7 @@ _STABLE = (0, _HPCC_MOST)
 _WHERE = "section 3.6.3"
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     return tuple(
         case_of(f"{load}", traffic("facebook", load), chosen, quick=quick, seed=seed)
         for load in (_LOADS[::4] if quick else _LOADS)

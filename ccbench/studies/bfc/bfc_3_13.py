@@ -15,7 +15,7 @@ from ccbench.studies.study import Comparison, Findings, SimulationStudy
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.case import SimulationCase
 
 _DEGREES = (10, 100, 200, 500, 1000, 2000)
 #: Degrees up to 8 times the 32 queues, and far beyond.
@@ -25,7 +25,7 @@ _EXTREME = (_HIGH, _MOST)
 _WHERE = "section 3.6.3"
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     return tuple(
         case_of(
             f"{degree}",

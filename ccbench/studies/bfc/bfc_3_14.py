@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ccbench.base.figures import Figure
-from ccbench.datacenter.case import Case
+from ccbench.datacenter.case import SimulationCase
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.workload import Mice, Workload
 from ccbench.studies.bfc.slowdown import BFC, NETWORK
@@ -36,9 +36,9 @@ _SENDERS = range(16, 128)
 _WHERE = "section 3.6.4"
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     return tuple(
-        Case(
+        SimulationCase(
             name=f"{count}",
             topology=NETWORK,
             workload=Workload(
@@ -58,7 +58,7 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
     )
 
 
-def _measure(case: Case, result: Simulation) -> Rows:
+def _measure(case: SimulationCase, result: Simulation) -> Rows:
     late = result.flows[result.flows["start_s"] > case.duration_s / 2]  # queues have built up
     mice = late[late["kind"] == "background"]
     slowdown = (mice["acked_s"] / mice["ideal_acked_s"]).groupby(mice["destination"]).median()

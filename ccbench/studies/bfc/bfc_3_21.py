@@ -25,14 +25,14 @@ from ccbench.studies.study import Comparison, Findings, SimulationStudy
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.case import SimulationCase
 
 _STOCHASTIC = replace(BFC, name=f"{BFC.name}-stochastic", assignment="stochastic")
 _SIZES = (*EDGES, float("inf"))
 _WHERE = "section 3.6.6.5"
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     workload = traffic("facebook", 60, INCAST)
     return cases_of("100x20MB", workload, (BFC, _STOCHASTIC), quick=quick)
 

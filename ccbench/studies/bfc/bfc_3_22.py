@@ -15,7 +15,7 @@ from ccbench.studies.study import Comparison, Findings, SimulationStudy
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.case import SimulationCase
 
 #: Flow table entries per queue.
 _SIZES = (1, 10, 100, 1000)
@@ -23,7 +23,7 @@ _USUAL = 100
 _WHERE = "section 3.6.6.6"
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     workload = traffic("facebook", 60, INCAST)
     return tuple(
         case

@@ -10,7 +10,7 @@ import numpy as np
 
 from ccbench.base.figures import Figure
 from ccbench.datacenter import flow_sizes
-from ccbench.datacenter.case import Case
+from ccbench.datacenter.case import SimulationCase
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.topology import star
 from ccbench.datacenter.workload import Workload, payload_share
@@ -46,14 +46,14 @@ def _payload() -> float:
     return payload_share(flow_sizes.get("google"))
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     experiments = [("fair", gbps, load) for gbps in _GBPS for load in _LOADS]
     experiments += [(policy, 100.0, load) for policy in ("srf", "fifo") for load in _LOADS]
     seeds: tuple[int, ...] = _SEEDS
     if quick:
         experiments, seeds = experiments[:1], seeds[:1]
     return tuple(
-        Case(
+        SimulationCase(
             name=f"{gbps:g}G, load {load:g}",
             topology=star(servers=_SENDERS + 1, gbps=gbps),
             workload=Workload(sizes="google", load=load * _payload(), receiver=_SENDERS),
@@ -68,7 +68,7 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
     )
 
 
-def _measure(case: Case, result: Simulation) -> Rows:
+def _measure(case: SimulationCase, result: Simulation) -> Rows:
     # All ports but the receiver's are idle: exclude their samples, which have no flow.
     counts = result.active_flows.set_index("flows")["count"].astype(float)
     counts[0] = max(counts[0] - len(result.samples) * _SENDERS, 0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.base.figures import Figure
-from ccbench.datacenter.case import Case
+from ccbench.datacenter.case import SimulationCase
 from ccbench.datacenter.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload
 from ccbench.studies.bfc.testbed import BFC, NETWORK, RECEIVERS, SENDERS
 from ccbench.studies.catalogue import info
@@ -35,9 +35,9 @@ _AFTER_S = 1e-4
 _WHERE = "section 3.6.1"
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     return tuple(
-        Case(
+        SimulationCase(
             name=f"{hops * _HOP_US:g} μs",
             topology=NETWORK,
             workload=Workload(load=0, long_flows=_FLOWS),
@@ -50,7 +50,7 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
     )
 
 
-def _measure(case: Case, result: Simulation) -> Rows:
+def _measure(case: SimulationCase, result: Simulation) -> Rows:
     late = result.samples[result.samples.index >= _AFTER_S]
     span_s = late.index[-1] - late.index[0]
     payload = late["long_bytes"].iloc[-1] - late["long_bytes"].iloc[0]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.base.figures import Figure
-from ccbench.datacenter.case import Case
+from ccbench.datacenter.case import SimulationCase
 from ccbench.datacenter.workload import Workload
 from ccbench.studies.bfc.testbed import BFC, NETWORK, RECEIVERS, SENDERS
 from ccbench.studies.catalogue import info
@@ -34,9 +34,9 @@ _RUNS = 4
 _WHERE = "section 3.6.1"
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     return tuple(
-        Case(
+        SimulationCase(
             name=f"{count} flows",
             topology=NETWORK,
             workload=Workload(
@@ -58,7 +58,7 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
     )
 
 
-def _measure(case: Case, result: Simulation) -> Rows:
+def _measure(case: SimulationCase, result: Simulation) -> Rows:
     first = result.flows[result.flows["source"] == SENDERS[0]]
     return [
         {

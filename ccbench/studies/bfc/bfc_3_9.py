@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.base.estimate import Estimate
-    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.case import SimulationCase
 
 _SCHEMES = (BFC, *map(scheme, ("bfc", "ideal-fq", *OTHERS)))
 _WHERE = "section 3.6.2.2"
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     return cases_of("100x20MB", traffic("google", 60, INCAST), _SCHEMES, quick=quick)
 
 

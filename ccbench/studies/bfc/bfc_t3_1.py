@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.figures import Figure
 from ccbench.datacenter import flow_sizes
-from ccbench.datacenter.case import Case
+from ccbench.datacenter.case import SimulationCase
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload, payload_share
 from ccbench.studies.bfc.slowdown import BFC, NETWORK, by_seed, value
@@ -33,7 +33,7 @@ _GBPS = 100.0
 _SEEDS = tuple(range(1, 11))
 
 
-def _cases(*, quick: bool) -> tuple[Case, ...]:
+def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     # The load of the link includes headers; with the long flow's 40 % the total is 100 %.
     gbps = 0.6 * _GBPS * payload_share(flow_sizes.get("facebook"))
     workload = Workload(
@@ -44,7 +44,7 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
         long_flows=((_LONG, _RECEIVER),),
     )
     return tuple(
-        Case(
+        SimulationCase(
             name="shared link",
             topology=NETWORK,
             workload=workload,
@@ -58,7 +58,7 @@ def _cases(*, quick: bool) -> tuple[Case, ...]:
     )
 
 
-def _measure(case: Case, result: Simulation) -> Rows:
+def _measure(case: SimulationCase, result: Simulation) -> Rows:
     single = result.flows[result.flows["bytes"].between(1, PAYLOAD_BYTES)]
     waited_us = 1e6 * (single["fct_s"] - single["ideal_s"])
     long = result.flows[result.flows["kind"] == "long"]["delivered_bytes"].sum()

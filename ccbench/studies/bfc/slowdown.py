@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
-from ccbench.datacenter.case import Case
+from ccbench.datacenter.case import SimulationCase
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.topology import clos
 from ccbench.datacenter.workload import Incast, Workload
@@ -79,9 +79,11 @@ def traffic(sizes: str, percent: float, incast: Incast | None = None) -> Workloa
     return Workload(sizes=sizes, load=round(load, 9), incast=incast)
 
 
-def case_of(name: str, workload: Workload, chosen: Scheme, *, quick: bool, seed: int = 1) -> Case:
+def case_of(
+    name: str, workload: Workload, chosen: Scheme, *, quick: bool, seed: int = 1
+) -> SimulationCase:
     """Return the case of a scheme on the thesis's network."""
-    return Case(
+    return SimulationCase(
         name=name,
         topology=NETWORK,
         workload=workload,
@@ -94,7 +96,7 @@ def case_of(name: str, workload: Workload, chosen: Scheme, *, quick: bool, seed:
 
 def cases_of(
     name: str, workload: Workload, schemes: Sequence[Scheme], *, quick: bool
-) -> tuple[Case, ...]:
+) -> tuple[SimulationCase, ...]:
     """Return the cases of several schemes with all seeds."""
     seeds = SEEDS[:1] if quick else SEEDS
     return tuple(
@@ -104,13 +106,13 @@ def cases_of(
     )
 
 
-def settled(case: Case, result: Simulation) -> Simulation:
+def settled(case: SimulationCase, result: Simulation) -> Simulation:
     """Return a simulation restricted to flows that start after its first twentieth."""
     later = result.flows["start_s"] >= _FIRST_COUNTED * case.duration_s
     return replace(result, flows=result.flows[later])
 
 
-def measure(case: Case, result: Simulation) -> Rows:
+def measure(case: SimulationCase, result: Simulation) -> Rows:
     """Return a row for each range of flow sizes, and one for incast flows.
 
     A flow ends when its sender has the last ACK, as in the authors' simulators.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.base.estimate import Estimate
-    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.case import SimulationCase
     from ccbench.datacenter.scheme import Scheme
     from ccbench.datacenter.simulation import Simulation
     from ccbench.studies.study import Rows
@@ -37,7 +37,7 @@ def seeds(chosen: Scheme, *, quick: bool) -> tuple[int, ...]:
     return SEEDS[:1] if quick or chosen.name in _ONLY_DRAWN else SEEDS
 
 
-def measure(case: Case, result: Simulation) -> Rows:
+def measure(case: SimulationCase, result: Simulation) -> Rows:
     """Return the p99 slowdown of short flows and the mean slowdown of long flows."""
     table = settled(case, result).slowdowns((_SHORT_BYTES, _LONG_BYTES), until="acked")
     return [

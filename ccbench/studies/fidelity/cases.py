@@ -21,7 +21,7 @@ __all__ = [
     "MIXES",
     "PATHS",
     "QUANTITIES",
-    "Path",
+    "EnginePath",
     "case_name",
     "cases",
     "from_s",
@@ -39,7 +39,7 @@ MIXES: tuple[tuple[str, ...], ...] = (
 
 
 @dataclass(frozen=True)
-class Path:
+class EnginePath:
     """A link of constant rate with a drop-tail queue; ACKs may have a link with a queue as well."""
 
     mbps: float
@@ -63,12 +63,12 @@ class Path:
 
 
 PATHS = (
-    Path(5, 40, 4),
-    Path(5, 130, 1),
-    Path(12, 80, 2),
-    Path(25, 20, 4),
-    Path(25, 80, 0.5),
-    Path(50, 40, 1),
+    EnginePath(5, 40, 4),
+    EnginePath(5, 130, 1),
+    EnginePath(12, 80, 2),
+    EnginePath(25, 20, 4),
+    EnginePath(25, 80, 0.5),
+    EnginePath(50, 40, 1),
 )
 _DURATION_S, _QUICK_S = 40.0, 6.0
 #: Slow start is over, and BBR's first ProbeRTT has passed.
@@ -92,7 +92,7 @@ def cases(
     *,
     seeds: int,
     quick: bool,
-    paths: tuple[Path, ...] = PATHS,
+    paths: tuple[EnginePath, ...] = PATHS,
 ) -> tuple[Scenario, ...]:
     """Return the scenarios of all mixes on all paths; if `quick`, two short ones of one path."""
     middle = len(paths) // 2

@@ -34,7 +34,7 @@ from ccbench.studies.fidelity.cases import (
     MIXES,
     PATHS,
     QUANTITIES,
-    Path,
+    EnginePath,
     case_name,
     cases,
     from_s,
@@ -66,7 +66,7 @@ _LEAST_COURSES = 95.0
 _CHANCE = "expected of equal engines"
 
 
-def _scenarios(paths: tuple[Path, ...], *, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
+def _scenarios(paths: tuple[EnginePath, ...], *, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
     """Return the scenarios for Mahimahi, which has its own noise; flows start as in the others."""
 
     def noise(rtt_ms: float) -> Noise:
@@ -75,13 +75,13 @@ def _scenarios(paths: tuple[Path, ...], *, quick: bool) -> tuple[tuple[Scenario,
     return _with_noise(noise, paths, quick=quick)
 
 
-def _references(paths: tuple[Path, ...], *, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
+def _references(paths: tuple[EnginePath, ...], *, quick: bool) -> tuple[tuple[Scenario, ...], ...]:
     """Return the scenarios for the virtual kernel, with explicit noise."""
     return _with_noise(lambda rtt_ms: typical(rtt_ms=rtt_ms), paths, quick=quick)
 
 
 def _with_noise(
-    noise: Callable[[float], Noise], paths: tuple[Path, ...], *, quick: bool
+    noise: Callable[[float], Noise], paths: tuple[EnginePath, ...], *, quick: bool
 ) -> tuple[tuple[Scenario, ...], ...]:
     """Return the scenarios of all cases, each of several flows after that of the last one alone."""
     scenarios = (
@@ -253,7 +253,7 @@ def _figure(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def agreement(name: str, paths: tuple[Path, ...]) -> Study:
+def agreement(name: str, paths: tuple[EnginePath, ...]) -> Study:
     """Return the study of this name, which compares the engines on some paths."""
     return Study(
         info=info(name),

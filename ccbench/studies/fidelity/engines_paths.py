@@ -8,13 +8,13 @@ bytes for every second packet needs 0.43 Mbit/s. It therefore drops some of them
 
 from __future__ import annotations
 
-from ccbench.studies.fidelity.cases import Path
+from ccbench.studies.fidelity.cases import EnginePath
 from ccbench.studies.fidelity.engines_agree import agreement
 
 #: Random loss of 0.5 %; and a way back with 1/83 of the rate.
 _PATHS = (
-    Path(20, 60, 2, loss=0.005),
-    Path(25, 40, 1, acks_mbps=0.3, acks_packets=40),
+    EnginePath(20, 60, 2, loss=0.005),
+    EnginePath(25, 40, 1, acks_mbps=0.3, acks_packets=40),
 )
 
 STUDY = agreement("engines-paths", _PATHS)

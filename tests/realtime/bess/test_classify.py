@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench.classify.setting import SETTINGS
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 from tests.realtime.disturbance import skip_if_busy
 
 if TYPE_CHECKING:
@@ -35,6 +35,6 @@ def test_nearest(tmp_path: Path, web_server: Callable[..., Any], cca: str) -> No
     assert trace["nearest"] == cca
     assert row["label"] in {cca, "unknown"}
     assert trace["utilisation"] > 0.8
-    recording = Recording.load(tmp_path / "servers" / _SERVER / name)
+    recording = CommandRecording.load(tmp_path / "servers" / _SERVER / name)
     assert (recording.provenance["engine"], recording.bottleneck.queue_packets) == ("bess", 63)
     assert recording.queue["bytes"].max() == 1500

@@ -20,7 +20,7 @@ import pytest
 from ccbench import Bottleneck
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.bess.engine import BessEngine
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 from tests.realtime.disturbance import skip_if_busy
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def left_on(folder: Path) -> list[str]:
 class Download:
     """Results and output of a download through the link."""
 
-    recording: Recording
+    recording: CommandRecording
     trip_ms: float
     size: int
     user: int
@@ -172,7 +172,11 @@ def download(
     assert done.returncode == 7, done.stderr
     trip_ms, size, user = done.stdout.split()
     return Download(
-        Recording.load(folder / "recording"), float(trip_ms), int(size), int(user), left_on(folder)
+        CommandRecording.load(folder / "recording"),
+        float(trip_ms),
+        int(size),
+        int(user),
+        left_on(folder),
     )
 
 
@@ -274,7 +278,7 @@ class TestEnd:
         folder.mkdir()
         done = self._end(folder, bess, alone, signal.SIGINT, terminal=True)
         assert done.returncode == 130, done.stderr
-        assert Recording.load(folder / "recording").duration_s < 20
+        assert CommandRecording.load(folder / "recording").duration_s < 20
         assert left_on(folder) == []
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -293,7 +297,7 @@ class TestEnd:
             stdout, _ = process.communicate(timeout=45)
         assert alone.has_ended(own)
         assert (stdout, left_on(folder)) == ("", [])
-        assert not Recording.is_in(folder / "recording")
+        assert not CommandRecording.is_in(folder / "recording")
         for left in alone.workspaces():  # of a killed run, removed by the next
             subprocess.run(["rm", "-r", left], check=True)
 
@@ -303,7 +307,7 @@ class TestFailure:
         """A missing program is its shell's 127; a command without traffic has no packets."""
         done = run(tmp_path, bess, ["/no-such-program"])
         assert done.returncode == 127
-        assert Recording.load(tmp_path / "recording").summary()["packets"] == 0
+        assert CommandRecording.load(tmp_path / "recording").summary()["packets"] == 0
 
     @pytest.mark.parametrize(
         ("fault", "message"),

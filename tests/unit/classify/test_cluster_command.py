@@ -21,7 +21,7 @@ from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
 from ccbench.cli._console import plain
 from ccbench.cli.main import program
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 from ccbench.run import tables
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def write_trace(folder: Path, setting: Setting, points: npt.ArrayLike) -> None:
         }
     )
     link = Bottleneck(bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets)
-    Recording(
+    CommandRecording(
         status=0,
         duration_s=len(packets) * 0.02,
         queue=queue.astype(dict(tables.QUEUE_COLUMNS)),

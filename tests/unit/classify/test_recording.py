@@ -23,7 +23,7 @@ from ccbench.classify.training import Sample, Variation
 from ccbench.classify.training_set import PACKAGED, TrainingSet, train
 from ccbench.classify.verdict import judge
 from ccbench.cli.main import program
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 from ccbench.experiment.noise import Noise
 from ccbench.run import tables
 from tests.scenarios import flat
@@ -82,7 +82,7 @@ def run_folder(folder: Path, make_run: Callable[..., Any], **changes: Any) -> Pa
 FINE = {"protocol": "h2", "connections": 1, "pages": 50, "others": 0, "broken": 0}
 
 
-def filled(recording: Recording) -> Recording:
+def filled(recording: CommandRecording) -> CommandRecording:
     """Fill a record with the packets of a link that is always busy, for 21 s."""
     link = recording.bottleneck
     assert link.bandwidth_mbps is not None
@@ -98,14 +98,14 @@ def filled(recording: Recording) -> Recording:
     return replace(recording, queue=queue.astype(dict(tables.QUEUE_COLUMNS)))
 
 
-def recorded(make_run: Callable[..., Any], link: Bottleneck, **about: Any) -> Recording:
+def recorded(make_run: Callable[..., Any], link: Bottleneck, **about: Any) -> CommandRecording:
     """Return the recording of a command that sent nothing through a link."""
     scenario = Scenario(
         flows=(Flow(),), path=NetworkPath(bottlenecks=(link,), rtt_ms=40), duration_s=1
     )
     queue = tables.normalised("queue", make_run(scenario, 1.0).queue, tables.QUEUE_COLUMNS)
     provenance = {"bottleneck": link.to_dict(), **about}
-    return Recording(status=0, duration_s=1.0, queue=queue, provenance=provenance)
+    return CommandRecording(status=0, duration_s=1.0, queue=queue, provenance=provenance)
 
 
 class TestRead:

@@ -20,7 +20,7 @@ from ccbench.classify.training import Sample, Variation
 from ccbench.classify.training_set import PACKAGED, TrainingSet, train, train_on_recordings
 from ccbench.classify.verdict import judge
 from ccbench.cli.main import program
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 from ccbench.run import tables
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class TestExtended:
                 }
             ).reindex(columns=list(tables.QUEUE_COLUMNS), fill_value=0)
             answers = {"protocol": "h2", "connections": 1, "pages": 9, "others": 0, "broken": 0}
-            Recording(
+            CommandRecording(
                 status=0,
                 duration_s=22.0,
                 queue=queue.astype(dict(tables.QUEUE_COLUMNS)),

@@ -18,7 +18,7 @@ from ccbench.datacenter.vectors import (
     Reference,
     Refresh,
     Scenario,
-    Step,
+    VectorStep,
     check,
     random_scenarios,
     rules,
@@ -80,7 +80,7 @@ def _supported_part(scenario: Scenario) -> Scenario:
     )
 
 
-def _steps(steps: tuple[Step, ...], settings: Settings) -> Iterator[Step]:
+def _steps(steps: tuple[VectorStep, ...], settings: Settings) -> Iterator[VectorStep]:
     """Recompute the answers for the supported features, with queues of the simulator."""
     chance = random.Random(1)
     reference = Reference(settings)
@@ -102,4 +102,4 @@ def _steps(steps: tuple[Step, ...], settings: Settings) -> Iterator[Step]:
         if isinstance(event, Packet):
             waiting.setdefault((event.egress, answer.queue), deque()).append(arrived)
             arrived += 1
-        yield Step(step.at_ns, event, answer)
+        yield VectorStep(step.at_ns, event, answer)

@@ -12,7 +12,7 @@ import pytest
 from ccbench import _native
 from ccbench.base import code_digests
 from ccbench.base.errors import CcbenchError
-from ccbench.datacenter.case import Case, run_cases
+from ccbench.datacenter.case import SimulationCase, run_cases
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.simulation.simulator import prepared
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ccbench.datacenter.simulation import Simulation
 
-CASE = Case(
+CASE = SimulationCase(
     name="small",
     topology=star(servers=4),
     workload=Workload(load=0.3),
@@ -37,12 +37,12 @@ CASE = Case(
 )
 
 
-def case_key(case: Case) -> str:
+def case_key(case: SimulationCase) -> str:
     """Return the key of a case's result in the store."""
     return simulation_key(prepared(**case.settings()))
 
 
-def _packets(_: Case, result: Simulation) -> int:
+def _packets(_: SimulationCase, result: Simulation) -> int:
     return int(result.summary["sent_data_packets"])
 
 
@@ -135,7 +135,7 @@ class TestSimulationStore:
 
 
 #: Another case for each field except the name.
-OTHERS: dict[str, Case] = {
+OTHERS: dict[str, SimulationCase] = {
     "topology": replace(CASE, topology=star(servers=5)),
     "workload": replace(CASE, workload=Workload(load=0.4)),
     "scheme": replace(CASE, scheme=replace(CASE.scheme, sticky_hops=3)),
@@ -167,10 +167,10 @@ class TestKey:
 
     def test_all_fields(self) -> None:
         """Every field of a case except its name is covered here."""
-        assert {field.name for field in fields(Case)} == {"name", *OTHERS}
+        assert {field.name for field in fields(SimulationCase)} == {"name", *OTHERS}
 
     @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
-    def test_every_change_counts(self, other: Case) -> None:
+    def test_every_change_counts(self, other: SimulationCase) -> None:
         """Every change of the simulation changes the key."""
         assert case_key(CASE) != case_key(other)
 

@@ -388,11 +388,11 @@ class TestOwn:
     def test_module_is_enough(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """A module in the package's folder adds a strategy to searches, options and help."""
         (tmp_path / "hill.py").write_text(
-            "from ccbench.base.settings import Setting\n"
+            "from ccbench.base.settings import StrategySetting\n"
             "from ccbench.raygen.strategies.random import RandomSearch\n"
             "class STRATEGY(RandomSearch):\n"
             "    name, summary = 'hill', 'uphill only'\n"
-            "    settings = (Setting(name='step', default=0.1, help='Length of a step.'),)\n"
+            "    settings = (StrategySetting(name='step', default=0.1, help='Length.'),)\n"
             "    def __init__(self, space, *, step, **common):\n"
             "        super().__init__(space, **common)\n"
         )
@@ -401,7 +401,7 @@ class TestOwn:
         config = _config("hill", strategy_options={"step": 0.2})
         assert {"step": 0.2} == config.to_dict()["strategy_options"]
         shown = " ".join(CliRunner().invoke(program, ["raygen", "--help"]).output.split())
-        assert "hill uphill only step=0.1 (a number): Length of a step." in shown
+        assert "hill uphill only step=0.1 (a number): Length." in shown
         with pytest.raises(
             InputError, match=r"^strategy_options\.step is .* left out for strategy"
         ):

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from ccbench.raygen import DEFAULT_SPACE, Choice, Number, Space
-from ccbench.raygen.strategies.sweep import Sweep, grid
+from ccbench.raygen.strategies.sweep import SweepStrategy, grid
 
 if TYPE_CHECKING:
     from ccbench.raygen import Chromosome
 
 
 def _proposed(budget: int, population: int = 4, seed: int = 1) -> list[Chromosome]:
-    sweep = Sweep(DEFAULT_SPACE, budget=budget, population=population, seed=seed)
+    sweep = SweepStrategy(DEFAULT_SPACE, budget=budget, population=population, seed=seed)
     chromosomes = []
     while candidates := sweep.ask():
         chromosomes += [candidate.chromosome for candidate in candidates]

@@ -12,7 +12,7 @@ from ccbench.base.errors import InputError
 from ccbench.base.share import Share
 from ccbench.studies.bbr3 import bbr_draft_wire
 from ccbench.studies.bbr3.bbr_draft import CASES, _plan, _Use, _uses, study_of, verdict
-from ccbench.studies.bbr3.case import GRID, Step
+from ccbench.studies.bbr3.case import GRID, Fact
 from ccbench.studies.bbr3.state import BBR3, Entry, Sender
 from tests.unit.conftest import run_with_rates
 
@@ -22,12 +22,12 @@ _BBR = Sender("bbr", ("rate_low", "rate_high", "min_us", "pacing_gain", "cwnd_ga
 class TestVerdict:
     def test_fails(self) -> None:
         """A case fails if a condition does not hold, whatever the others."""
-        steps = [Step("a", holds=True), Step("b", holds=False), Step("c", holds=True)]
+        steps = [Fact("a", holds=True), Fact("b", holds=False), Fact("c", holds=True)]
         assert verdict(iter(steps)) == ("fails", "a; b (not so); c")
 
     def test_premise(self) -> None:
         """Without its premise a case does not come about, and later conditions say nothing."""
-        steps = [Step("a", holds=False, is_premise=True), Step("b", holds=False)]
+        steps = [Fact("a", holds=False, is_premise=True), Fact("b", holds=False)]
         assert verdict(iter(steps)) == ("does not come about", "a (not so)")
 
 

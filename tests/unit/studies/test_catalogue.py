@@ -20,7 +20,7 @@ from ccbench.studies.study import grouped
 from tests.unit.studies.conftest import scenarios_of
 
 if TYPE_CHECKING:
-    from ccbench.datacenter.case import Case
+    from ccbench.datacenter.case import SimulationCase
 
 
 def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[int, float]:
@@ -32,7 +32,7 @@ def size(study: Study | SearchStudy | SimulationStudy, *, quick: bool) -> tuple[
             sum(one.most_runs() for one in searches),
             sum(one.most_runs() * one.duration_s for one in searches),
         )
-    parts: tuple[Case, ...] | tuple[Scenario, ...]
+    parts: tuple[SimulationCase, ...] | tuple[Scenario, ...]
     if isinstance(study, SimulationStudy):
         parts = study.cases(quick=quick)
         assert len({*parts}) == len(parts)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ccbench.datacenter.p4.interpreter import Sent
     from ccbench.datacenter.p4.loop.topology import Host, Place, Topology
 
-__all__ = ["FlowResult", "LoopResult", "Network", "QueueResult", "faults", "run"]
+__all__ = ["FlowResult", "LoopResult", "PacketNetwork", "QueueResult", "faults", "run"]
 
 _LENGTH_BYTES = 1000
 _REFRESH_S = 0.1
@@ -37,7 +37,7 @@ _DRAIN_S = 5.0  # time limit for delivery after the last packet was sent
 _SILENCE_S = 0.3  # additional time after the last delivery
 
 
-class Network(Protocol):
+class PacketNetwork(Protocol):
     """Switches, cables and a clock."""
 
     def now(self) -> float:
@@ -179,12 +179,14 @@ class _Receiver:
         self.arrivals_s.append(now_s)
 
 
-def run(network: Network, topology: Topology, seconds: float, *, stops: bool = True) -> LoopResult:
+def run(
+    network: PacketNetwork, topology: Topology, seconds: float, *, stops: bool = True
+) -> LoopResult:
     """Let all flows send for `seconds`, and wait for their packets to arrive.
 
     Parameters
     ----------
-    network : Network
+    network : PacketNetwork
         The configured switches.
     topology : Topology
         The description of the same network.
@@ -198,7 +200,7 @@ def run(network: Network, topology: Topology, seconds: float, *, stops: bool = T
 
 class _Loop:
     def __init__(
-        self, network: Network, topology: Topology, seconds: float, *, stops: bool
+        self, network: PacketNetwork, topology: Topology, seconds: float, *, stops: bool
     ) -> None:
         self._network = network
         self._topology = topology

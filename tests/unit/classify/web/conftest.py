@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from ccbench.classify.web import target
-from ccbench.emulate.recording import Recording
+from ccbench.emulate.recording import CommandRecording
 from ccbench.run import tables
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def serving() -> Iterator[tuple[str, list[dict[str, str]]]]:
 
 def download(
     setting: Setting, *, share: float = 0.95, seconds: float = 21.0, **answers: Any
-) -> Recording:
+) -> CommandRecording:
     """Return a download that uses a share of the link, with one packet in the queue."""
     packet_s = MTU_BYTES * 8 / (setting.bandwidth_mbps * 1e6 * share)
     times_ns = (np.arange(0, seconds, packet_s) * 1e9).astype("int64")
@@ -124,7 +124,7 @@ def download(
         queue.reindex(columns=list(tables.QUEUE_COLUMNS), fill_value=0),
         tables.QUEUE_COLUMNS,
     )
-    return Recording(
+    return CommandRecording(
         status=0,
         duration_s=seconds,
         queue=normal,

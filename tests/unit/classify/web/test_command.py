@@ -18,7 +18,7 @@ from tests.unit.classify.web.conftest import download, serving
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ccbench.emulate.recording import Recording
+    from ccbench.emulate.recording import CommandRecording
 
 
 class TestCommand:
@@ -49,7 +49,7 @@ class TestCommand:
 
         def record(
             engine: Any, _command: Any, link: Any, _rtt_ms: float, *, output: Any
-        ) -> Recording:
+        ) -> CommandRecording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
             requested.append((link.queue_packets, getattr(engine, "directory", None)))
             return download(SETTINGS[0])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.emulate import Check
-    from ccbench.emulate.recording import Recording
+    from ccbench.emulate.recording import CommandRecording
     from ccbench.experiment.bottleneck import Bottleneck
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ class Links(ArithmeticEngine):
 
     name = "made up"
 
-    def __init__(self, record: Callable[..., Recording]) -> None:
+    def __init__(self, record: Callable[..., CommandRecording]) -> None:
         super().__init__()
         self._record = record
 
@@ -53,7 +53,7 @@ class Links(ArithmeticEngine):
         """Support every link."""
         return bottleneck
 
-    def record(self, *command: Any, direction: str = "down", **how: Any) -> Recording:
+    def record(self, *command: Any, direction: str = "down", **how: Any) -> CommandRecording:
         """Record with the function."""
         assert direction == "down"
         return self._record(*command, **how)
@@ -72,7 +72,7 @@ class TestSurvey:
     def run(
         folder: Path,
         urls: list[str],
-        record: Callable[..., Recording],
+        record: Callable[..., CommandRecording],
         *,
         retry: bool = False,
         **options: Any,
@@ -88,7 +88,7 @@ class TestSurvey:
         """Finished downloads are not repeated after an interruption at any time."""
         requested = []
 
-        def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+        def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> CommandRecording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
             requested.append(link.bandwidth_mbps)
             if len(requested) == 2:
@@ -113,7 +113,7 @@ class TestSurvey:
         """With another setting or filter, downloads are reclassified, and missing ones added."""
         requested = []
 
-        def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+        def record(_command: Any, link: Any, _rtt_ms: float, *, output: Any) -> CommandRecording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
             requested.append(link.bandwidth_mbps)
             return download(SETTINGS[2] if link.bandwidth_mbps == 10 else SETTINGS[0])
@@ -136,7 +136,7 @@ class TestSurvey:
     def test_gone(self, tmp_path: Path) -> None:
         """Earlier observations count if the server is not reachable any more."""
 
-        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> CommandRecording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
             return download(SETTINGS[0])
 
@@ -149,7 +149,7 @@ class TestSurvey:
     def test_row(self, tmp_path: Path) -> None:
         """A row has the label, the votes and the traffic."""
 
-        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> CommandRecording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
             return download(SETTINGS[0])
 
@@ -170,7 +170,7 @@ class TestSurvey:
         """A server that does not answer through the link is not tried in other settings."""
         requested = []
 
-        def record(_command: Any, _link: Any, _rtt_ms: float, **_: Any) -> Recording:
+        def record(_command: Any, _link: Any, _rtt_ms: float, **_: Any) -> CommandRecording:
             requested.append(1)
             return download(SETTINGS[0])
 
@@ -186,7 +186,7 @@ class TestSurvey:
         """If the link fails in one setting, the other settings vote."""
         requested = []
 
-        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> CommandRecording:
             output.write(b"status codes: 50 2xx\nconnections opened: 1")
             requested.append(1)
             if len(requested) == 1:
@@ -208,7 +208,7 @@ class TestSurvey:
         """A failed setting is retried, and only that setting."""
         requested = []
 
-        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> Recording:
+        def record(_command: Any, _link: Any, _rtt_ms: float, *, output: Any) -> CommandRecording:
             requested.append(1)
             output.write(b"status codes: 50 2xx\nconnections opened: 1\n")
             made = download(SETTINGS[0])
@@ -224,7 +224,7 @@ class TestSurvey:
     def test_nothing_passes(self, tmp_path: Path) -> None:
         """A machine that forwards no packets is reported as a failure of the link."""
 
-        def record(_command: Any, _link: Any, _rtt_ms: float, **_: Any) -> Recording:
+        def record(_command: Any, _link: Any, _rtt_ms: float, **_: Any) -> CommandRecording:
             made = download(SETTINGS[0])
             return replace(made, queue=made.queue.iloc[:0])
 
