@@ -296,7 +296,7 @@ def _experiment(
         by = library.metrics_named(metrics)
         both = Scenario.load(scenario)
         with validation.within(f"{scenario}: "):
-            experiment = library.divided(both, range(1, len(both.flows)))
+            experiment = library.divided(both)
         return replace(experiment, queue_log=least_log(by)), by
     for side in ("alpha", "beta"):
         if flows[side] is None:

@@ -129,7 +129,8 @@ def _metrics() -> Iterable[str]:
     multiple=True,
     metavar="GROUP",
     help="For --metric harm: number of a group of flows, from 0, that may be harmed; may be "
-    "repeated. All other groups are alpha.  [default: 0]",
+    "repeated. All other groups are alpha.  [default: all but the first, as `ccbench harm "
+    "--scenario`]",
 )
 @click.option(
     "-o",
@@ -178,7 +179,7 @@ def sweep(
         vary=dict(vary),
         repeat=repeat,
         metrics=metrics or ("throughput",),
-        beta=_groups(beta, scenario) or (0,),
+        beta=_groups(beta, scenario),
     )
     if plot is not None:
         from ccbench import plots  # imports matplotlib

@@ -189,15 +189,16 @@ def long_flows(  # noqa: PLR0913 - independent choices, all by keyword
     )
 
 
-def divided(scenario: Scenario, beta: Iterable[int]) -> Experiment:
+def divided(scenario: Scenario, beta: Iterable[int] = ()) -> Experiment:
     """Return the experiment that measures the harm to some groups of a scenario's flows.
 
     Parameters
     ----------
     scenario : Scenario
         Beta and alpha flows together.
-    beta : iterable of int
-        Positions of the groups that may be harmed. All others are alpha.
+    beta : iterable of int, optional
+        Positions of the groups that may be harmed. All others are alpha. Default: all groups but
+        the first may be harmed.
 
     Raises
     ------
@@ -219,7 +220,8 @@ def divided(scenario: Scenario, beta: Iterable[int]) -> Experiment:
             "this scenario has one: add a [[flows]] table, or choose another metric"
         )
     last = validation.Range(0, count - 1)
-    chosen = dict.fromkeys(validation.whole("beta", group, last, example=0) for group in beta)
+    groups = tuple(beta) or range(1, count)
+    chosen = dict.fromkeys(validation.whole("beta", group, last, example=0) for group in groups)
     if not 0 < len(chosen) < count:
         allowed = f"one or more of the {count} groups of flows, but not all of them"
         raise validation.bad("beta", list(chosen), allowed, "leave some for alpha, which harms")

@@ -185,7 +185,7 @@ class SearchConfig:
         network = {
             name: value if isinstance(value, str) else float(value)  # as read from a table
             for name, value in values
-            if name not in _OF_ALPHA
+            if name not in _OF_ALPHA and not name.startswith("flows.0.")
         }
         first = derived_seed(self.seed, "search", json.dumps(network, sort_keys=True))
         return repetition_seeds(first, self.repeat if count is None else count)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ccbench.base import validation
+from ccbench.base import dataclass_dicts, validation
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import Noise, typical
@@ -22,7 +22,7 @@ from ccbench.experiment.setting_paths import changed
 from ccbench.harm import Experiment
 from ccbench.harm.experiment import check_named
 from ccbench.metrics import DOWNLOAD_S
-from ccbench.raygen.quantities import SHORT, is_setting
+from ccbench.raygen.quantities import SHORT, is_of_flows, is_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -126,6 +126,7 @@ def experiment(  # noqa: PLR0913 - all by keyword
             stop_s=stop_s,
             extra_rtt_ms=rtt_ms - shorter_ms,
         )
+    alpha_group, beta_group = _changed_flows((alpha_group, beta_group), values)
     document = copy.deepcopy(dict(fixed))
     link = document.setdefault("bottlenecks", [{}])[0]
     if qdisc != Bottleneck.qdisc or "qdisc" not in link:
@@ -154,3 +155,14 @@ def experiment(  # noqa: PLR0913 - all by keyword
         seed=seed,
         measured_s=None if stop_s is None else (start_s, stop_s),
     )
+
+
+def _changed_flows(flows: tuple[Flow, Flow], values: Mapping[str, Any]) -> tuple[Flow, ...]:
+    """Return the alpha and the beta flows with the values of genes ``flows.0`` and ``flows.1``."""
+    own = {name: value for name, value in values.items() if is_of_flows(name)}
+    tables = [dataclass_dicts.plain(flow, defaults=False) for flow in flows]
+    found = []
+    for i, table in enumerate(changed({"flows": tables}, own)["flows"]):
+        with validation.within(f"flows[{i}]: "):
+            found.append(dataclass_dicts.build(Flow, table))
+    return tuple(found)

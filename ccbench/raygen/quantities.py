@@ -2,7 +2,8 @@
 """Quantities of a scenario that a search can vary: short names, and settings by their paths.
 
 A path is that of the setting in a scenario file, such as ``bottlenecks.0.policer.rate_mbps``,
-``reverse_bottlenecks.0.loss`` or ``noise.reverse_jitter_ms``, as in a sweep. Short names:
+``reverse_bottlenecks.0.loss`` or ``noise.reverse_jitter_ms``, as in a sweep. ``flows.0`` are the
+alpha flows, ``flows.1`` the beta flows: ``flows.1.receiver.window_bytes``. Short names:
 
 ==================  ======================================================================
 ``bandwidth_mbps``  link rate
@@ -35,7 +36,16 @@ from ccbench.experiment.setting_paths import field_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NUMBERS", "SHORT", "WORDS", "Quantity", "is_setting", "quantity_of", "quantity_words"]
+__all__ = [
+    "NUMBERS",
+    "SHORT",
+    "WORDS",
+    "Quantity",
+    "is_of_flows",
+    "is_setting",
+    "quantity_of",
+    "quantity_words",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +107,24 @@ SHORT: Mapping[str, str] = MappingProxyType(
     | {"trace": "bottlenecks.0.trace", "loss": "bottlenecks.0.loss", "rtt_ms": "rtt_ms"}
     | {"qdisc": "bottlenecks.0.qdisc"}
 )
+
+
+#: Settings of flows that the search, or a short name, determines.
+_OF_SEARCH = frozenset({"cca", "count", "extra_rtt_ms", "kind", "label", "start_s", "stop_s"})
+
+
+def is_of_flows(name: str) -> bool:
+    """Return whether a name is the path of a setting of the alpha or the beta flows.
+
+    Examples
+    --------
+    >>> is_of_flows("flows.1.receiver.window_bytes"), is_of_flows("flows.2.acks")
+    (True, False)
+    """
+    table, _, rest = name.partition(".")
+    group, _, setting = rest.partition(".")
+    is_free = setting.partition(".")[0] not in _OF_SEARCH
+    return table == "flows" and group in ("0", "1") and is_free and field_of(name) is not None
 
 
 def is_setting(name: str) -> bool:

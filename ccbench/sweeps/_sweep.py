@@ -90,7 +90,7 @@ class Sweep:
         Keys of :data:`ccbench.sweeps.METRICS`. They determine the records of the runs.
     beta : sequence of int
         For the metric ``harm``: positions of the groups of flows that may be harmed. All others are
-        alpha.
+        alpha. Default: as in :func:`ccbench.harm.divided`, all but the first may be harmed.
     base_dir : path
         Base of relative file names in the document.
 
@@ -119,7 +119,7 @@ class Sweep:
     vary: Mapping[str, Sequence[Value]]
     repeat: int = 1
     metrics: Sequence[str] = ("throughput",)
-    beta: Sequence[int] = (0,)
+    beta: Sequence[int] = ()
     base_dir: Path = field(default=Path())
 
     def __post_init__(self) -> None:
@@ -374,7 +374,7 @@ def sweep(  # noqa: PLR0913 - independent choices, all by keyword
     vary: Mapping[str, Sequence[Value]],
     repeat: int = 1,
     metrics: Sequence[str] = ("throughput",),
-    beta: Sequence[int] = (0,),
+    beta: Sequence[int] = (),
     engine: str | Engine = "kernel",
     store: Store | None = emulate.DEFAULT_STORE,
     executor: Executor | None = None,

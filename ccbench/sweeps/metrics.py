@@ -71,7 +71,7 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     scenario : Scenario
         Beta and alpha flows together.
     beta : tuple of int
-        Positions of the groups that may be harmed. All others are alpha.
+        Positions of the groups that may be harmed, as in :func:`ccbench.harm.divided`.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def harm_scenarios(scenario: Scenario, beta: tuple[int, ...]) -> tuple[Scenario,
     ['bbr']
     """
     experiment = divided(scenario, beta)
-    for i in dict.fromkeys(beta):
+    for i in dict.fromkeys(beta or range(1, len(scenario.flows))):
         if scenario.flows[i].kind != "bulk":
             step = "choose another group with beta, or another metric, such as goodput or fct"
             raise validation.bad(

@@ -53,6 +53,33 @@ class TestRoundTripTimes:
         )
 
 
+class TestFlows:
+    def test_settings(self) -> None:
+        """Genes by path change a setting of the alpha or the beta flows only."""
+        own = _experiment(**{"flows.0.acks": "delayed", "flows.1.receiver.window_bytes": 64_000})
+        (beta,), (alpha,) = own.beta, own.alpha
+        assert ("delayed", None) == (alpha.acks, alpha.receiver)
+        assert beta.receiver is not None
+        assert ("default", 64_000) == (beta.acks, beta.receiver.window_bytes)
+        assert own.solo.flows == (beta,)
+
+    def test_solo_runs(self) -> None:
+        """Genes of alpha's flows do not change the seeds of beta's solo runs."""
+        window = Number(name="flows.0.receiver.window_bytes", low=20_000, high=90_000)
+        config = SearchConfig(
+            alpha="bbr", beta="cubic", space=Space((*DEFAULT_SPACE.genes, window))
+        )
+        network = DEFAULT_SPACE.corners()[0]
+        solo = {config.experiment((*network, size)).solo for size in (20_000, 90_000)}
+        assert 1 == len(solo)
+
+    @pytest.mark.parametrize("name", ["flows.0.count", "flows.2.acks", "flows.1.ack"])
+    def test_not_settings(self, name: str) -> None:
+        """Numbers and starts of flows have short names, and there are two groups of flows."""
+        with pytest.raises(InputError, match=name):
+            Number(name=name, low=1, high=2)
+
+
 class TestShortFlows:
     @pytest.mark.parametrize(("values", "begins_s"), [({}, 30), ({"beta_start_s": 7}, 7)])
     def test_ten_seconds(self, values: dict[str, Any], begins_s: float) -> None:
