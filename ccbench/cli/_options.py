@@ -44,6 +44,7 @@ __all__ = [
     "ecn_option",
     "engine_options",
     "given_options",
+    "jobs_option",
     "json_option",
     "kernel_option",
     "link_engine_options",
@@ -481,12 +482,15 @@ class WorkersChoice:
             yield {"executor": executor, "jobs": None}
 
 
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), help="Parallel runs.  [default: one per core]"
+)
+
+
 def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--jobs`` and ``--scheduler`` to a command, as an argument ``workers``."""
 
-    @click.option(
-        "--jobs", type=click.IntRange(min=1), help="Parallel runs.  [default: one per core]"
-    )
+    @jobs_option
     @click.option(
         "--scheduler",
         metavar="tcp://HOST:8786",

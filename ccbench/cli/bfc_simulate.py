@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +11,10 @@ import click
 
 from ccbench.base import result_folders
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import completes, json_option, quantity, seed_option, setting
+from ccbench.cli._options import completes, jobs_option, json_option, quantity, seed_option, setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from rich.progress import Progress, TaskID
 
     from ccbench.datacenter.scheme import Scheme
     from ccbench.datacenter.simulation import Simulation
@@ -183,6 +180,7 @@ def _schemes() -> Iterable[str]:
     "complete.",
 )
 @seed_option
+@jobs_option
 @click.option(
     "-o",
     "--output",
@@ -206,6 +204,7 @@ def simulate(
     buffer_mb: float,
     duration: float,
     seed: int,
+    jobs: int | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -248,7 +247,7 @@ def simulate(
         result_folders.prepare(output, None)
         for each in chosen:
             check_folder(output / each.name)
-    results = _simulate_all(topology, workload, chosen, duration * 1e-3, seed)
+    results = _simulate_all(topology, workload, chosen, duration * 1e-3, seed=seed, jobs=jobs)
     if output is not None:
         for name, result in results.items():
             result.save(output / name)
@@ -259,32 +258,39 @@ def simulate(
 
 
 def _simulate_all(
-    topology: Topology, workload: Workload, schemes: list[Scheme], duration_s: float, seed: int
+    topology: Topology,
+    workload: Workload,
+    schemes: list[Scheme],
+    duration_s: float,
+    *,
+    seed: int,
+    jobs: int | None,
 ) -> dict[str, Simulation]:
     from ccbench.base.progress_bars import progress
-    from ccbench.datacenter.simulation import simulate as run
+    from ccbench.datacenter.case import SimulationCase, run_cases
 
-    results = {}
-    drain_s = max(duration_s, _MIN_DRAIN_S)
+    flows = workload.flows(topology, duration_s, seed)
+    cases = [
+        SimulationCase(
+            name=chosen.name,
+            topology=topology,
+            workload=flows,
+            scheme=chosen,
+            duration_s=duration_s,
+            seed=seed,
+            drain_s=max(duration_s, _MIN_DRAIN_S),
+        )
+        for chosen in schemes
+    ]
     with progress() as display:
-        flows = workload.flows(topology, duration_s, seed)
-        for chosen in schemes:
-            task = display.add_task(chosen.name, total=duration_s + drain_s)
-            results[chosen.name] = run(
-                topology,
-                flows,
-                chosen,
-                duration_s,
-                seed,
-                drain_s=drain_s,
-                progress=partial(_show, display, task),
-            )
-            display.update(task, completed=duration_s + drain_s)
-    return results
-
-
-def _show(display: Progress, task: TaskID, now_s: float) -> None:
-    display.update(task, completed=now_s)
+        task = display.add_task("simulating", total=1.0)
+        results = run_cases(
+            cases,
+            lambda _, result: result,
+            jobs=jobs,
+            on_progress=lambda done: display.update(task, completed=done),
+        )
+    return {case.name: result for case, result in zip(cases, results, strict=True)}
 
 
 def _document(result: Simulation) -> dict[str, Any]:

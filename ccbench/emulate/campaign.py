@@ -11,7 +11,8 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ccbench.base.errors import EngineError, InputError, RefusedInput
+from ccbench.base.errors import EngineError, InputError
+from ccbench.base.failures import raise_failures
 from ccbench.emulate._load import work_mbit
 from ccbench.emulate._machine import Machine
 from ccbench.emulate._run import DEFAULT_STORE
@@ -30,13 +31,10 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
-__all__ = ["Campaign", "CampaignPlan", "Gathered", "Repeated"]
+__all__ = ["Campaign", "CampaignPlan", "Gathered", "Outcome", "Repeated"]
 
 _Key = TypeVar("_Key", bound="Hashable")
 _Result = TypeVar("_Result")
-
-#: Maximum number of failures that an error describes.
-_MOST_FAILURES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +54,29 @@ class Gathered(Generic[_Key]):
     key: _Key
     runs: tuple[Run, ...] = ()
     error: EngineError | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Generic[_Result]):
+    """The result of a measurement, or the error.
+
+    Attributes
+    ----------
+    value : tuple
+        The result; empty if a run failed, or could not be measured.
+    is_exact : bool
+        Whether every seed gives the same runs.
+    error : EngineError or None
+    """
+
+    value: tuple[_Result, ...] = ()
+    is_exact: bool = False
+    error: EngineError | None = None
+
+    @property
+    def result(self) -> _Result:
+        """The result, if there is no error."""
+        return self.value[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,9 +330,9 @@ class Campaign:
         named: Callable[[_Key], str] = str,
     ) -> Iterator[tuple[_Key, _Result]]:
         """Yield each key with its result as soon as it is complete; see :meth:`measured`."""
-        outcomes: dict[_Key, _Outcome[Any]] = {}
-        for key, outcome in self._outcomes(needs, measure):
-            outcomes[key] = _Outcome(error=outcome.error)
+        outcomes: dict[_Key, Outcome[Any]] = {}
+        for key, outcome in self.outcomes(needs, measure):
+            outcomes[key] = Outcome(error=outcome.error)
             if outcome.error is None:
                 yield key, outcome.result
         _raise_failures(outcomes, needs, named)
@@ -350,7 +371,7 @@ class Campaign:
         """
         results: dict[_Key, list[_Result]] = {key: [] for key in cases}
         exact: set[_Key] = set()
-        outcomes: dict[tuple[_Key, int], _Outcome[_Result]] = {}
+        outcomes: dict[tuple[_Key, int], Outcome[_Result]] = {}
         while True:
             counts = {key: len(seeds[key]) for key in cases} if policy is None else policy(results)
             needs = {
@@ -364,7 +385,7 @@ class Campaign:
             needs = first or needs
             if not needs:
                 break
-            new = dict(self._outcomes(needs, measure))
+            new = dict(self.outcomes(needs, measure))
             outcomes |= {pair: new[pair] for pair in needs}
             for pair in needs:
                 if new[pair].error is not None:  # the others go on without this case
@@ -379,56 +400,44 @@ class Campaign:
             key: Repeated(results=tuple(own), is_exact=key in exact) for key, own in results.items()
         }
 
-    def _outcomes(
+    def outcomes(
         self,
         needs: Mapping[_Key, Sequence[Scenario]],
         measure: Callable[..., _Result],
-    ) -> Iterator[tuple[_Key, _Outcome[_Result]]]:
-        for each in self.gathered(needs):
-            outcome: _Outcome[_Result] = _Outcome(error=each.error)
+        *,
+        on_run: Callable[[Scenario], None] | None = None,
+    ) -> Iterator[tuple[_Key, Outcome[_Result]]]:
+        """Yield each key with its result or error as soon as it is complete or has failed.
+
+        Parameters
+        ----------
+        needs, on_run
+            As in :meth:`gathered`.
+        measure : callable
+            Converts a key and its runs to a result.
+        """
+        for each in self.gathered(needs, on_run=on_run):
+            outcome: Outcome[_Result] = Outcome(error=each.error)
             if each.error is None:
                 try:
                     result = measure(each.key, *each.runs)
                     is_exact = all(run.is_exact for run in each.runs)
-                    outcome = _Outcome(value=(result,), is_exact=is_exact)
+                    outcome = Outcome(value=(result,), is_exact=is_exact)
                 except EngineError as error:
-                    outcome = _Outcome(error=error)
+                    outcome = Outcome(error=error)
                 except InputError as error:  # caused by the runs, not by the user's input
-                    outcome = _Outcome(error=EngineError(str(error)))
+                    outcome = Outcome(error=EngineError(str(error)))
             yield each.key, outcome
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Outcome(Generic[_Result]):
-    """The result of a measurement, or the error."""
-
-    value: tuple[_Result, ...] = ()
-    is_exact: bool = False
-    error: EngineError | None = None
-
-    @property
-    def result(self) -> _Result:
-        return self.value[0]
-
-
 def _raise_failures(
-    outcomes: Mapping[_Key, _Outcome[Any]],
+    outcomes: Mapping[_Key, Outcome[Any]],
     order: Mapping[_Key, object],
     named: Callable[[_Key], str],
 ) -> None:
     """Raise one error for all failed results, if any, in the given order."""
-    failed = [(key, error) for key in order if (error := outcomes[key].error) is not None]
-    if not failed:
-        return
-    first = failed[0][1]
-    kind = RefusedInput if isinstance(first, RefusedInput) else EngineError
-    if len(order) == 1:
-        raise kind(f"{named(failed[0][0])}: {first}", first.console) from first
-    shown = [f"{named(key)}: {error}" for key, error in failed[:_MOST_FAILURES]]
-    more = len(failed) - len(shown)
-    words = "; ".join([*shown, *([f"and {more} more"] if more else [])])
-    message = f"{len(failed)} of {len(order)} failed: {words} (the others are in the store)"
-    raise kind(message, first.console) from first
+    failed = [(named(key), error) for key in order if (error := outcomes[key].error) is not None]
+    raise_failures(failed, len(order), "are in the store")
 
 
 def _draws(scenario: Scenario) -> bool:

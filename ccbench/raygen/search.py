@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from ccbench import emulate
 from ccbench.base import validation
 from ccbench.base.errors import EngineError
+from ccbench.harm import measure
 from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, Folder
-from ccbench.raygen.measuring import Measured, measured
 from ccbench.raygen.progress import Progress, shown
 from ccbench.raygen.result import SearchResult, claims_table, experiments_table
 from ccbench.raygen.selection import CLAIMED, again, promising, safest
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ccbench.emulate import Campaign, Engine, Store
+    from ccbench.emulate.campaign import Outcome
     from ccbench.experiment.scenario import Scenario
+    from ccbench.harm import HarmResult
     from ccbench.raygen.space import Chromosome
     from ccbench.raygen.strategy import Candidate
     from ccbench.run.run import Run
@@ -235,9 +237,14 @@ class _Search:
         }
         self._work.add(experiments.values(), self._remaining)
         self._report()
-        outcomes: dict[Candidate, dict[int, Measured[tuple[Candidate, int]]]] = defaultdict(dict)
-        for outcome in measured(experiments, self._campaign, on_run=self._finish_run):
-            candidate, seed = outcome.key
+
+        def harm(key: tuple[Candidate, int], solo: Run, competing: Run) -> HarmResult:
+            return measure(solo, competing, experiments[key].measured_s)
+
+        outcomes: dict[Candidate, dict[int, Outcome[HarmResult]]] = defaultdict(dict)
+        needs = {key: experiment.scenarios for key, experiment in experiments.items()}
+        for key, outcome in self._campaign.outcomes(needs, harm, on_run=self._finish_run):
+            candidate, seed = key
             outcomes[candidate][seed] = outcome
             own = seeds[candidate]
             if len(outcomes[candidate]) == len(own):
@@ -247,8 +254,8 @@ class _Search:
                     genes=self._config.space.values(candidate.chromosome),
                     experiment=experiments[candidate, own[0]],
                     seeds=own,
-                    harms=tuple(outcome.harm for outcome in in_order if outcome.harm is not None),
-                    error=next((outcome.error for outcome in in_order if outcome.error), ""),
+                    harms=tuple(outcome.result for outcome in in_order if outcome.value),
+                    error=next((str(outcome.error) for outcome in in_order if outcome.error), ""),
                 )
 
     def _record(self, candidates: Iterable[Candidate], evaluation: Evaluation) -> None:

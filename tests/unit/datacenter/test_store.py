@@ -11,7 +11,7 @@ import pytest
 
 from ccbench import _native
 from ccbench.base import code_digests
-from ccbench.base.errors import CcbenchError
+from ccbench.base.errors import CcbenchError, EngineError
 from ccbench.datacenter.case import SimulationCase, run_cases
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
@@ -107,6 +107,21 @@ class TestSimulationStore:
         run_cases(cases, _packets, jobs=1, store=store)
         assert len(count) <= 4
         assert len(count) - before <= 1
+
+    def test_failures(self, store: SimulationStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A failed case is named with its reason, after the others have finished."""
+
+        def fail(**settings: Any) -> Simulation:
+            if settings["seed"] == 2:
+                raise EngineError("no luck")
+            return simulate(**settings)
+
+        monkeypatch.setattr("ccbench.datacenter.case.simulate", fail)
+        cases = [replace(CASE, name=f"seed {seed}", seed=seed) for seed in (1, 2, 3)]
+        words = r"1 of 3 failed: seed 2: no luck \(the others finished\)"
+        with pytest.raises(EngineError, match=words):
+            run_cases(cases, _packets, store=store)
+        assert 2 == len(list(store.folder.glob("*/*/flows.parquet")))
 
     def test_same_bytes(self, store: SimulationStore) -> None:
         """A result from the store equals the result stored."""

@@ -56,7 +56,9 @@ class TestRoundTripTimes:
 class TestFlows:
     def test_settings(self) -> None:
         """Genes by path change a setting of the alpha or the beta flows only."""
-        own = _experiment(**{"flows.0.acks": "delayed", "flows.1.receiver.window_bytes": 64_000})
+        own = _experiment(
+            60.0, **{"flows.0.acks": "delayed", "flows.1.receiver.window_bytes": 64_000}
+        )
         (beta,), (alpha,) = own.beta, own.alpha
         assert ("delayed", None) == (alpha.acks, alpha.receiver)
         assert beta.receiver is not None
