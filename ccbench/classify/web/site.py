@@ -11,7 +11,7 @@ import ssl
 import struct
 import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -125,6 +125,9 @@ def _resolve(target: Target) -> str:
         )
     except OSError as error:
         reason = error.strerror or str(error)
+        with suppress(OSError):
+            socket.getaddrinfo(target.host, target.port, socket.AF_INET6)
+            reason = "only IPv6 addresses, which emulated links do not carry"
         raise ServerError(f"{target.host} has no IPv4 address ({reason})", "unresolved") from error
     return str(addresses[0][4][0])
 

@@ -80,6 +80,7 @@ class Target:
         """
         if not name.isprintable():
             raise _bad(name, "remove unprintable characters")
+        _check_not_ipv6(name)
         try:
             parts = urlsplit(name if "://" in name else f"https://{name}")
             port = parts.port
@@ -89,8 +90,6 @@ class Target:
             raise _bad(name, "use http or https")
         if parts.username is not None or parts.password is not None:
             raise _bad(name, "remove the user and the password")
-        if ":" in (parts.hostname or ""):
-            raise _bad(name, "name an IPv4 address: the emulated link carries only IPv4")
         if port == 0:
             raise _bad(name, "name a port from 1 to 65535")
         return cls(
@@ -209,19 +208,53 @@ def read_targets(names: Sequence[str], hosts: Path | None = None) -> list[Target
         raise validation.bad("names", [], "a server or a file", "name one, such as example.com")
     for target in targets:
         if target.is_loopback:
-            allowed = "a server reachable over a link, not this machine's loopback"
-            raise validation.bad("server", target.name, allowed, INSTEAD_OF_LOOPBACK)
+            raise _loopback(target.name)
     return list({target.url: target for target in reversed(targets)}.values())[::-1]
 
 
 def _check_not_file(name: str) -> None:
     """Reject a name that is more likely a missing file than a server."""
+    if _ipv6(name) is not None:
+        return
     host = re.split(r"[/:]", name, maxsplit=1)[0]
     has_dot = "." in host.strip(".") or host == "localhost"
     if "://" not in name and name and (not has_dot or name.endswith(_SUFFIXES)):
         is_path = name.startswith(("/", "."))
         step = "correct the path" if is_path else f"for a server of that name, write https://{name}"
         raise validation.bad("file", name, "an existing file", step)
+
+
+def _ipv6(name: str) -> ipaddress.IPv6Address | None:
+    """Return the IPv6 address in a name, with or without brackets, port and path.
+
+    Examples
+    --------
+    >>> [_ipv6(name) is not None for name in ("::1", "http://[::1]:80/a", "a.com:80", "192.0.2.1")]
+    [True, True, False, False]
+    """
+    host = re.split(r"[/?#]", name.rpartition("://")[2], maxsplit=1)[0]
+    if bracketed := re.match(r"\[([^]]*)\]", host):
+        host = bracketed[1]
+    try:
+        return ipaddress.IPv6Address(host)
+    except ValueError:
+        return None
+
+
+def _check_not_ipv6(name: str) -> None:
+    address = _ipv6(name)
+    if address is None:
+        return
+    ipv4 = address.ipv4_mapped
+    if address.is_loopback or address.is_unspecified or (ipv4 and is_loopback(str(ipv4))):
+        raise _loopback(name)
+    step = f"write {ipv4}" if ipv4 else "name the server's IPv4 address, or its host"
+    raise validation.bad("server", name, "reachable by IPv4, as emulated links are", step)
+
+
+def _loopback(name: str) -> InputError:
+    allowed = "a server reachable over a link, not this machine's loopback"
+    return validation.bad("server", name, allowed, INSTEAD_OF_LOOPBACK)
 
 
 def _ascii_host(name: str, parts: SplitResult) -> str:

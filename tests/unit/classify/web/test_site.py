@@ -132,6 +132,19 @@ class TestSite:
             assert kind_of(f"{url}/{path}") == kind
         assert len(seen) <= 6
 
+    def test_only_ipv6(self) -> None:
+        """A name with IPv6 addresses only is no server for links that carry IPv4 only."""
+
+        def resolve(_host: str, _port: int, family: int, *_: int) -> list[object]:
+            if family == socket.AF_INET6:
+                return []
+            raise socket.gaierror(socket.EAI_NONAME, "no address")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(socket, "getaddrinfo", resolve)
+            with pytest.raises(ServerError, match="only IPv6 addresses"):
+                find_site(Target.named("example.com"), Manners())
+
     def test_nobody(self) -> None:
         """Unknown names and closed ports are classified."""
         assert kind_of("nobody.invalid") == "unresolved"

@@ -35,7 +35,7 @@ class TestTarget:
         "name",
         [
             *("", "/", "https://", "a b", "-a.com", "a..b", "x" * 64 + ".com", "ftp://example.com"),
-            *("user:secret@example.com", "https://[::1]/", "example.com:0", "example.com:99999"),
+            *("user:secret@example.com", "https://[::1", "example.com:0", "example.com:99999"),
             *(
                 "example.com/#\x1b[2J",
                 "example.com:http",
