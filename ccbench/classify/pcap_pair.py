@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from ccbench.base import validation
-from ccbench.run.captures.reader import IPV4_BYTES, IPV6_BYTES, read_capture
+from ccbench.run.captures.reader import read_capture
 from ccbench.run.tables import EVENT_DTYPE, EVENTS, QUEUE_COLUMNS
 
 if TYPE_CHECKING:
@@ -108,29 +108,23 @@ def _packets(path: Path) -> tuple[list[_Packet], bytes]:
 
 
 def _packet(packet: IpPacket, path: Path) -> _Packet:
-    headers = packet.headers
-    is_ipv4 = headers[0] >> 4 == _IPV4
-    if len(headers) < (IPV4_BYTES if is_ipv4 else IPV6_BYTES):
+    header = packet.header()
+    if header is None:
         raise _truncated(path)
-    if is_ipv4:
-        start = (headers[0] & 0xF) * 4
-        protocol, addresses = headers[9], headers[12:20]
-        marks = headers[4:8]  # identification and fragment
-        is_first = not int.from_bytes(headers[6:8], "big") & _FRAGMENT_OFFSET
-    else:
-        start, protocol, addresses = IPV6_BYTES, headers[6], headers[8:IPV6_BYTES]
-        marks, is_first = b"", True
-    transport = headers[start : start + _TRANSPORT_BYTES]
-    has_ports = is_first and protocol in {socket.IPPROTO_TCP, socket.IPPROTO_UDP}
-    needed = min(_TRANSPORT_BYTES, packet.length - start)
+    # Identification and fragment.
+    marks = packet.headers[4:8] if header.version == _IPV4 else b""
+    is_first = not int.from_bytes(marks[2:], "big") & _FRAGMENT_OFFSET
+    transport = packet.headers[header.size : header.size + _TRANSPORT_BYTES]
+    has_ports = is_first and header.protocol in {socket.IPPROTO_TCP, socket.IPPROTO_UDP}
+    needed = min(_TRANSPORT_BYTES, packet.length - header.size)
     if len(transport) < needed:
         raise _truncated(path)
-    kind = bytes([protocol])
+    kind = bytes([header.protocol])
     return _Packet(
         time_ns=packet.time_ns,
         length=packet.length,
-        receiver=addresses[len(addresses) // 2 :],
-        flow=addresses + kind + (transport[:4] if has_ports else b""),
+        receiver=header.destination,
+        flow=header.source + header.destination + kind + (transport[:4] if has_ports else b""),
         identity=kind + marks + packet.length.to_bytes(4, "big") + transport[4 * has_ports :],
         interface=packet.interface,
     )

@@ -21,7 +21,7 @@ import numpy as np
 
 from ccbench.base import validation
 from ccbench.classify.window import Window
-from ccbench.run.captures.reader import IPV4_BYTES, IPV6_BYTES, read_capture
+from ccbench.run.captures.reader import read_capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Segment", "segments_of", "windows_of"]
 
+_FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 _TCP_BYTES = 20
 _SYN, _ACK = 0x02, 0x10
 _END, _NO_OPERATION, _SACK, _TIMESTAMPS = 0, 1, 5, 8
@@ -416,22 +417,17 @@ def _unwrapped(numbers: list[int], first: Segment) -> np.ndarray:
 
 
 def _segment(packet: IpPacket) -> Segment | None:
-    headers = packet.headers
-    is_ipv4 = headers[0] >> 4 == 4  # noqa: PLR2004
-    if is_ipv4:
-        start, protocol = (headers[0] & 0xF) * 4, headers[9]
-        source, destination = headers[12:16], headers[16:20]
-    else:
-        start, protocol = IPV6_BYTES, headers[6]
-        source, destination = headers[8:24], headers[24:40]
-    if protocol != socket.IPPROTO_TCP or len(headers) < max(start, IPV4_BYTES) + _TCP_BYTES:
+    header = packet.header()
+    if header is None or header.protocol != socket.IPPROTO_TCP:
         return None
-    tcp = headers[start:]
+    tcp = packet.headers[header.size :]
+    if len(tcp) < _TCP_BYTES:
+        return None
     data_offset = (tcp[12] >> 4) * 4
-    family = socket.AF_INET if is_ipv4 else socket.AF_INET6
+    family = _FAMILIES[header.version]
     names = [
         f"{socket.inet_ntop(family, address)} {int.from_bytes(port, 'big')}"
-        for address, port in ((source, tcp[0:2]), (destination, tcp[2:4]))
+        for address, port in ((header.source, tcp[0:2]), (header.destination, tcp[2:4]))
     ]
     timestamp, echo, selective = _options(tcp[_TCP_BYTES:data_offset])
     return Segment(
@@ -440,7 +436,7 @@ def _segment(packet: IpPacket) -> Segment | None:
         destination=names[1],
         sequence=int.from_bytes(tcp[4:8], "big"),
         acknowledged=int.from_bytes(tcp[8:12], "big") if tcp[13] & _ACK else 0,
-        size=max(0, packet.length - start - data_offset),
+        size=max(0, packet.length - header.size - data_offset),
         is_syn=bool(tcp[13] & _SYN),
         timestamp=timestamp,
         echo=echo,

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 __all__ = [
     "ETHERNET",
     "ETHERNET_BYTES",
-    "IPV4_BYTES",
-    "IPV6_BYTES",
     "DamagedError",
     "Frame",
+    "IpHeader",
     "IpPacket",
     "pcap_frames",
     "read_capture",
 ]
 
 #: Minimum sizes of IP headers, and thus of packets, in bytes.
-IPV4_BYTES, IPV6_BYTES = 20, 40
+_IPV4_BYTES, _IPV6_BYTES = 20, 40
+_IPV4, _IPV6 = 4, 6
 
 #: Bytes read of each packet: enough for the link, IPv6 and TCP headers.
 _READ_BYTES = 128
@@ -82,6 +82,25 @@ _VLAN_TAGS = (b"\x81\x00", b"\x88\xa8")
 _VLAN_TAG_BYTES = 4
 
 
+class IpHeader(NamedTuple):
+    """What the IP header of a packet states.
+
+    Attributes
+    ----------
+    version : int
+    size : int
+        Bytes before the transport header; of IPv6, without extension headers.
+    protocol : int
+    source, destination : bytes
+    """
+
+    version: int
+    size: int
+    protocol: int
+    source: bytes
+    destination: bytes
+
+
 class IpPacket(NamedTuple):
     """The captured part of an IP packet.
 
@@ -101,6 +120,17 @@ class IpPacket(NamedTuple):
     headers: bytes
     length: int
     interface: int = 0
+
+    def header(self) -> IpHeader | None:
+        """Return the IP header; None if it was not captured completely."""
+        seen = self.headers
+        version = seen[0] >> 4
+        if version == _IPV4 and len(seen) >= _IPV4_BYTES:
+            size = max((seen[0] & 0xF) * 4, _IPV4_BYTES)
+            return IpHeader(version, size, seen[9], seen[12:16], seen[16:20])
+        if version == _IPV6 and len(seen) >= _IPV6_BYTES:
+            return IpHeader(version, _IPV6_BYTES, seen[6], seen[8:24], seen[24:40])
+        return None
 
 
 class Frame(NamedTuple):
@@ -272,11 +302,11 @@ def _ip(frame: Frame) -> IpPacket | None:
             return None
     headers = data[size:]
     version = headers[0] >> 4 if headers else 0
-    if version == 4:  # noqa: PLR2004 - IPv4
-        stated, least = int.from_bytes(headers[2:4], "big"), IPV4_BYTES
-    elif version == 6:  # noqa: PLR2004 - IPv6
-        stated, least = int.from_bytes(headers[4:6], "big"), IPV6_BYTES
-        stated += IPV6_BYTES if stated else 0
+    if version == _IPV4:
+        stated, least = int.from_bytes(headers[2:4], "big"), _IPV4_BYTES
+    elif version == _IPV6:
+        stated, least = int.from_bytes(headers[4:6], "big"), _IPV6_BYTES
+        stated += _IPV6_BYTES if stated else 0
     else:
         return None
     # The stated length may be 0 before segmentation offload.
