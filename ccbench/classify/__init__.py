@@ -5,10 +5,10 @@
 :mod:`.occupancy` converts them to traces, and :mod:`.filters` smooths these. :mod:`.dtw` is the
 distance of two traces, :mod:`.classifier` finds the nearest trace of a training set
 (:mod:`.training_set`, built from :mod:`.samples` of each :mod:`.implementation`, for further
-settings :mod:`.on_demand`), :mod:`.threshold` limits its distance, and :mod:`.vote` combines the
-settings. For paths with noise, :mod:`.measurements` describes the sender's window, and
-:mod:`.reactions` is the second stage. :mod:`.verdict` applies all of these to one server, and
-:mod:`.estimator` another estimator.
+settings :mod:`.on_demand`; in files: :mod:`.columns`), :mod:`.threshold` limits its distance, and
+:mod:`.vote` combines the settings. For paths with noise, :mod:`.measurements` describes the
+sender's window, and :mod:`.reactions` is the second stage, whose :mod:`.trees` scikit-learn grows.
+:mod:`.verdict` applies all of these to one server, and :mod:`.estimator` another estimator.
 :mod:`ccbench.classify.web` measures servers; :mod:`.reclustering` labels unknown servers by
 clustering.
 

@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import special
 from threadpoolctl import threadpool_limits
 
 from ccbench.base.random_streams import stream
 from ccbench.classify.measurements import NAMES, in_byte
-from ccbench.classify.reactions import Limit, Opinion, Reactions, in_its_context
+from ccbench.classify.reactions import Limit, Opinion, Reactions, in_its_context, logistic
 from ccbench.classify.view import N_CONTEXT, PER_OCTAVE
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class Calibration:
         if label not in self.ccas:
             return 0.0
         odds = float(np.dot(self.common, evidence.terms())) + self.own[self.ccas.index(label)]
-        return float(special.expit(odds))
+        return logistic(odds)
 
 
 def weighed(
@@ -279,7 +278,8 @@ def _fitted(
     is_right: npt.NDArray[np.bool_],
     is_known: npt.NDArray[np.bool_],
 ) -> Calibration:
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - a third of a second
+    from scipy import special  # noqa: PLC0415 - as below
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - most of a second
 
     share = _UNKNOWN_SHARE / (1 - _UNKNOWN_SHARE) * is_known.sum() / max((~is_known).sum(), 1)
     weights = np.where(is_known, 1.0, share)

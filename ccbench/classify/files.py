@@ -12,7 +12,6 @@ from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.in_flight import in_flight
 from ccbench.classify.observation import observed
 from ccbench.classify.occupancy import occupancy
-from ccbench.classify.on_demand import with_settings
 from ccbench.classify.recording import read_all
 from ccbench.classify.setting import Setting
 from ccbench.classify.shape import Shape
@@ -85,6 +84,8 @@ class RecordedQueues:
         trains = engine is not None
         traces = tuple(observed(each, filters, loaded, trains=trains) for each in recordings)
         if engine is not None:
+            from ccbench.classify.on_demand import with_settings  # noqa: PLC0415 - engines
+
             loaded = with_settings(loaded, settings, engine=engine, on_progress=on_progress)
         filters, training_filters = (
             each.of_length_of(loaded) for each in (filters, training_filters or filters)

@@ -15,14 +15,17 @@ estimated as that of the nearest measurements; that of the distance depends on t
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import combinations
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 from threadpoolctl import threadpool_limits  # scikit-learn needs it too
 
+from ccbench.classify.trees import grown, key
 from ccbench.classify.view import context
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from ccbench.classify.trace import QueueTrace
     from ccbench.classify.training import Sample, Variation
+    from ccbench.classify.trees import Trees
 
 __all__ = [
     "Limit",
@@ -40,13 +44,16 @@ __all__ = [
     "Reactions",
     "choose_limits",
     "in_its_context",
+    "logistic",
     "noise_level",
     "opinion",
 ]
 
-_TREES, _FEATURES = 24, 20
 #: Added to each probability, so that one trace alone cannot exclude a CCA.
 _FLOOR = 0.02
+#: Logarithm of odds whose inverse is still a number.
+_LEAST_ODDS = -700.0
+_NONE: Mapping[str, Trees] = MappingProxyType({})
 _FOLDS = 5
 _BINS = 6
 #: Largest number of traces with limits of their own.
@@ -171,7 +178,7 @@ class Limits:
         if label not in self.ccas:
             return 0.0
         own = self.weights[min(n_traces, len(self.weights)) - 1][self.ccas.index(label)]
-        return float(special.expit(own[0] + own[1] * log_ratio + own[2] * level))
+        return logistic(own[0] + own[1] * log_ratio + own[2] * level)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,27 +241,34 @@ class Reactions:
     in_context : bool
         Whether rows are of several settings and views, whose :func:`~ccbench.classify.view.context`
         is part of the values.
+    known : mapping of str to Trees
+        Trees that are grown already, by the :func:`~ccbench.classify.trees.key` of their rows.
 
     Attributes
     ----------
     ccas : tuple of str
+    key : str
+        The key of the rows.
+    trees : Trees
     """
 
     def __init__(
-        self, rows: Sequence[Sample], ccas: Sequence[str], *, in_context: bool = False
+        self,
+        rows: Sequence[Sample],
+        ccas: Sequence[str],
+        *,
+        in_context: bool = False,
+        known: Mapping[str, Trees] = _NONE,
     ) -> None:
-        from sklearn.ensemble import ExtraTreesClassifier  # noqa: PLC0415 - a third of a second
-
         self.ccas = tuple(ccas)
-        values = np.stack([in_its_context(row) if in_context else row.measured for row in rows])
+        values = np.stack([row.measured for row in rows])
+        if in_context:
+            contexts = np.stack([context(row.setting, row.view) for row in rows])
+            values = np.hstack([values, contexts])
         names = np.array([row.cca for row in rows])
-        # Not with n_jobs: threads would empty this process's list of warning filters, and add the
-        # trees' results in any order, which changes the last digits.
-        trees = ExtraTreesClassifier(
-            _TREES, max_features=_FEATURES, class_weight="balanced", random_state=0
-        )
-        self._trees = trees.fit(values, names)
-        self._columns = np.searchsorted(self.ccas, trees.classes_)
+        self.key = key(values, names)
+        self.trees = known[self.key] if self.key in known else grown(values, names)
+        self._columns = np.searchsorted(self.ccas, self.trees.classes)
         self._scale = (values.std(axis=0) + _STEPS).astype(np.float32)
         self._scaled, self._names = values / self._scale, names
         self._levels = np.array([noise_level(row.variation) for row in rows])
@@ -271,7 +285,7 @@ class Reactions:
         ndarray, shape (n_traces, n_ccas)
         """
         result = np.zeros((len(values), len(self.ccas)))
-        result[:, self._columns] = self._trees.predict_proba(values)
+        result[:, self._columns] = self.trees.probabilities(values)
         return result
 
     def compare(
@@ -318,6 +332,7 @@ def in_its_context(trace: QueueTrace) -> npt.NDArray[np.uint8]:
     return np.append(trace.measured, context(trace.setting, trace.view))
 
 
+@cache
 def noise_level(variation: Variation) -> float:
     """Return the level of noise of a path, from 0 to 1: by its loss or its cross traffic.
 
@@ -333,6 +348,17 @@ def noise_level(variation: Variation) -> float:
     if variation.loss > _LEAST_LOSS:
         by_loss = np.log10(variation.loss / _LEAST_LOSS) / np.log10(_MOST_LOSS / _LEAST_LOSS)
     return float(min(1.0, max(by_loss, variation.cross_share / _MOST_CROSS_SHARE)))
+
+
+def logistic(odds: float) -> float:
+    """Return the probability whose odds have this logarithm.
+
+    Examples
+    --------
+    >>> logistic(0), logistic(-1000) < 1e-300
+    (0.5, True)
+    """
+    return 1 / (1 + math.exp(-max(odds, _LEAST_ODDS)))
 
 
 def _combined(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -372,6 +398,8 @@ def choose_limits(rows: Sequence[Sample]) -> Limits:
     rows : sequence of Sample
         Measurements of at least two CCAs, on at least five paths.
     """
+    from scipy import special  # noqa: PLC0415 - a tenth of a second
+
     ccas = sorted({row.cca for row in rows})
     paths = {name: i for i, name in enumerate(dict.fromkeys(row.variation.name for row in rows))}
     fold = np.array([paths[row.variation.name] % _FOLDS for row in rows])
@@ -520,6 +548,8 @@ def _allowed(limit: float) -> int:
     >>> _allowed(2.9), _allowed(3.0), _allowed(10.6)
     (0, 0, 5)
     """
+    from scipy import special  # noqa: PLC0415 - a tenth of a second
+
     count = 0
     while special.gammaincinv(count + 2, _SURE) <= limit:
         count += 1

@@ -6,8 +6,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
-from functools import cache, cached_property
+from dataclasses import asdict, astuple, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,23 +17,25 @@ import pyarrow.parquet as pq
 
 from ccbench.base import durable, validation
 from ccbench.base.errors import InputError
-from ccbench.base.sealed import ChangedError, file_digest, sealed, unsealed
-from ccbench.classify.classifier import CCAClassifier
+from ccbench.base.sealed import ChangedError, sealed, unsealed
+from ccbench.classify import columns
 from ccbench.classify.evidence import Calibration, calibrated
 from ccbench.classify.occupancy import STEP_S
 from ccbench.classify.reactions import Limits, Reactions, choose_limits
 from ccbench.classify.setting import Setting
 from ccbench.classify.threshold import Threshold, choose_threshold, refit_threshold
-from ccbench.classify.training import Sample, Variation
-from ccbench.classify.view import View
+from ccbench.classify.trees import Trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ccbench.classify.classifier import CCAClassifier
+    from ccbench.classify.training import Sample
+
 __all__ = ["PACKAGED", "TrainingSet", "extended", "train", "train_on_recordings"]
 
 #: Version of the file format; incremented by incompatible changes.
-_FORMAT = 5
+_FORMAT = 6
 _KEY = b"ccbench training set"
 #: The quantile of three of the thesis's settings is between 0.9 and 0.95 (Table 2.3).
 _PUBLISHED = Threshold(
@@ -62,6 +64,8 @@ class TrainingSet:
         Measurements of parts of connections on random networks, in any view (:mod:`.windows`).
     calibration : Calibration, optional
         The confidence in labels of recordings in any view.
+    trees : mapping of str to Trees
+        The trees of the second stage that are grown already, by the key of their rows.
     provenance : mapping
         JSON-able values that describe the origin of the samples.
 
@@ -79,6 +83,7 @@ class TrainingSet:
     limits: Limits | None = None
     windows: tuple[Sample, ...] = field(default=(), repr=False)
     calibration: Calibration | None = None
+    trees: Mapping[str, Trees] = field(default_factory=dict, repr=False)
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -148,6 +153,8 @@ class TrainingSet:
         InputError
             If there are no samples of the setting.
         """
+        from ccbench.classify.classifier import CCAClassifier  # noqa: PLC0415 - scikit-learn
+
         if setting not in self._classifiers:
             own = self.samples_of(setting)
             classifier = CCAClassifier(thresholds=self.thresholds[setting].limits)
@@ -160,7 +167,9 @@ class TrainingSet:
         if self.limits is None or len(self.ccas) == 1 or setting not in self._measured_of:
             return None
         if setting not in self._reactions:
-            self._reactions[setting] = Reactions(self._measured_of[setting], self.ccas)
+            self._reactions[setting] = Reactions(
+                self._measured_of[setting], self.ccas, known=self.trees
+            )
         return self._reactions[setting]
 
     @property
@@ -170,8 +179,8 @@ class TrainingSet:
 
     @cached_property
     def reactions_in_context(self) -> Reactions:
-        """The second stage of any view, which takes a second to train."""
-        return Reactions(self.windows, self.ccas, in_context=True)
+        """The second stage of any view."""
+        return Reactions(self.windows, self.ccas, in_context=True, known=self.trees)
 
     @cached_property
     def _measured(self) -> tuple[Sample, ...]:
@@ -195,20 +204,9 @@ class TrainingSet:
         return {}
 
     def save(self, path: Path) -> None:
-        """Write the training set to a Parquet file with a row for each sample."""
-        rows = [
-            {
-                "cca": sample.cca,
-                "variant": sample.variant,
-                **asdict(sample.setting),
-                "variation": asdict(sample.variation),
-                "seed": sample.seed,
-                "view": asdict(sample.view),
-                "measured": sample.measured.tobytes(),
-                "trace": sample.points,
-            }
-            for sample in (*self.samples, *self.noisy, *self.windows)
-        ]
+        """Write the training set to a Parquet file with a row for each sample, and its trees."""
+        stages = [self.reactions(setting) for setting in self.settings]
+        stages += [self.reactions_in_context] if self.has_windows else []
         about = {
             "format": _FORMAT,
             "thresholds": [
@@ -218,22 +216,26 @@ class TrainingSet:
             "n_windows": len(self.windows),
             "limits": None if self.limits is None else asdict(self.limits),
             "calibration": None if self.calibration is None else asdict(self.calibration),
+            "trees": {stage.key: stage.trees.to_dict() for stage in stages if stage is not None},
             "provenance": dict(self.provenance),
         }
-        table = pa.Table.from_pylist(rows)
-        traces = pa.array([row["trace"] for row in rows], pa.list_(pa.float32()))
-        table = table.set_column(table.column_names.index("trace"), "trace", traces)
-        about["samples"] = _digest(table)
-        table = table.replace_schema_metadata({_KEY: json.dumps(sealed(about))})
-        with durable.new_file(path) as temporary:
-            pq.write_table(
-                table,
+        table = columns.table((*self.samples, *self.noisy, *self.windows))
+        about["samples"] = columns.Columns.of(table).digest()
+        with (
+            durable.new_file(path) as temporary,
+            pq.ParquetWriter(
                 temporary,
+                table.schema,
                 compression="zstd",
                 compression_level=19,
-                use_dictionary=["cca", "variant"],
+                use_dictionary=list(columns.TEXTS),
                 use_byte_stream_split=["trace.list.element"],
-            )
+                store_schema=False,
+            ) as writer,
+        ):
+            writer.write_table(table)
+            # Not as metadata of the schema, which a file contains twice.
+            writer.add_key_value_metadata({_KEY.decode(): json.dumps(sealed(about))})
 
     @classmethod
     def load(cls, path: Path) -> TrainingSet:
@@ -245,15 +247,18 @@ class TrainingSet:
             If the file is not a training set, or is damaged.
         """
         try:
-            table = pq.read_table(path, use_threads=False, pre_buffer=False)
+            table = pq.read_table(
+                path, read_dictionary=list(columns.TEXTS), use_threads=False, pre_buffer=False
+            )
             about = unsealed((table.schema.metadata or {})[_KEY])
             if about["format"] != _FORMAT:
                 message = f"a file of format {_FORMAT}"
                 raise validation.bad(str(path), about["format"], message, "create it again")
-            if _digest(table) != about["samples"]:
+            stored = columns.Columns.of(table)
+            if stored.digest() != about["samples"]:
                 raise ChangedError("its samples have changed")
             with validation.within(f"training set {path}: "):
-                samples = _samples(table)
+                samples = stored.samples()
                 first = len(samples) - about["n_windows"]
                 return cls(
                     samples=tuple(each for each in samples[:first] if len(each.points)),
@@ -261,6 +266,7 @@ class TrainingSet:
                     windows=samples[first:],
                     limits=_limits(about["limits"]),
                     calibration=_calibration(about["calibration"]),
+                    trees={name: Trees.from_dict(own) for name, own in about["trees"].items()},
                     thresholds={
                         Setting(**entry["setting"]): Threshold(**entry["threshold"])
                         for entry in about["thresholds"]
@@ -408,17 +414,6 @@ def _order(sample: Sample) -> tuple[Any, ...]:
     return (*setting, sample.cca, sample.variant, sample.variation.name, sample.seed, *view)
 
 
-def _digest(table: pa.Table) -> str:
-    """Return the SHA-256 of the samples in a table, independent of the encoding of its file."""
-    traces = table["trace"].combine_chunks()
-    parts = [
-        *(repr(table[name].to_pylist()).encode() for name in table.column_names if name != "trace"),
-        traces.value_lengths().to_numpy(zero_copy_only=False).tobytes(),
-        traces.flatten().to_numpy(zero_copy_only=False).tobytes(),
-    ]
-    return file_digest(b"".join(parts))
-
-
 def _limits(stored: Mapping[str, Any] | None) -> Limits | None:
     if stored is None:
         return None
@@ -434,41 +429,3 @@ def _calibration(stored: Mapping[str, Any] | None) -> Calibration | None:
 def _tuples(value: Any) -> Any:
     """Return a value of JSON with tuples instead of lists."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
-def _samples(table: pa.Table) -> tuple[Sample, ...]:
-    lists = table["trace"].combine_chunks()
-    points = lists.flatten().to_numpy(zero_copy_only=False)
-    ends = np.cumsum(lists.value_lengths().to_numpy(zero_copy_only=False))
-    bottlenecks = zip(*(table[item.name].to_pylist() for item in fields(Setting)), strict=True)
-    variations = (tuple(row.items()) for row in table["variation"].to_pylist())
-    views = (tuple(row.items()) for row in table["view"].to_pylist())
-    setting, variation = cache(_setting), cache(lambda items: Variation(**dict(items)))
-    view = cache(lambda items: View(**dict(items)))
-    return tuple(
-        Sample(
-            setting=setting(*bottleneck),
-            points=trace,
-            measured=np.frombuffer(measured, dtype=np.uint8),
-            cca=cca,
-            variant=variant,
-            variation=variation(items),
-            seed=seed,
-            view=view(seen),
-        )
-        for bottleneck, trace, measured, cca, variant, items, seed, seen in zip(
-            bottlenecks,
-            np.split(points, ends[:-1]),
-            table["measured"].to_pylist(),
-            table["cca"].to_pylist(),
-            table["variant"].to_pylist(),
-            variations,
-            table["seed"].to_pylist(),
-            views,
-            strict=True,
-        )
-    )
-
-
-def _setting(bandwidth_mbps: float, rtt_ms: float, queue_packets: int) -> Setting:
-    return Setting(bandwidth_mbps=bandwidth_mbps, rtt_ms=rtt_ms, queue_packets=queue_packets)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ccbench.base import validation
 from ccbench.classify import dtw
 from ccbench.classify.evidence import weighed
@@ -277,7 +279,9 @@ def _opinion(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Opinion
 
 
 def _judge_trace(trace: QueueTrace, training_set: TrainingSet) -> TraceVerdict:
-    classifier = training_set.classifier(trace.setting)
-    ((distances,), _) = classifier.nearest_of_classes([trace.points])
-    named = dict(zip(classifier.classes_.tolist(), distances.tolist(), strict=True))
+    own = training_set.samples_of(trace.setting)
+    apart = dtw.distances([trace.points], [sample.points for sample in own])
+    distances = dtw.per_point(apart, [trace.points])[0]
+    labels = np.array([sample.cca for sample in own])
+    named = {cca: float(distances[labels == cca].min()) for cca in sorted(set(labels.tolist()))}
     return TraceVerdict.of(trace.setting, named, training_set.thresholds[trace.setting].limits)

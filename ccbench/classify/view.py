@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,6 +60,7 @@ PER_OCTAVE = 8.0
 _OF_STEP, _OF_AVERAGE = 100.0, 20.0
 
 
+@cache
 def context(setting: Setting, view: View) -> npt.NDArray[np.uint8]:
     """Return the properties of network and view on which measurements depend.
 
