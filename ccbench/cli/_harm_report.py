@@ -31,6 +31,9 @@ def print_harm(result: RepeatedHarm, output: Path | None) -> None:
     }
     if result.repetitions[0].harm is not None:
         pairs |= _parts(result)
+    if result.bound is not None:
+        step = "; raise --max-repeat" if result.decision == "undecided" else ""
+        pairs[f"bound {result.bound:g}"] = f"{result.decision}{step}"
     if not result.is_precise:
         pairs["precision"] = _imprecise(result)
     if result.doubt:

@@ -110,10 +110,16 @@ _OF_FLOWS = {
     help="Repeat until half the 95 % interval of relative harm is at most X.",
 )
 @click.option(
+    "--bound",
+    type=float,
+    metavar="X",
+    help="Repeat until the 95 % interval of relative harm is above or below X.",
+)
+@click.option(
     "--max-repeat",
     type=click.IntRange(min=1),
     metavar="N",
-    help="With --precision: maximum number of repetitions.  [default: 100]",
+    help="With --precision or --bound: maximum number of repetitions.  [default: 100]",
 )
 @noise_options
 @click.option(
@@ -145,6 +151,7 @@ def harm(
     noise: NoiseChoice,
     repeat: int | None,
     precision: float | None,
+    bound: float | None,
     max_repeat: int | None,
     sensitivity: bool,
     plot: Path | None,
@@ -171,7 +178,7 @@ def harm(
 
     Workloads other than long flows have their own metrics, such as flow completion time or delay.
     """
-    repetitions = _repetition_settings(repeat, precision, max_repeat)
+    repetitions = _repetition_settings(repeat, precision, bound, max_repeat)
     if plot is not None:
         _check_plot(plot, sensitivity=sensitivity)
     experiment, by = _experiment(scenario, network, metrics, flows)
@@ -264,13 +271,14 @@ def _write(folder: Path, document: dict[str, Any], table: pd.DataFrame) -> None:
 
 
 def _repetition_settings(
-    repeat: int | None, precision: float | None, max_repeat: int | None
+    repeat: int | None, precision: float | None, bound: float | None, max_repeat: int | None
 ) -> dict[str, Any]:
     """Return the given arguments of :func:`ccbench.harm.repeat`."""
-    if max_repeat is not None and precision is None:
-        allowed = "left out without --precision"
+    if max_repeat is not None and precision is None and bound is None:
+        allowed = "left out without --precision or --bound"
         raise validation.bad("--max-repeat", max_repeat, allowed, "write --repeat instead")
-    given = {"repetitions": repeat, "precision": precision, "max_repetitions": max_repeat}
+    limits = {"precision": precision, "bound": bound, "max_repetitions": max_repeat}
+    given = {"repetitions": repeat, **limits}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Key = TypeVar("Key", bound=Hashable)
 
-__all__ = ["Look", "Policy", "fixed", "looks", "promising", "until_precise"]
+__all__ = ["Look", "Policy", "fixed", "looks", "promising", "until_decided", "until_precise"]
 
 Policy: TypeAlias = "Callable[[Mapping[Any, Sequence[Any]]], Mapping[Any, int]]"
 
@@ -98,16 +98,45 @@ def until_precise(
     >>> policy({"narrow": (0.1,) * 6, "wide": (0, 1, 2, 3, 4, 5), "new": ()})
     {'narrow': 6, 'wide': 9, 'new': 6}
     """
+    return _until(lambda sample: sample.half_width <= precision, values, plan)
 
+
+def until_decided(
+    bound: float, values: Callable[[Sequence[Any]], Sequence[float]], plan: Sequence[Look]
+) -> Policy:
+    """Return the policy of repetitions until the interval of the median excludes a bound.
+
+    If none does, the last look leaves the case undecided.
+
+    Parameters
+    ----------
+    bound : float
+    values, plan
+        As in :func:`until_precise`.
+
+    Examples
+    --------
+    >>> policy = until_decided(0.05, tuple, looks(6, 12))
+    >>> policy({"above": (0.1, 0.2) * 3, "unclear": (0, 0.2) * 3})
+    {'above': 6, 'unclear': 9}
+    """
+    return _until(lambda sample: not sample.low <= bound <= sample.high, values, plan)
+
+
+def _until(
+    is_enough: Callable[[Estimate], bool],
+    values: Callable[[Sequence[Any]], Sequence[float]],
+    plan: Sequence[Look],
+) -> Policy:
     def next_count(results: Sequence[Any]) -> int:
         later = [look for look in plan if look.repetitions >= len(results)]
         if len(results) < plan[0].repetitions or len(later) == 1:
             return later[0].repetitions
         sample = Estimate(values(results), of="median", error=later[0].error)
         # Without spending, there is no interval yet that holds for any distribution.
-        is_narrow = order_statistics(*later[0])[1] > 0 and sample.half_width <= precision
-        is_enough = is_narrow or math.isnan(sample.value)
-        return later[0 if is_enough else 1].repetitions
+        has_interval = order_statistics(*later[0])[1] > 0
+        stops = (has_interval and is_enough(sample)) or math.isnan(sample.value)
+        return later[0 if stops else 1].repetitions
 
     return lambda results: {key: next_count(own) for key, own in results.items()}
 

@@ -19,7 +19,7 @@ from ccbench import emulate
 from ccbench.base import validation
 from ccbench.base.estimate import ERROR, Estimate, fewest
 from ccbench.base.random_streams import repetition_seeds
-from ccbench.emulate.policies import Look, fixed, looks, until_precise
+from ccbench.emulate.policies import Look, fixed, looks, until_decided, until_precise
 from ccbench.experiment.kinds import KINDS
 from ccbench.harm._pairs import sides
 from ccbench.harm.comparison import MetricHarm, compare, compare_flows
@@ -118,15 +118,19 @@ class RepeatedHarm:
         one repetition and no interval.
     precision : float or None
         Requested half width of the interval.
+    bound : float or None
+        Value that the interval should exclude.
     error : float
         Probability that an interval does not contain the true median. It is below 5 % if several
-        intervals hold together: those of several looks for a precision, or of several experiments.
+        intervals hold together: those of several looks for a precision or a bound, or of several
+        experiments.
     """
 
     experiment: Experiment
     repetitions: tuple[Repetition, ...]
     is_exact: bool
     precision: float | None = None
+    bound: float | None = None
     error: float = ERROR
 
     @property
@@ -171,11 +175,21 @@ class RepeatedHarm:
     @property
     def sign(self) -> int:
         """1 if the interval of the headline is above 0, -1 if below, 0 if it contains 0."""
+        return self._side(0.0)
+
+    @property
+    def decision(self) -> str | None:
+        """``"above"`` or ``"below"`` `bound`, or ``"undecided"``; None without a bound."""
+        if self.bound is None:
+            return None
+        return ("undecided", "above", "below")[self._side(self.bound)]
+
+    def _side(self, bound: float) -> int:
         estimate = self.headline[1]
         low, high = estimate.low, estimate.high
         if self.is_exact:
             low = high = estimate.value
-        return 1 if low > 0 else -1 if high < 0 else 0
+        return (low > bound) - (high < bound)
 
     @property
     def is_precise(self) -> bool:
@@ -277,6 +291,7 @@ class RepeatedHarm:
             "order": None if self.order is None else self.order.to_dict(),
             "error": self.error,
             "doubt": self.doubt or None,
+            **({} if self.bound is None else {"bound": self.bound, "decision": self.decision}),
             "scenarios": {
                 "solo": self.experiment.solo.to_dict(),
                 "competing": self.experiment.competing.to_dict(),
@@ -368,6 +383,7 @@ def repeat_each(  # noqa: PLR0913 - independent choices, all by keyword
     *,
     repetitions: int = REPETITIONS,
     precision: float | None = None,
+    bound: float | None = None,
     max_repetitions: int = MAX_REPETITIONS,
     error: float = ERROR,
     metrics: Iterable[Metric] = (),
@@ -379,13 +395,15 @@ def repeat_each(  # noqa: PLR0913 - independent choices, all by keyword
     ----------
     experiments : mapping of Experiment
     repetitions : int
-        Number of repetitions; with `precision`, the minimum, 6 or more.
+        Number of repetitions; with `precision` or `bound`, the minimum, 6 or more.
     precision : float, optional
         Half width to reach of the interval of relative harm or, if the beta flows do not always
         have data, of absolute harm by the first metric.
+    bound : float, optional
+        Repeat until the interval of the same quantity excludes this value, instead of `precision`.
     max_repetitions : int
-        Maximum number of repetitions with `precision`. :attr:`RepeatedHarm.is_precise` states
-        whether they were enough.
+        Maximum number of repetitions with `precision` or `bound`. :attr:`RepeatedHarm.is_precise`
+        and :attr:`RepeatedHarm.decision` state whether they were enough.
     error : float
         Probability that an interval does not contain the true median.
     metrics : iterable of Metric
@@ -402,14 +420,17 @@ def repeat_each(  # noqa: PLR0913 - independent choices, all by keyword
     chosen = tuple(metrics)
     running = emulate.Campaign(**campaign)
     for experiment in experiments.values():
-        _check(experiment, repetitions, precision, max_repetitions, chosen)
+        _check(experiment, repetitions, precision, bound, max_repetitions, chosen)
         with validation.within(f"{experiment.describe()}: "):
             running.check((experiment.competing,))
     policy = fixed(repetitions)
     plan: tuple[Look, ...] = (Look(repetitions, error),)
-    if precision is not None:
+    if precision is not None or bound is not None:
         plan = looks(repetitions, max_repetitions, error)
+    if precision is not None:
         policy = until_precise(precision, _headline, plan)
+    elif bound is not None:
+        policy = until_decided(bound, _headline, plan)
     most = max(repetitions, max_repetitions)
     seeds = {key: repetition_seeds(each.seed, most) for key, each in experiments.items()}
 
@@ -434,6 +455,7 @@ def repeat_each(  # noqa: PLR0913 - independent choices, all by keyword
             repetitions=of.results,
             is_exact=of.is_exact,
             precision=precision,
+            bound=bound,
             error=error if of.is_exact else errors[len(of.results)],
         )
         for key, of in repeated.items()
@@ -471,18 +493,26 @@ def plan(
     return campaign.plan(campaign.seeded({"": needs}, seeds))
 
 
-def _check(
+def _check(  # noqa: PLR0913, PLR0917 - the settings of repeat_each
     experiment: Experiment,
     repetitions: int,
     precision: float | None,
+    bound: float | None,
     max_repetitions: int,
     metrics: Sequence[Metric],
 ) -> None:
-    allowed = validation.Range(1 if precision is None else fewest(ERROR), 10_000)
+    is_fixed = precision is None and bound is None
+    allowed = validation.Range(1 if is_fixed else fewest(ERROR), 10_000)
     validation.whole("repetitions", repetitions, allowed, example=REPETITIONS)
     if precision is not None:
         above_0 = validation.Range(0, low_open=True)
         validation.number("precision", precision, above_0, example=0.02)
+    if bound is not None:
+        validation.number("bound", bound, validation.Range(), example=0.05)
+        if precision is not None:
+            step = "remove one of the two"
+            raise validation.bad("bound", bound, "left out beside precision", step)
+    if not is_fixed:
         allowed = validation.Range(repetitions, 10_000)
         validation.whole("max_repetitions", max_repetitions, allowed, example=MAX_REPETITIONS)
     if not (metrics or _always_have_data(experiment)):

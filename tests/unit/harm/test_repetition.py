@@ -165,6 +165,7 @@ class TestRepeat:
             ({"repetitions": 0}, "repetitions is 0"),
             ({"repetitions": 1, "precision": 0.1}, "repetitions is 1; it must be .* at least 6"),
             ({"precision": 0}, "precision is 0"),
+            ({"precision": 0.1, "bound": 0}, "bound is 0; it must be left out beside precision"),
             ({"precision": math.nan}, "precision is nan"),
             ({"precision": 0.1, "max_repetitions": 5}, "max_repetitions is 5; .* at least 6"),
         ],
@@ -269,6 +270,17 @@ class TestPrecision:
         )
         assert len(result.repetitions) == 9
         assert not result.is_precise
+
+    def test_bound(self, noisy_engine: NoisyEngine) -> None:
+        """A bound far from harm is excluded soon; a bound within the interval stays undecided."""
+        settings: dict[str, Any] = {"engine": noisy_engine, "store": None, "max_repetitions": 9}
+        median = harm.repeat(experiment(), repetitions=9, engine=noisy_engine, store=None).relative
+        for bound, decision in ((-0.9, "above"), (0.9, "below"), (median.value, "undecided")):
+            result = harm.repeat(experiment(), bound=bound, **settings)
+            assert decision == result.decision == result.to_dict()["decision"]
+            assert (6 if decision != "undecided" else 9) == len(result.repetitions)
+        exact = harm.repeat(experiment(NO_NOISE), bound=0.0, **settings)
+        assert ("above", 1) == (exact.decision, len(exact.repetitions))
 
     @pytest.mark.parametrize("name", ["normal", *SKEWED])
     def test_coverage(self, name: str) -> None:
