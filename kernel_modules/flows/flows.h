@@ -13,6 +13,7 @@
 #include <linux/list.h>
 #include <linux/net.h>
 #include <linux/workqueue.h>
+#include <net/inet_connection_sock.h>
 
 #include "ccbench.h"
 #include "random_stream.h"
@@ -200,8 +201,33 @@ void tcp_close_listeners(void);
 
 /* Guards the user's congestion controls. */
 int guard_create(void);
+
+/* ---- sockets.c ---- */
+
+/* What a congestion control writes to a socket. */
+struct written {
+	struct sock *sk;	/* NULL: none */
+	u32 cwnd;
+	u32 ssthresh;
+	unsigned long pacing_rate;
+};
+
+/* Number of other sockets that are compared at once. */
+#define OTHERS	4
+
+/* Notes what is set in other open sockets; none, if they can change during a hook. */
+void sockets_take_others(struct written others[OTHERS], const struct sock *sk);
+bool sockets_are_unchanged(const struct written others[OTHERS]);
+void sockets_opened(struct sock *sk);
+void sockets_released(struct sock *sk);
 /* Checks and frees the sockets that have ended; returns whether all have. */
-bool guard_ends(void);
+bool sockets_end(void);
+
+/* ---- settings.c ---- */
+
+/* Notes the sysctls of both hosts, and ends the run if they have changed. */
+int settings_take(void);
+void settings_check(void);
 
 /* ---- damage.c ---- */
 

@@ -7,6 +7,7 @@
  * The hooks in the module's own structure are replaced by functions that call them and
  * compare TCP's fields before and after.
  */
+#include <linux/inet_diag.h>
 #include <linux/module.h>
 #include <net/tcp.h>
 
@@ -14,9 +15,12 @@
 #include "current_cca.h"
 #include "flows.h"
 
-#define MAX_GUARDED	16
+#define MAX_GUARDED	64
 /* Size of what follows the private area, and does not change during a hook. */
 #define BEYOND_BYTES	16
+/* Size of what follows the room of get_info, and its content. */
+#define BEYOND_INFO_BYTES	256
+#define UNWRITTEN		0xa5
 
 static char *guarded_ccas;
 module_param_named(guarded, guarded_ccas, charp, 0);
@@ -29,190 +33,212 @@ static struct guarded {
 } guarded[MAX_GUARDED];
 static u32 guarded_count;
 
-/* Fields of struct tcp_sock that belong to TCP. */
+/* Fields of struct tcp_sock that belong to TCP: all that decide what is sent or measured. */
 #define FIELDS(field) \
-	field(snd_una) field(snd_nxt) field(write_seq) field(rcv_nxt) field(copied_seq) \
-	field(snd_wnd) field(max_window) field(packets_out) field(sacked_out) field(lost_out) \
-	field(retrans_out) field(delivered) field(delivered_ce) field(bytes_acked) \
-	field(bytes_sent) field(bytes_received) field(total_retrans) field(srtt_us) \
-	field(mdev_us) field(rttvar_us) field(rtt_min) field(reordering) field(mss_cache)
+	field(snd_una) field(snd_nxt) field(snd_sml) field(snd_up) field(snd_wl1) \
+	field(write_seq) field(pushed_seq) field(rcv_nxt) field(copied_seq) \
+	field(snd_wnd) field(max_window) field(window_clamp) field(rcv_ssthresh) \
+	field(packets_out) field(max_packets_out) field(cwnd_usage_seq) field(sacked_out) \
+	field(lost_out) field(retrans_out) field(lost) field(delivered) field(delivered_ce) \
+	field(bytes_acked) field(bytes_sent) field(bytes_received) field(bytes_retrans) \
+	field(segs_in) field(data_segs_in) field(data_segs_out) field(total_retrans) \
+	field(undo_marker) field(undo_retrans) field(retrans_stamp) field(high_seq) \
+	field(tlp_high_seq) field(prior_ssthresh) field(prr_delivered) field(prr_out) \
+	field(highest_sack) field(retransmit_skb_hint) field(tsorted_sent_queue) \
+	field(rack) field(reordering) field(reord_seen) field(dsack_dups) \
+	field(srtt_us) field(mdev_us) field(mdev_max_us) field(rttvar_us) field(rtt_seq) \
+	field(rtt_min) field(first_tx_mstamp) field(delivered_mstamp) field(rate_delivered) \
+	field(rate_interval_us) field(lsndtime) field(mss_cache) field(advmss) \
+	field(tcp_header_len) field(notsent_lowat)
 
 /* Fields of struct inet_connection_sock that belong to TCP; some are bits. */
 #define CONNECTION_FIELDS(field) \
-	field(icsk_ca_state) field(icsk_retransmits) field(icsk_backoff) field(icsk_rto)
+	field(icsk_ca_state) field(icsk_retransmits) field(icsk_backoff) field(icsk_rto) \
+	field(icsk_rto_min) field(icsk_delack_max) field(icsk_user_timeout) field(icsk_pmtu_cookie)
 
+/* Fields of struct sock that belong to TCP and the application. */
+#define SOCKET_FIELDS(field) \
+	field(sk_sndbuf) field(sk_rcvbuf) field(sk_wmem_queued) field(sk_mark) \
+	field(sk_err) field(sk_shutdown)
+
+/* A packet in flight: its sequence numbers, marks, and the state of rate samples. */
+struct in_flight {
+	const struct sk_buff *skb;	/* NULL: none */
+	u64 sent_ns;
+	u8 cb[sizeof_field(struct sk_buff, cb)];
+};
+
+/* State before the call of a hook. */
 struct snapshot {
+	const struct guarded *guarded;
+	const char *hook;
+	struct snapshot *outer;		/* of the hook that has called a function of TCP, or NULL */
+	const struct tcp_congestion_ops *ops;
 #define MEMBER(name)	typeof_member(struct tcp_sock, name) name;
 	FIELDS(MEMBER)
 #undef MEMBER
 #define CONNECTION_MEMBER(name)	u32 name;
 	CONNECTION_FIELDS(CONNECTION_MEMBER)
 #undef CONNECTION_MEMBER
-	u8 beyond[BEYOND_BYTES];
+#define SOCKET_MEMBER(name)	typeof_member(struct sock, name) name;
+	SOCKET_FIELDS(SOCKET_MEMBER)
+#undef SOCKET_MEMBER
+	struct in_flight first, last;
+	struct written others[OTHERS];
 	u8 state;
+	u8 beyond[BEYOND_BYTES];
 	struct context context;
 };
+
+static struct snapshot *innermost;
 
 static const u8 *beyond_private_area(const struct tcp_sock *tp)
 {
 	return (const u8 *)&tp->inet_conn + sizeof(tp->inet_conn);
 }
 
-static void take(struct snapshot *snapshot, const struct sock *sk)
+static const struct guarded *guarded_of(const struct sock *sk)
+{
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+	u32 i;
+
+	for (i = 0; i < guarded_count; i++)
+		if (guarded[i].ops == ops)
+			return &guarded[i];
+	panic("ccbench: congestion control %s of flow %u: at %llu ns, icsk_ca_ops of struct inet_connection_sock is changed outside of init\n",
+	      ops->name, ccbench_flow(sk->sk_mark), ccbench_now_ns());
+}
+
+static void take_packet(struct in_flight *packet, const struct sk_buff *skb)
+{
+	packet->skb = skb;
+	if (!skb)
+		return;
+	packet->sent_ns = skb->skb_mstamp_ns;
+	memcpy(packet->cb, skb->cb, sizeof(packet->cb));
+}
+
+static bool is_packet_changed(const struct in_flight *packet)
+{
+	return packet->skb && (packet->sent_ns != packet->skb->skb_mstamp_ns ||
+			       memcmp(packet->cb, packet->skb->cb, sizeof(packet->cb)));
+}
+
+/* Packets in flight, in the order of their transmission: the oldest and the newest. */
+static void take_packets(struct snapshot *snapshot, const struct tcp_sock *tp)
+{
+	const struct list_head *sent = &tp->tsorted_sent_queue;
+	const bool none = list_empty(sent);
+
+	take_packet(&snapshot->first, none ? NULL :
+		    list_first_entry(sent, struct sk_buff, tcp_tsorted_anchor));
+	take_packet(&snapshot->last, none ? NULL :
+		    list_last_entry(sent, struct sk_buff, tcp_tsorted_anchor));
+}
+
+static void take(struct snapshot *snapshot, const struct sock *sk, const char *hook)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
+	snapshot->outer = innermost;
+	innermost = snapshot;
+	snapshot->guarded = guarded_of(sk);
+	snapshot->hook = hook;
+	snapshot->ops = inet_csk(sk)->icsk_ca_ops;
 #define TAKE(name)	snapshot->name = tp->name;
 	FIELDS(TAKE)
 #undef TAKE
 #define TAKE_CONNECTION(name)	snapshot->name = tp->inet_conn.name;
 	CONNECTION_FIELDS(TAKE_CONNECTION)
 #undef TAKE_CONNECTION
-	memcpy(snapshot->beyond, beyond_private_area(tp), BEYOND_BYTES);
+#define TAKE_SOCKET(name)	snapshot->name = sk->name;
+	SOCKET_FIELDS(TAKE_SOCKET)
+#undef TAKE_SOCKET
 	snapshot->state = sk->sk_state;
+	take_packets(snapshot, tp);
+	sockets_take_others(snapshot->others, sk);
+	memcpy(snapshot->beyond, beyond_private_area(tp), BEYOND_BYTES);
 	context_enter(&snapshot->context);
 }
 
-static __cold void fail(const struct sock *sk, const char *hook, const char *problem)
+static __cold void fail(const struct snapshot *before, const struct sock *sk, const char *problem)
 {
 	panic("ccbench: congestion control %s of flow %u: at %llu ns, its hook %s %s\n",
-	      inet_csk(sk)->icsk_ca_ops->name, ccbench_flow(sk->sk_mark), ccbench_now_ns(), hook,
-	      problem);
+	      before->guarded->own.name, ccbench_flow(sk->sk_mark), ccbench_now_ns(),
+	      before->hook, problem);
 }
 
-static void check(const struct snapshot *before, const struct sock *sk, const char *hook)
+static void check(const struct snapshot *before, const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const char *left = context_leave(&before->context);
 
+	innermost = before->outer;
 	if (unlikely(left))
-		fail(sk, hook, left);
+		fail(before, sk, left);
 	BUILD_BUG_ON(offsetofend(struct inet_connection_sock, icsk_ca_priv) !=
 		     sizeof(struct inet_connection_sock));
 	if (unlikely(memcmp(before->beyond, beyond_private_area(tp), BEYOND_BYTES)))
-		fail(sk, hook, "writes beyond its private area (ICSK_CA_PRIV_SIZE)");
-#define CHECK(name) \
-	if (unlikely(memcmp(&before->name, &tp->name, sizeof(tp->name)))) \
-		fail(sk, hook, "changes the field " #name " of struct tcp_sock, which belongs to TCP");
+		fail(before, sk, "writes beyond its private area (ICSK_CA_PRIV_SIZE), to the first fields of struct tcp_sock");
+	if (unlikely(before->ops != inet_csk(sk)->icsk_ca_ops))
+		fail(before, sk, "changes icsk_ca_ops of struct inet_connection_sock, which only init may do");
+#define DIFFERS(name, now, structure) \
+	if (unlikely(memcmp(&before->name, &(now), sizeof(before->name)))) \
+		fail(before, sk, \
+		     "changes the field " #name " of " structure ", which belongs to TCP");
+#define CHECK(name)	DIFFERS(name, tp->name, "struct tcp_sock")
 	FIELDS(CHECK)
 #undef CHECK
 #define CHECK_CONNECTION(name) \
 	if (unlikely(before->name != tp->inet_conn.name)) \
-		fail(sk, hook, "changes the field " #name \
+		fail(before, sk, "changes the field " #name \
 		     " of struct inet_connection_sock, which belongs to TCP");
 	CONNECTION_FIELDS(CHECK_CONNECTION)
 #undef CHECK_CONNECTION
+#define CHECK_SOCKET(name)	DIFFERS(name, sk->name, "struct sock")
+	SOCKET_FIELDS(CHECK_SOCKET)
+#undef CHECK_SOCKET
+#undef DIFFERS
 	if (unlikely(before->state != sk->sk_state))
-		fail(sk, hook, "changes sk->sk_state, which belongs to TCP");
+		fail(before, sk, "changes sk->sk_state, which belongs to TCP");
+	if (unlikely(is_packet_changed(&before->first) || is_packet_changed(&before->last)))
+		fail(before, sk, "changes a packet in flight (its time of transmission or skb->cb), which belongs to TCP");
+	if (unlikely(!sockets_are_unchanged(before->others)))
+		fail(before, sk, "sets the window, ssthresh or pacing rate of another flow, whose socket it has not locked");
 	if (unlikely(!tp->snd_cwnd || !tp->snd_ssthresh))
-		fail(sk, hook, "sets a window or an ssthresh of 0 packets");
+		fail(before, sk, "sets a window or an ssthresh of 0 packets");
 	/* Linux takes the number as signed. */
 	if (unlikely((s32)tp->snd_cwnd < 0))
-		fail(sk, hook, "sets a window of 2^31 packets or more");
+		fail(before, sk, "sets a window of 2^31 packets or more");
 	if (unlikely(!sk->sk_pacing_rate))
-		fail(sk, hook, "sets a pacing rate of 0");
+		fail(before, sk, "sets a pacing rate of 0");
 }
 
-/* ---- sockets that have ended ------------------------------------------ */
+/* A call of this function by a hook: TCP changes its own fields. */
+void ccbench_enter_cwr(struct sock *sk);
 
-#define ENDED	64
-
-/* The last sockets that have ended, which are not freed yet. Nobody may write to them. */
-static struct ended {
-	struct sock *sk;	/* NULL: none */
-	u32 cwnd;
-	u32 ssthresh;
-	unsigned long pacing_rate;
-	u64 private[ICSK_CA_PRIV_SIZE / sizeof(u64)];
-} ended[ENDED];
-static u32 next_ended;
-static u32 open_sockets;
-
-static bool is_unchanged(const struct ended *entry)
+void ccbench_enter_cwr(struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(entry->sk);
+	struct snapshot *calling = innermost;
 
-	return tp->snd_cwnd == entry->cwnd && tp->snd_ssthresh == entry->ssthresh &&
-	       entry->sk->sk_pacing_rate == entry->pacing_rate &&
-	       !memcmp(inet_csk_ca(entry->sk), entry->private, ICSK_CA_PRIV_SIZE);
+	if (calling)
+		check(calling, sk);
+	tcp_enter_cwr(sk);
+	if (calling)
+		take(calling, sk, calling->hook);
 }
-
-static void check_ended(const struct ended *entry)
-{
-	if (entry->sk && unlikely(!is_unchanged(entry)))
-		panic("ccbench: congestion control %s of flow %u: its window, pacing rate or private area is written after release, when the socket has ended, by a pointer that is left in a timer or a global variable\n",
-		      inet_csk(entry->sk)->icsk_ca_ops->name, ccbench_flow(entry->sk->sk_mark));
-}
-
-static void keep_ended(struct sock *sk)
-{
-	struct ended *entry = &ended[next_ended];
-	struct sock *oldest = entry->sk;
-
-	check_ended(entry);
-	sock_hold(sk);
-	memory_fill(&tcp_sk(sk)->snd_cwnd, sizeof(tcp_sk(sk)->snd_cwnd));
-	memory_fill(&tcp_sk(sk)->srtt_us, sizeof(tcp_sk(sk)->srtt_us));
-	memory_fill(inet_csk_ca(sk), ICSK_CA_PRIV_SIZE);
-	*entry = (struct ended) {
-		.sk = sk,
-		.cwnd = tcp_sk(sk)->snd_cwnd,
-		.ssthresh = tcp_sk(sk)->snd_ssthresh,
-		.pacing_rate = sk->sk_pacing_rate,
-	};
-	memcpy(entry->private, inet_csk_ca(sk), ICSK_CA_PRIV_SIZE);
-	next_ended = (next_ended + 1) % ENDED;
-	if (oldest)
-		sock_put(oldest);
-}
-
-bool guard_ends(void)
-{
-	u32 i;
-
-	for (i = 0; i < ENDED; i++) {
-		struct sock *sk = ended[i].sk;
-
-		check_ended(&ended[i]);
-		ended[i].sk = NULL;
-		if (sk)
-			sock_put(sk);
-	}
-	return !open_sockets;
-}
+EXPORT_SYMBOL(ccbench_enter_cwr);
 
 /* ---- hooks ------------------------------------------------------------ */
-
-static const struct tcp_congestion_ops *own_hooks(const struct sock *sk)
-{
-	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
-	u32 i = 0;
-
-	while (guarded[i].ops != ops)
-		i++;
-	return &guarded[i].own;
-}
 
 #define GUARD(hook, parameters, ...) \
 	static void checked_##hook parameters \
 	{ \
 		struct snapshot before; \
 		\
-		take(&before, sk); \
-		own_hooks(sk)->hook(__VA_ARGS__); \
-		check(&before, sk, #hook); \
-	}
-
-#define GUARD_VALUE(type, hook, parameters, ...) \
-	static type checked_##hook parameters \
-	{ \
-		struct snapshot before; \
-		type value; \
-		\
-		take(&before, sk); \
-		value = own_hooks(sk)->hook(__VA_ARGS__); \
-		check(&before, sk, #hook); \
-		return value; \
+		take(&before, sk, #hook); \
+		before.guarded->own.hook(__VA_ARGS__); \
+		check(&before, sk); \
 	}
 
 /* Hooks that return a number, of packets or bytes, and the least one. */
@@ -222,11 +248,11 @@ static const struct tcp_congestion_ops *own_hooks(const struct sock *sk)
 		struct snapshot before; \
 		u32 number; \
 		\
-		take(&before, sk); \
-		number = own_hooks(sk)->hook(sk); \
-		check(&before, sk, #hook); \
+		take(&before, sk, #hook); \
+		number = before.guarded->own.hook(sk); \
+		check(&before, sk); \
 		if (unlikely(number < (least) || (s32)number < 0)) \
-			fail(sk, #hook, "returns less than " #least ", or 2^31 or more"); \
+			fail(&before, sk, "returns less than " #least ", or 2^31 or more"); \
 		return number; \
 	}
 
@@ -237,8 +263,6 @@ GUARD(in_ack_event, (struct sock *sk, u32 flags), sk, flags)
 GUARD(pkts_acked, (struct sock *sk, const struct ack_sample *sample), sk, sample)
 GUARD_NUMBER(min_tso_segs, 1)
 GUARD_NUMBER(sndbuf_expand, 1)
-GUARD_VALUE(size_t, get_info, (struct sock *sk, u32 ext, int *attribute, union tcp_cc_info *info),
-	    sk, ext, attribute, info)
 /* RFC 5681, equation 4. */
 GUARD_NUMBER(ssthresh, 2)
 GUARD_NUMBER(undo_cwnd, 1)
@@ -246,46 +270,63 @@ GUARD_NUMBER(undo_cwnd, 1)
 GUARD(cwnd_event_tx_start, (struct sock *sk), sk)
 #endif
 
+/* Linux has room for the union, on its stack. */
+static size_t checked_get_info(struct sock *sk, u32 ext, int *attribute, union tcp_cc_info *info)
+{
+	struct snapshot before;
+	struct {
+		union tcp_cc_info info;
+		u8 beyond[BEYOND_INFO_BYTES];
+	} room;
+	size_t bytes;
+
+	room.info = *info;
+	memset(room.beyond, UNWRITTEN, sizeof(room.beyond));
+	take(&before, sk, "get_info");
+	bytes = before.guarded->own.get_info(sk, ext, attribute, &room.info);
+	check(&before, sk);
+	if (unlikely(bytes > sizeof(room.info) ||
+		     memchr_inv(room.beyond, UNWRITTEN, sizeof(room.beyond))))
+		fail(&before, sk, "writes or returns more than union tcp_cc_info has bytes");
+	memcpy(info, &room.info, bytes);
+	return bytes;
+}
+
 /* Also of congestion controls without these two hooks. */
 static void checked_init(struct sock *sk)
 {
-	const struct tcp_congestion_ops *own = own_hooks(sk);
 	struct snapshot before;
 
-	open_sockets++;
-	take(&before, sk);
-	if (own->init)
-		own->init(sk);
-	check(&before, sk, "init");
+	take(&before, sk, "init");
+	if (before.guarded->own.init)
+		before.guarded->own.init(sk);
+	if (before.ops == inet_csk(sk)->icsk_ca_ops)
+		sockets_opened(sk);
+	/* It may refuse a connection by a change to other hooks, as DCTCP of Linux without ECN. */
+	before.ops = inet_csk(sk)->icsk_ca_ops;
+	check(&before, sk);
 }
 
 static void checked_release(struct sock *sk)
 {
-	const struct tcp_congestion_ops *own = own_hooks(sk);
 	struct snapshot before;
 
-	take(&before, sk);
-	if (own->release)
-		own->release(sk);
-	check(&before, sk, "release");
+	take(&before, sk, "release");
+	if (before.guarded->own.release)
+		before.guarded->own.release(sk);
+	check(&before, sk);
 	if (unlikely(!memory_ends(inet_csk_ca(sk), ICSK_CA_PRIV_SIZE)))
-		fail(sk, "release", "leaves a timer in its private area running");
-	/* Linux also releases what it has not initialised, such as listeners. */
-	if (inet_csk(sk)->icsk_ca_initialized)
-		open_sockets--;
-	/* Otherwise, it changes its congestion control. */
-	if (sock_flag(sk, SOCK_DEAD) && sk->sk_state == TCP_CLOSE)
-		keep_ended(sk);
+		fail(&before, sk, "leaves a timer in its private area running");
+	sockets_released(sk);
 }
 
 static CONG_CONTROL(checked_cong_control, sk, rs)
 {
-	const struct tcp_congestion_ops *own = own_hooks(sk);
 	struct snapshot before;
 
-	take(&before, sk);
-	CALL_CONG_CONTROL(own, sk, rs);
-	check(&before, sk, "cong_control");
+	take(&before, sk, "cong_control");
+	CALL_CONG_CONTROL(&before.guarded->own, sk, rs);
+	check(&before, sk);
 }
 
 static void guard_hooks(struct tcp_congestion_ops *ops)

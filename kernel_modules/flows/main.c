@@ -381,7 +381,7 @@ static int create_flows(const void *description, size_t bytes)
 	completion_log = ccbench_log_open("completions.bin", PAGE_SIZE);
 	if (IS_ERR(completion_log))
 		return PTR_ERR(completion_log);
-	return guard_create() ?: ecn_init() ?: sample_init(header->sample_interval_ns);
+	return settings_take() ?: guard_create() ?: ecn_init() ?: sample_init(header->sample_interval_ns);
 }
 
 static ssize_t flows_write(struct file *file, const char __user *from, size_t bytes,
@@ -463,9 +463,10 @@ static ssize_t flows_read(struct file *file, char __user *to, size_t bytes, loff
 		return -ENOMEM;
 	ccbench_check_queues();
 	damage_check();
+	settings_check();
 	if (close_all)
 		close_flows();
-	memory_check(close_all && guard_ends());
+	memory_check(close_all && sockets_end());
 	if (close_all)
 		print_free_memory();
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Included before the first line of a user's modules: these calls, also in functions of Linux's
- * headers, are calls of functions that check them (flows/memory.c, flows/context.c).
+ * headers, are calls of functions that check them (flows/memory.c, flows/guard.c, flows/context.c).
  */
 __asm__(".set kfree, ccbench_kfree");
 __asm__(".set kfree_sensitive, ccbench_kfree");
@@ -12,6 +12,9 @@ __asm__(".set qdisc_watchdog_schedule_range_ns, ccbench_watchdog_schedule");
 __asm__(".set queue_delayed_work_on, ccbench_queue_delayed_work");
 __asm__(".set mod_delayed_work_on, ccbench_mod_delayed_work");
 __asm__(".set register_qdisc, ccbench_register_qdisc");
+
+/* A function of TCP that changes its fields. */
+__asm__(".set tcp_enter_cwr, ccbench_enter_cwr");
 
 /* Functions that may sleep. */
 __asm__(".set __kmalloc_cache_noprof, ccbench_kmalloc_cache");

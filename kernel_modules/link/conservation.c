@@ -39,6 +39,7 @@
 
 /* An odd number without a pattern in its bits. */
 #define DIGEST_FACTOR	0x9e3779b97f4a7c15ULL
+#define ECN_FACTOR	0x9e37
 
 /* A queue may change the traffic class of packets, and with it the checksum of IPv4. */
 #define IPV4_CLASS	htonl(0x00ff0000)	/* word 0 */
@@ -89,10 +90,10 @@ static u32 header_words(const struct sk_buff *skb, bool is_ipv4)
 }
 
 /*
- * Digest of the headers that a queue must not change, and of who has their checksums. Sums of
- * sums depend on the order.
+ * Digest of all that a queue must not change: headers without the traffic class, payload, and who
+ * has their checksums. Sums of sums depend on the order.
  */
-static noinline u16 digest_of_headers(const struct sk_buff *skb)
+static noinline u16 digest_of_packet(const struct sk_buff *skb)
 {
 	const bool is_ipv4 = skb->protocol == htons(ETH_P_IP);
 	const __be32 *word = (const __be32 *)skb->data;
@@ -101,8 +102,6 @@ static noinline u16 digest_of_headers(const struct sk_buff *skb)
 
 	if (skb_headlen(skb) < sizeof(struct iphdr))
 		return 0;
-	/* Congestion is not marked in packets that cannot express it (RFC 3168). */
-	sum += ip_ecn(skb) == INET_ECN_NOT_ECT;
 	words = header_words(skb, is_ipv4);
 	for (i = 0; i < words; i++) {
 		__be32 value = word[i];
@@ -114,17 +113,21 @@ static noinline u16 digest_of_headers(const struct sk_buff *skb)
 		sum += (__force u32)value;
 		sums += sum;
 	}
+	words *= sizeof(u32);
+	sum += (__force u32)skb_checksum(skb, words, skb->len - words, 0);
 	return (sums * DIGEST_FACTOR + sum) * DIGEST_FACTOR >> 48;
 }
 
-/* The mark, and the headers if the qdisc may be the user's. */
-static u16 digest_of(const struct bottleneck *link, const struct sk_buff *skb)
+/* The mark, and the packet with an ECN field if the qdisc may be the user's. */
+static u16 digest_of(const struct bottleneck *link, const struct sk_buff *skb, u8 ecn)
 {
-	return skb->mark ^ (unlikely(link->compares_headers) ? digest_of_headers(skb) : 0);
+	if (likely(!link->compares_packets))
+		return skb->mark;
+	return skb->mark ^ digest_of_packet(skb) ^ ecn * ECN_FACTOR;
 }
 
-/* Whether headers are compared: Linux's own qdiscs do not change them. */
-static bool compares_headers(const struct Qdisc_ops *ops)
+/* Whether packets are compared: Linux's own qdiscs do not change them. */
+static bool compares_packets(const struct Qdisc_ops *ops)
 {
 	const size_t bytes = strlen(ops->id);
 	const char *at;
@@ -149,17 +152,40 @@ void conservation_enters(struct bottleneck *link, struct sk_buff *skb, u64 now)
 	const u32 number = link->arrivals++;
 
 	if (unlikely(!number))
-		link->compares_headers = compares_headers(qdisc_of(link)->ops);
+		link->compares_packets = compares_packets(qdisc_of(link)->ops);
 	*arrival_of(skb) = (struct arrival) {
 		.time_ns = now,
 		.number = number,
 		.bytes = skb->len,
-		.digest = digest_of(link, skb),
+		.digest = digest_of(link, skb, ip_ecn(skb)),
 	};
 	link->waiting++;
 	link->waiting_bytes += skb->len;
 	if (unlikely(__test_and_set_bit(number % TRACKED, link->present)) && !link->overdue)
 		link->overdue = number - TRACKED + 1;
+}
+
+/* A queue may mark an ECN-capable packet as CE, and not change the ECN field otherwise. */
+static void check_content(const struct bottleneck *link, const struct sk_buff *skb, u16 digest)
+{
+	static const char * const names[] = { "Not-ECT", "ECT(1)", "ECT(0)", "CE" };
+	const u8 now = ip_ecn(skb);
+	char problem[128];
+	u8 ecn;
+
+	if (likely(digest == digest_of(link, skb, now)))
+		return;
+	for (ecn = 0; ecn <= INET_ECN_MASK; ecn++)
+		if (digest == digest_of(link, skb, ecn))
+			break;
+	if (ecn > INET_ECN_MASK)
+		conservation_fail(link, skb, "it has changed a header beyond the traffic class, the payload, skb->mark, skb->ip_summed, or the end of skb->cb");
+	if (now == INET_ECN_CE && ecn != INET_ECN_NOT_ECT)
+		return;
+	snprintf(problem, sizeof(problem),
+		 "it has changed the ECN field from %s to %s, and may only mark ECT as CE (RFC 3168)",
+		 names[ecn], names[now]);
+	conservation_fail(link, skb, problem);
 }
 
 void conservation_sent(const struct bottleneck *link, const struct sk_buff *skb)
@@ -168,9 +194,8 @@ void conservation_sent(const struct bottleneck *link, const struct sk_buff *skb)
 
 	if (unlikely(arrival->bytes != (u16)skb->len))
 		conservation_fail(link, skb, "it has changed the length, or the end of skb->cb");
-	if (unlikely(arrival->digest != digest_of(link, skb)))
-		conservation_fail(link, skb, "it has changed a header beyond the traffic class, whether the packet is ECN-capable (Not-ECT), skb->mark, skb->ip_summed, or the end of skb->cb");
-	if (unlikely(link->compares_headers) && skb->protocol == htons(ETH_P_IP) &&
+	check_content(link, skb, arrival->digest);
+	if (unlikely(link->compares_packets) && skb->protocol == htons(ETH_P_IP) &&
 	    ip_fast_csum(skb->data, ((const struct iphdr *)skb->data)->ihl))
 		conservation_fail(link, skb, "it has left the IP header with a wrong checksum");
 }

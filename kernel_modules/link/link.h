@@ -127,7 +127,7 @@ struct bottleneck {
 	bool unarmed;		/* in this pause, no timer of a user's modules is set */
 	bool others_wake;	/* pauses without such a timer have ended by another one */
 	bool arrives;		/* a packet has just entered it */
-	bool compares_headers;	/* of packets before and after it */
+	bool compares_packets;	/* of packets before and after it */
 	bool changing;		/* the qdisc has dropped packets that are not freed yet */
 	u32 emptied_at;		/* arrivals before it was emptied at the end */
 	const struct sk_buff *arriving;	/* packet that is being enqueued */

@@ -9,7 +9,8 @@
 #include "pkt_abc.h"
 #include "sch_abc.h"
 
-CCBENCH_QDISC(abc, TCA_ABC_LIMIT, QDISC_MARKS,
+/* A brake is a change of the ECN field from ECT(1) to ECT(0). */
+CCBENCH_QDISC(abc, TCA_ABC_LIMIT, QDISC_MARKS QDISC_REWRITES,
 	      "Accel-Brake Control: marks that accelerate or brake each sender");
 CCBENCH_OPTION(abc, eta, TCA_ABC_ETA,
 	       OPTION_SCALE(65536) OPTION_RANGE(0.001, 1) OPTION_DEFAULT(0.98),

@@ -99,7 +99,7 @@ TOUCHES = [
     ("nxt", "changes the field snd_nxt of struct tcp_sock, which belongs to TCP"),
     ("packets", "changes the field packets_out of struct tcp_sock, which belongs to TCP"),
     ("srtt", "changes the field srtt_us of struct tcp_sock, which belongs to TCP"),
-    ("area", r"writes beyond its private area \(ICSK_CA_PRIV_SIZE\)"),
+    ("area", r"writes beyond its private area \(ICSK_CA_PRIV_SIZE\), to the first fields .*"),
     ("huge", r"sets a window of 2\^31 packets or more"),
     ("threshold", "sets a window or an ssthresh of 0 packets"),
     ("rto", "changes the field icsk_rto of struct inet_connection_sock, which belongs to TCP"),
@@ -109,6 +109,12 @@ TOUCHES = [
     ),
     ("state", "changes sk->sk_state, which belongs to TCP"),
     ("pace", "sets a pacing rate of 0"),
+    ("buffer", "changes the field sk_sndbuf of struct sock, which belongs to TCP"),
+    ("high", "changes the field high_seq of struct tcp_sock, which belongs to TCP"),
+    ("forge", r"changes a packet in flight \(its time of transmission or skb->cb\), .*"),
+    ("peer", "sets the window, ssthresh or pacing rate of another flow, .* not locked"),
+    ("info", "writes or returns more than union tcp_cc_info has bytes"),
+    ("switch", "changes icsk_ca_ops of struct inet_connection_sock, which only init may do"),
     ("lock", "leaves a spinlock locked"),
     ("softirq", r"leaves softirqs disabled, or enables them \(local_bh_disable, spin_lock_bh\)"),
     ("interrupt", r"leaves interrupts disabled, or enables them \(local_irq_save, .*\)"),
@@ -231,7 +237,8 @@ class TestEvilModules:
     @pytest.mark.parametrize(("deed", "problem"), TOUCHES)
     def test_touch(self, end: Ending, deed: str, problem: str) -> None:
         """A hook that changes what belongs to TCP, or is no window, ends the run with its name."""
-        error, _ = end(deed, "ssthresh" if deed == "zero" else "cong_avoid")
+        others = [Flow(cca="evil")] if deed == "peer" else []
+        error, _ = end(deed, "ssthresh" if deed == "zero" else "cong_avoid", *others)
         start = r"^the congestion control evil of flow 0 is faulty: at \d+ ns, its hook \w+ "
         assert re.search(f"{start}{problem};.*: correct the module$", str(error)), str(error)
 
@@ -269,11 +276,24 @@ class TestEvilModules:
         place = r"evil_\w+\S+ \[tcp_evil\] \(tcp_evil/tcp_evil\.c:\d+\)"
         assert re.match(rf"a call may sleep: {place} calls {call}\(", str(error))
 
-    def test_damaged_packets(self, end: Ending) -> None:
-        """Packets that a host discards as damaged or not for it end the run."""
-        error, _ = end("address")
-        assert re.match(r"the host receiver has discarded \d+ packets.*\(In\w+\)", str(error))
+    @pytest.mark.parametrize(
+        ("deed", "problem"),
+        [
+            ("address", r"the host receiver has discarded \d+ packets.*\(In\w+\)"),
+            ("sysctl", r"the host sender has another net\.ipv4\.tcp_recovery than at the start"),
+        ],
+    )
+    def test_damaged_hosts(self, end: Ending, deed: str, problem: str) -> None:
+        """Packets that a host discards as damaged or not for it, and changed sysctls, are errors."""
+        error, _ = end(deed)
+        assert re.match(problem, str(error))
         assert str(error).endswith(": correct the module (tcp_evil)")
+
+    def test_reduction(self, evil: KernelBuild) -> None:
+        """A hook may let TCP reduce the window, which changes fields of TCP."""
+        KernelEngine(evil).run(
+            dumbbell(Flow(cca="evil"), module_parameters={"tcp_evil.deed": "reduce"})
+        )
 
     def test_load(self, evil: KernelBuild) -> None:
         """The error of a module's initialisation is the module's, with its reason."""
@@ -342,13 +362,14 @@ QDISC_DEEDS = [
     ("trim", r"it has changed the length.*: a packet of 1480 bytes of flow \d"),
     *(
         (deed, r"it has changed a header .*, skb->mark.*: a packet of 1500 bytes of flow \d")
-        for deed in ("mark", "ttl", "window", "option", "summed", "swap")
+        for deed in ("mark", "ttl", "window", "option", "payload", "summed", "swap")
     ),
     ("wild", r"it has changed .*skb->mark.*: a packet of 1500 bytes of no flow"),
     ("sum", r"it has left the IP header with a wrong checksum: a packet of 1500 bytes of flow \d"),
     ("clear", r"its qlen is 13 packets and its backlog 18000 bytes"),
     ("stamp", r"the end of skb->cb: a packet of 1500 bytes of flow \d"),
-    ("congestion", r"it has changed .* the packet is ECN-capable \(Not-ECT\)"),
+    ("congestion", r"it has changed the ECN field from Not-ECT to CE, .* \(RFC 3168\)"),
+    ("codepoint", r"it has changed the ECN field from Not-ECT to ECT\(1\), .* \(RFC 3168\)"),
     ("refuse", r"its enqueue returns NET_XMIT_DROP for a packet that it has not dropped"),
     ("lock", r"its enqueue or dequeue leaves a spinlock locked"),
     *(

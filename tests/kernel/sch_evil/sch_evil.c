@@ -85,6 +85,10 @@ static int evil_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 		spin_lock(&spinlock);
 	if (does("congestion"))
 		ipv4_change_dsfield(ip_hdr(skb), 0xfc, INET_ECN_CE);
+	if (does("codepoint"))
+		ipv4_change_dsfield(ip_hdr(skb), 0xfc, INET_ECN_ECT_1);
+	if (does("payload") && !skb_linearize(skb))
+		skb->data[skb->len - 1] ^= 1;
 	if (does("qlen"))
 		sch->q.qlen++;
 	if (does("backlog"))

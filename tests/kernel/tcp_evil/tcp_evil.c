@@ -5,6 +5,7 @@
  * For tests of what becomes of the guest.
  */
 #include <linux/delay.h>
+#include <linux/inet_diag.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -22,6 +23,7 @@ MODULE_PARM_DESC(hook, "where: a member of tcp_congestion_ops, or load");
 static DEFINE_MUTEX(lock);
 static DEFINE_SPINLOCK(spinlock);
 static struct sock *newest;
+static struct tcp_congestion_ops other;
 static struct work_struct without_function;
 static void (*nowhere)(void);
 static int *wild = (int *)0x123456789abcdef0;
@@ -99,6 +101,20 @@ static noinline void evil_touch(struct sock *sk)
 		sk->sk_state = TCP_CLOSE_WAIT;
 	else if (!strcmp(deed, "pace"))
 		sk->sk_pacing_rate = 0;
+	else if (!strcmp(deed, "buffer"))
+		sk->sk_sndbuf = 6000;
+	else if (!strcmp(deed, "high"))
+		tp->high_seq = tp->snd_una;
+	else if (!strcmp(deed, "forge"))
+		tcp_rtx_queue_head(sk)->skb_mstamp_ns -= 10 * NSEC_PER_MSEC;
+	else if (!strcmp(deed, "peer") && newest != sk)
+		tcp_snd_cwnd_set(tcp_sk(newest), 7);
+	else if (!strcmp(deed, "sysctl"))
+		sock_net(sk)->ipv4.sysctl_tcp_recovery = 0;
+	else if (!strcmp(deed, "reduce"))
+		tcp_enter_cwr(sk);
+	else if (!strcmp(deed, "switch"))
+		other = *inet_csk(sk)->icsk_ca_ops, inet_csk(sk)->icsk_ca_ops = &other;
 
 	food = kmalloc(40, strcmp(deed, "atomic") ? GFP_ATOMIC : GFP_KERNEL);
 	OPTIMIZER_HIDE_VAR(food);
@@ -240,7 +256,10 @@ static u32 evil_undo_cwnd(struct sock *sk)
 static size_t evil_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	evil_in("get_info", sk);
-	return 0;
+	if (strcmp(deed, "info"))
+		return 0;
+	memset(info, 0, sizeof(*info) + 4);
+	return sizeof(*info);
 }
 
 static struct tcp_congestion_ops evil = {

@@ -30,10 +30,12 @@ COMPILED_IN = "/modules"
 
 #: Flags for the user's modules: a hook remains on the stack during its last call, so that messages
 #: about crashes in Linux name it, what they free, start and lock is checked, and a variable that is
-#: never set is an error, one that is not set on some path a warning.
+#: never set is an error, one that is not set on some path a warning. Floating point is an error, as
+#: in an ordinary kernel, whose registers for it belong to programs.
 _OWN_FLAGS = (
     f"-fno-optimize-sibling-calls -include $(src)/../{HEADERS}/own_calls.h "
-    "-Werror=uninitialized -Wmaybe-uninitialized -Wno-error=maybe-uninitialized"
+    "-Werror=uninitialized -Wmaybe-uninitialized -Wno-error=maybe-uninitialized "
+    "$(call cc-option,-mno-80387)"
 )
 #: Further ones if unset variables have a pattern. With other optimizations, the compiler takes them
 #: for whatever value makes the code shorter.

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sockets with a user's congestion control, and what it writes to them. A hook may write to the
+ * window of its own socket only, which is locked, and nobody to that of a socket that has ended.
+ */
+#include <linux/preempt.h>
+#include <net/tcp.h>
+
+#include "flows.h"
+
+#define OPEN	64
+#define ENDED	64
+
+/* The first sockets that are open; hooks compare some others of them, in turn. */
+static struct sock *open[OPEN];	/* NULL: none */
+static u32 open_count, open_sockets, next_other;
+
+/* The last sockets that have ended, which are not freed yet. */
+static struct ended {
+	struct written written;
+	u64 private[ICSK_CA_PRIV_SIZE / sizeof(u64)];
+} ended[ENDED];
+static u32 next_ended;
+
+static void take_written(struct written *written, struct sock *sk)
+{
+	*written = (struct written) {
+		.sk = sk,
+		.cwnd = tcp_sk(sk)->snd_cwnd,
+		.ssthresh = tcp_sk(sk)->snd_ssthresh,
+		.pacing_rate = sk->sk_pacing_rate,
+	};
+}
+
+static bool is_unchanged(const struct written *written)
+{
+	const struct tcp_sock *tp = tcp_sk(written->sk);
+
+	return tp->snd_cwnd == written->cwnd && tp->snd_ssthresh == written->ssthresh &&
+	       written->sk->sk_pacing_rate == written->pacing_rate;
+}
+
+void sockets_take_others(struct written others[OTHERS], const struct sock *sk)
+{
+	/* Outside of softirqs, packets of another flow may interrupt the hook. */
+	u32 i, count = in_softirq() ? min_t(u32, open_count, OTHERS) : 0;
+
+	for (i = 0; i < count; i++) {
+		next_other = (next_other + 1) % open_count;
+		if (open[next_other] == sk)
+			others[i].sk = NULL;
+		else
+			take_written(&others[i], open[next_other]);
+	}
+	for (; i < OTHERS; i++)
+		others[i].sk = NULL;
+}
+
+bool sockets_are_unchanged(const struct written others[OTHERS])
+{
+	u32 i;
+
+	for (i = 0; i < OTHERS; i++)
+		if (others[i].sk && unlikely(!is_unchanged(&others[i])))
+			return false;
+	return true;
+}
+
+void sockets_opened(struct sock *sk)
+{
+	open_sockets++;
+	if (open_count < OPEN)
+		open[open_count++] = sk;
+}
+
+static void check_ended(const struct ended *entry)
+{
+	const struct sock *sk = entry->written.sk;
+
+	if (!sk)
+		return;
+	if (likely(is_unchanged(&entry->written) &&
+		   !memcmp(inet_csk_ca(sk), entry->private, ICSK_CA_PRIV_SIZE)))
+		return;
+	panic("ccbench: congestion control %s of flow %u: its window, pacing rate or private area is written after release, when the socket has ended, by a pointer that is left in a timer or a global variable\n",
+	      inet_csk(sk)->icsk_ca_ops->name, ccbench_flow(sk->sk_mark));
+}
+
+static void keep_ended(struct sock *sk)
+{
+	struct ended *entry = &ended[next_ended];
+	struct sock *oldest = entry->written.sk;
+
+	check_ended(entry);
+	sock_hold(sk);
+	memory_fill(&tcp_sk(sk)->snd_cwnd, sizeof(tcp_sk(sk)->snd_cwnd));
+	memory_fill(&tcp_sk(sk)->srtt_us, sizeof(tcp_sk(sk)->srtt_us));
+	memory_fill(inet_csk_ca(sk), ICSK_CA_PRIV_SIZE);
+	take_written(&entry->written, sk);
+	memcpy(entry->private, inet_csk_ca(sk), ICSK_CA_PRIV_SIZE);
+	next_ended = (next_ended + 1) % ENDED;
+	if (oldest)
+		sock_put(oldest);
+}
+
+void sockets_released(struct sock *sk)
+{
+	u32 i;
+
+	for (i = 0; i < open_count; i++)
+		if (open[i] == sk)
+			open[i] = open[--open_count];
+	/* Linux also releases what it has not initialised, such as listeners. */
+	if (inet_csk(sk)->icsk_ca_initialized)
+		open_sockets--;
+	/* Otherwise, it changes its congestion control. */
+	if (sock_flag(sk, SOCK_DEAD) && sk->sk_state == TCP_CLOSE)
+		keep_ended(sk);
+}
+
+bool sockets_end(void)
+{
+	u32 i;
+
+	for (i = 0; i < ENDED; i++) {
+		struct sock *sk = ended[i].written.sk;
+
+		check_ended(&ended[i]);
+		ended[i].written.sk = NULL;
+		if (sk)
+			sock_put(sk);
+	}
+	return !open_sockets;
+}
