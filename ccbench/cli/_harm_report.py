@@ -7,6 +7,7 @@ import math
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ccbench.base.counts import counted
 from ccbench.cli._console import in_mbps, made_by, print_pairs, print_table, repeat_more
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _circumstances(experiment: Experiment) -> dict[str, str]:
     ecn = f", {kind}" if scenario.path.ecn else ""
     return {
         "network": f"{bottleneck.mean_mbps:g} Mbit/s, {scenario.path.rtt_ms:g} ms, "
-        f"{bottleneck.qdisc} queue of {bottleneck.queue_packets} packets{ecn}",
+        f"{bottleneck.qdisc} queue of {counted(bottleneck.queue_packets or 0, 'packet')}{ecn}",
         "flows": f"{alpha} (alpha) against {beta} (beta)",
     }
 

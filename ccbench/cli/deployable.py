@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ccbench.base import result_folders
+from ccbench.base.counts import counted
 from ccbench.cli._console import (
     json_text,
     made_by,
@@ -209,7 +210,7 @@ def _print(result: Deployability, output: Path | None) -> None:
         cases = result.cases[result.cases["threshold"] == threshold]
         broken = int((cases["verdict"] == "broken").sum())
         undecided = int((cases["verdict"] == "undecided").sum())
-        details = f"{broken} broken, {undecided} undecided of {len(cases)} cases"
+        details = f"{broken} broken, {undecided} undecided of {counted(len(cases), 'case')}"
         click.echo(f"{threshold:<10}  {verdict:<9}  ({details})")
     for threshold in result.verdicts:
         counterexamples = result.counterexamples(threshold)

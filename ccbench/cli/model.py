@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ccbench.base import dataclass_dicts
+from ccbench.base.counts import counted
 from ccbench.cli._console import print_json, print_pairs
 from ccbench.cli._options import (
     bandwidth_option,
@@ -91,7 +92,7 @@ def _print(made: BbrModel, duration: float) -> None:
         {
             "network": f"{made.bandwidth_mbps:g} Mbit/s, {made.rtt_ms:g} ms, "
             f"1 BDP is {prediction.bdp_packets:.1f} packets",
-            "queue": f"{prediction.queue_packets} packets ({made.queue_in_bdp:.3g} BDP)",
+            "queue": f"{counted(prediction.queue_packets, 'packet')} ({made.queue_in_bdp:.3g} BDP)",
             "flows": f"{made.bbr_flows} bbr against any number of cubic or reno",
             "simple model": f"{1 - simple:.1%} for bbr in an endless queue (3.5)",
             "RTT estimate alone": f"{prediction.rtt_est_alone_ms:.1f} ms (3.6)",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ccbench.base.counts import counted
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import coloured, print_json
 from ccbench.cli._options import json_option
@@ -62,6 +63,6 @@ def _print(result: ModuleCheck) -> None:
             click.echo(f"       | {line}")
     kernels = ", ".join(result.kernels)
     subjects = ", ".join((*result.ccas, *result.qdiscs))
-    verdict = f"{len(result.findings)} findings" if result.findings else "nothing found"
+    verdict = counted(len(result.findings), "finding") if result.findings else "nothing found"
     ran = f"{subjects} in {len(result.scenarios)} scenarios" if result.scenarios else "compiled"
     click.echo(f"{ran} on Linux {kernels}: {verdict}")

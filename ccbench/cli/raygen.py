@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ccbench.base.counts import counted
 from ccbench.cli._console import (
     made_by,
     print_json,
@@ -200,7 +201,7 @@ def raygen(
     print_pairs(
         {
             "made by": made_by(result.provenance),
-            **({"failed": f"{failed} networks, see the column error"} if failed else {}),
+            **({"failed": f"{counted(failed, 'network')}, see the column error"} if failed else {}),
             "all experiments": str(folder / library.RESULTS_CSV),
             **(
                 {
@@ -285,7 +286,7 @@ def _print_doubts(claims: pd.DataFrame, config: SearchConfig) -> None:
     doubtful = claims[claims["doubt"] != ""]
     if len(doubtful):
         doubt = repeat_more(doubtful["doubt"].iloc[0], config.confirm, "--confirm")
-        click.echo(f"Caution, {len(doubtful)} of {len(claims)} networks: {doubt}\n")
+        click.echo(f"Caution, {len(doubtful)} of {counted(len(claims), 'network')}: {doubt}\n")
 
 
 def _heading(name: str, unit: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ccbench.base import validation
+from ccbench.base.counts import counted
 from ccbench.base.errors import InputError
 from ccbench.base.estimate import Estimate
 from ccbench.base.progress_bars import progress
@@ -488,7 +489,7 @@ def _announce_if_long(scenario: Scenario, engine: Engine, count: int) -> None:
     expected_s = run_s * math.ceil(count / emulate.cores())
     if expected_s > _LONG_S:
         subject = "this run takes" if count == 1 else "these runs take"
-        click.echo(f"{subject} about {expected_s / 60:.0f} minutes", err=True)
+        click.echo(f"{subject} about {counted(round(expected_s / 60), 'minute')}", err=True)
 
 
 def _announce_if_large(scenario: Scenario, engine: Engine, pcap: Path | None) -> None:

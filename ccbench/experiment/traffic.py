@@ -15,6 +15,7 @@ import numpy as np
 
 from ccbench.base import dataclass_dicts, random_streams, validation
 from ccbench.base.checked_fields import check_fields, number, set_field, whole
+from ccbench.base.counts import counted
 from ccbench.base.errors import InputError
 from ccbench.base.validation import RATE_MBPS, Range
 from ccbench.experiment import flow_sizes
@@ -177,6 +178,6 @@ def divided(arrivals: Arrivals, parts: int, *, seed: int = 1) -> tuple[Arrivals,
         groups[group].append(flow)
     if not all(groups):
         raise InputError(
-            f"arrivals are {len(arrivals)} flows, too few for {parts} groups: add some"
+            f"arrivals are {counted(len(arrivals), 'flow')}, too few for {parts} groups: add some"
         )
     return tuple(tuple(group) for group in groups)

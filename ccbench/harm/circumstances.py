@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ccbench.base import dataclass_dicts, toml_files, validation
 from ccbench.base.checked_fields import inline, set_field
+from ccbench.base.counts import counted
 from ccbench.base.dataclass_dicts import settings
 from ccbench.base.errors import InputError
 from ccbench.experiment.bottleneck import Bottleneck
@@ -269,7 +270,7 @@ def _described(bottleneck: Bottleneck, path: NetworkPath) -> str:
     room = (
         f"{bottleneck.queue_bdp:g} BDP"
         if bottleneck.queue_bdp is not None
-        else f"{bottleneck.queue_packets} packets"
+        else counted(bottleneck.queue_packets or 0, "packet")
     )
     qdisc = "" if bottleneck.qdisc == "droptail" else f", {bottleneck.qdisc}"
     loss = f", {bottleneck.loss:.2%} lost" if bottleneck.loss else ""

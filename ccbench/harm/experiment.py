@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
+from ccbench.base.counts import counted
 from ccbench.base.errors import InputError
 from ccbench.convergence import converged_at, measured_from, trends
 from ccbench.experiment.scenario import Flow, NetworkPath, Scenario
@@ -122,7 +123,7 @@ class Experiment:
         alpha_ms, beta_ms = (self.path.rtt_ms + s[0].extra_rtt_ms for s in (self.alpha, self.beta))
         scale = self.path.rtt_ms / beta_ms
         links = " and ".join(
-            f"{link.mean_mbps:g} Mbit/s, {link.queue_packets} packets "
+            f"{link.mean_mbps:g} Mbit/s, {counted(link.queue_packets or 0, 'packet')} "
             f"({(link.queue_packets or 0) / self.competing.path.bdp_packets(i) * scale:.2g} BDP)"
             for i, link in enumerate(self.competing.path.bottlenecks)
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ccbench.base.counts import counted
 from ccbench.base.figures import Figure
 from ccbench.experiment import dynamics
 from ccbench.run.intervals import sample_ns
@@ -102,7 +103,9 @@ def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
     if room <= FULL_VIEW * occupancy.max():
         axes.axhline(room, color="0.6", linestyle=":")
     else:  # the line would compress the curve
-        axes.set_title(f"room for {room} packets", loc="right", fontsize="small", color="0.4")
+        axes.set_title(
+            f"room for {counted(room, 'packet')}", loc="right", fontsize="small", color="0.4"
+        )
     axes.set_ylabel(f"{_queue_name(run, bottleneck)} (packets)")
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ccbench.base.counts import counted
 from ccbench.base.progress_bars import progress
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def shown(on_progress: Callable[[Progress], None] | None) -> Iterator[Callable[[
                 completed=now.fraction,
                 left_s=now.left_s,
                 description="confirming the worst" if now.confirming else generation,
-                state=f"{now.done}/{now.planned} networks{failed}{harm}",
+                state=f"{now.done}/{counted(now.planned, 'network')}{failed}{harm}",
             )
 
         yield show

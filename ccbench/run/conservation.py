@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ccbench.base.counts import counted
 from ccbench.base.errors import EngineError
 from ccbench.run import intervals
 from ccbench.run.tables import BACKLOG_STEPS, EVENTS, NO_FLOW
@@ -87,7 +88,9 @@ def _check_log(run: RunRecord, bottleneck: int) -> None:
         left = int(run.links["left_packets"].iloc[bottleneck])
         dequeued = int((rows["event"].cat.codes == EVENTS.index("dequeue")).sum())
         if left != dequeued:
-            raise _ViolationError(f"as {left} packets left the queue and {dequeued} are logged")
+            raise _ViolationError(
+                f"as {counted(left, 'packet')} left the queue and {dequeued} are logged"
+            )
 
 
 def _limit_bytes(run: RunRecord, bottleneck: int) -> float:
@@ -98,7 +101,8 @@ def _limit_bytes(run: RunRecord, bottleneck: int) -> float:
 
 
 def _overrun(run: RunRecord, bottleneck: int) -> str:
-    return f"it is longer than its limit of {run.scenario.path.longest_queue(bottleneck)} packets"
+    limit = run.scenario.path.longest_queue(bottleneck)
+    return f"it is longer than its limit of {counted(limit, 'packet')}"
 
 
 def _balance(
@@ -176,7 +180,7 @@ def _check_link(run: RunRecord, bottleneck: int) -> None:
         raise _ViolationError("as packets waited for longer than the run")
     if link["carried_packets"] > link["left_packets"]:
         raise _ViolationError(
-            f"as {link['left_packets']} packets left the queue and the link carried "
+            f"as {counted(link['left_packets'], 'packet')} left the queue and the link carried "
             f"{link['carried_packets']}"
         )
 

@@ -29,7 +29,7 @@
 #define QDISC_DROPS(packet)		" drops=" #packet
 /* The qdisc can mark ECN-capable packets. */
 #define QDISC_MARKS			" marks"
-/* The qdisc changes headers on purpose, beyond the traffic class. */
+/* The qdisc changes headers on purpose, beyond the mark CE. */
 #define QDISC_REWRITES			" rewrites"
 
 /* An option of a qdisc: attribute, OPTION_* or nothing, summary. */

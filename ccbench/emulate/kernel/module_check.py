@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from ccbench.base.counts import counted
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.kernel.boot.boot import boot
@@ -215,7 +216,7 @@ def check_module(
                 )
                 continue
             if kernel.warnings:
-                problem = f"the compiler has {len(kernel.warnings)} warnings"
+                problem = f"the compiler has {counted(len(kernel.warnings), 'warning')}"
                 findings.append(Finding(kernel=name, problem=problem, details=kernel.warnings))
             ccas, qdiscs = kernel.own.ccas, kernel.own.qdiscs
             if not ccas and not qdiscs:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ccbench.base.counts import counted
 from ccbench.raygen.figures import is_trusted
 from ccbench.raygen.gene import Number
 from ccbench.raygen.page.tables import title_of
@@ -38,7 +39,8 @@ def lead(result: SearchResult, cards: Sequence[Card]) -> str:
     """Return the introduction: the number of networks, and the worst of them."""
     config = result.config
     first = next((card for card in cards if not math.isnan(card.row["relative_harm"])), None)
-    tried = f"{result.networks} networks were tried"
+    verb = "was" if result.networks == 1 else "were"
+    tried = f"{counted(result.networks, 'network')} {verb} tried"
     if first is None:
         return f"{tried}."
     harm = first.row["relative_harm"]
@@ -73,7 +75,7 @@ def facts(result: SearchResult) -> dict[str, str]:
     copies = len(result.experiments) - result.networks
     facts = {
         "strategy": ", ".join([config.strategy, f"population {config.population}", *own]),
-        "budget": f"{len(result.experiments)} of {config.planned} networks"
+        "budget": f"{len(result.experiments)} of {counted(config.planned, 'network')}"
         + (f", {copies} of them copies" if copies else "")
         + (f", {failed} failed" if failed else ""),
         "each run": f"{config.duration_s:g} s"
@@ -104,7 +106,7 @@ def worst_words(result: SearchResult) -> str:
     return (
         "A search selects the largest of many noisy values, so “harm in the search” is biased "
         "upwards (the winner's curse). Therefore the worst networks were run again with "
-        f"{count} fresh {'seed' if count == 1 else 'seeds'} each, and are ranked by the mean over "
+        f"{counted(count, 'fresh seed')} each, and are ranked by the mean over "
         "these, which is unbiased. "
         + (
             "One run has no interval: with two or more, intervals and letters show differences."
