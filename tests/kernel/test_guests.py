@@ -284,7 +284,7 @@ class TestEvilModules:
         ],
     )
     def test_damaged_hosts(self, end: Ending, deed: str, problem: str) -> None:
-        """Packets that a host discards, as damaged or not for it, and changed sysctls are errors."""
+        """Damaged packets, packets for nobody, and changed sysctls end the run."""
         error, _ = end(deed)
         assert re.match(problem, str(error))
         assert str(error).endswith(": correct the module (tcp_evil)")
