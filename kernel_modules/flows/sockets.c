@@ -18,6 +18,7 @@ static u32 open_count, open_sockets, next_other;
 /* The last sockets that have ended, which are not freed yet. */
 static struct ended {
 	struct written written;
+	bool is_final;		/* what is written to it is known */
 	u64 private[ICSK_CA_PRIV_SIZE / sizeof(u64)];
 } ended[ENDED];
 static u32 next_ended;
@@ -77,7 +78,7 @@ static void check_ended(const struct ended *entry)
 {
 	const struct sock *sk = entry->written.sk;
 
-	if (!sk)
+	if (!sk || !entry->is_final)
 		return;
 	if (likely(is_unchanged(&entry->written) &&
 		   !memcmp(inet_csk_ca(sk), entry->private, ICSK_CA_PRIV_SIZE)))
@@ -86,6 +87,28 @@ static void check_ended(const struct ended *entry)
 	      inet_csk(sk)->icsk_ca_ops->name, ccbench_flow(sk->sk_mark));
 }
 
+static void finish(struct ended *entry)
+{
+	struct sock *sk = entry->written.sk;
+
+	memory_fill(&tcp_sk(sk)->snd_cwnd, sizeof(tcp_sk(sk)->snd_cwnd));
+	memory_fill(&tcp_sk(sk)->srtt_us, sizeof(tcp_sk(sk)->srtt_us));
+	memory_fill(inet_csk_ca(sk), ICSK_CA_PRIV_SIZE);
+	take_written(&entry->written, sk);
+	memcpy(entry->private, inet_csk_ca(sk), ICSK_CA_PRIV_SIZE);
+	entry->is_final = true;
+}
+
+static void finish_all(struct work_struct *work)
+{
+	u32 i;
+
+	for (i = 0; i < ENDED; i++)
+		if (ended[i].written.sk && !ended[i].is_final)
+			finish(&ended[i]);
+}
+static DECLARE_WORK(finishing, finish_all);
+
 static void keep_ended(struct sock *sk)
 {
 	struct ended *entry = &ended[next_ended];
@@ -93,12 +116,13 @@ static void keep_ended(struct sock *sk)
 
 	check_ended(entry);
 	sock_hold(sk);
-	memory_fill(&tcp_sk(sk)->snd_cwnd, sizeof(tcp_sk(sk)->snd_cwnd));
-	memory_fill(&tcp_sk(sk)->srtt_us, sizeof(tcp_sk(sk)->srtt_us));
-	memory_fill(inet_csk_ca(sk), ICSK_CA_PRIV_SIZE);
-	take_written(&entry->written, sk);
-	memcpy(entry->private, inet_csk_ca(sk), ICSK_CA_PRIV_SIZE);
+	*entry = (struct ended) { .written.sk = sk };
 	next_ended = (next_ended + 1) % ENDED;
+	/* TCP resets a socket that it disconnects, which is the end of a work item. */
+	if (sock_flag(sk, SOCK_DEAD))
+		finish(entry);
+	else
+		queue_work(flow_queue, &finishing);
 	if (oldest)
 		sock_put(oldest);
 }
@@ -110,11 +134,12 @@ void sockets_released(struct sock *sk)
 	for (i = 0; i < open_count; i++)
 		if (open[i] == sk)
 			open[i] = open[--open_count];
-	/* Linux also releases what it has not initialised, such as listeners. */
-	if (inet_csk(sk)->icsk_ca_initialized)
-		open_sockets--;
+	/* Before Linux 7, also of listeners, and of sockets that it has disconnected. */
+	if (!inet_csk(sk)->icsk_ca_initialized)
+		return;
+	open_sockets--;
 	/* Otherwise, it changes its congestion control. */
-	if (sock_flag(sk, SOCK_DEAD) && sk->sk_state == TCP_CLOSE)
+	if (sk->sk_state == TCP_CLOSE)
 		keep_ended(sk);
 }
 

@@ -140,10 +140,12 @@ class Crash:
     def culprit(self) -> Place | None:
         """The innermost place in a module; if Linux itself crashed, in one of the user's if any.
 
-        Every packet comes from a module of ccbench, which is no reason to blame that.
+        Every packet comes from a module of ccbench, which is no reason to blame that. The call of
+        panic() is searched on the stack, where earlier calls may precede it.
         """
         suspects = [place for place in self.places if place.module]
-        if self.own_modules and suspects[:1] != [*self.places[:1]]:
+        is_exact = not self.places[:1] or not self.places[0].returns or _WARNING in self.report
+        if self.own_modules and not (is_exact and suspects[:1] == [*self.places[:1]]):
             suspects = [place for place in suspects if place.module in self.own_modules]
         return next(iter(suspects), None)
 
