@@ -69,7 +69,7 @@ _PLACE = re.compile(
 #: Linux's messages and their causes, in order of precedence: a panic may follow an earlier fault.
 _CAUSES = (
     (r"BUG: scheduling while atomic|bad: scheduling", "sleeping in atomic context"),
-    (r"BUG: failure at", "a call of BUG()"),
+    (rf"BUG: failure at (?:{COMPILED_IN}/)?(\S+)/\w+\(\)", r"a call of BUG() at \1"),
     (r"^WARNING: ", "a WARN() whose condition is true"),
     (
         r"Kernel stack overflow",

@@ -90,7 +90,7 @@ class TestCrash:
         actual = Crash.read(BUG.splitlines())
         assert actual is not None
         assert ["mine_do"] == [place.function for place in actual.places]
-        assert "a call of BUG()" == actual.cause
+        assert "a call of BUG() at tcp_mine/a.c:74" == actual.cause
 
     def test_none(self) -> None:
         """A console without a crash yields none."""
