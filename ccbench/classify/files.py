@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
+from ccbench.base.errors import InputError
 from ccbench.classify.filters import NO_FILTERS
 from ccbench.classify.in_flight import in_flight
 from ccbench.classify.observation import observed
@@ -20,7 +21,7 @@ from ccbench.classify.verdict import has_first_stage, judge
 from ccbench.classify.view import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
@@ -79,10 +80,9 @@ class RecordedQueues:
         loaded = TrainingSet.load(PACKAGED if file is None else Path(file))
         given = [Path(path) for path in paths]
         recordings = read_all(given, _resolved(setting), loaded.settings)
-        settings = {each.setting for each in recordings}
         # All recordings are checked before the training, which takes minutes.
-        trains = engine is not None
-        traces = tuple(observed(each, filters, loaded, trains=trains) for each in recordings)
+        recordings, traces = _observed(recordings, filters, loaded, trains=engine is not None)
+        settings = {each.setting for each in recordings}
         if engine is not None:
             from ccbench.classify.on_demand import with_settings  # noqa: PLC0415 - engines
 
@@ -153,6 +153,32 @@ class RecordedQueues:
         if every_cca and has_first:
             return figures.traces_over_each(self.names, self.traces, self.training_set)
         return figures.traces_over_nearest(self.traces, self.verdict, self.training_set)
+
+
+def _observed(
+    recordings: Sequence[Recording], filters: Filters, training_set: TrainingSet, *, trains: bool
+) -> tuple[list[Recording], tuple[QueueTrace, ...]]:
+    """Return the traces of recordings.
+
+    A connection that cannot be compared is left out if another one of its file can be.
+    """
+    seen: list[tuple[Recording, QueueTrace]] = []
+    errors: dict[str, InputError] = {}
+    for each in recordings:
+        try:
+            seen.append((each, observed(each, filters, training_set, trains=trains)))
+        except InputError as error:
+            if not each.file:
+                raise
+            errors[each.file] = error
+    for file, reason in errors.items():
+        others = [i for i, (each, _) in enumerate(seen) if each.file == file]
+        if not others:
+            raise reason
+        each, trace = seen[others[0]]
+        note = f"another is left out: {reason}"
+        seen[others[0]] = replace(each, notes=(*each.notes, note)), trace
+    return [each for each, _ in seen], tuple(trace for _, trace in seen)
 
 
 def _resolved(given: GivenSetting) -> Setting | dict[Path, Setting] | None:

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from ccbench.base import validation
-from ccbench.run.captures.reader import read_capture
+from ccbench.run.captures.reader import read_capture, truncated
 from ccbench.run.tables import EVENT_DTYPE, EVENTS, QUEUE_COLUMNS
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ccbench.base.errors import InputError
     from ccbench.run.captures.reader import IpPacket
 
 __all__ = ["queue_between"]
@@ -110,7 +109,7 @@ def _packets(path: Path) -> tuple[list[_Packet], bytes]:
 def _packet(packet: IpPacket, path: Path) -> _Packet:
     header = packet.header()
     if header is None:
-        raise _truncated(path)
+        raise truncated(path)
     # Identification and fragment.
     marks = packet.headers[4:8] if header.version == _IPV4 else b""
     is_first = not int.from_bytes(marks[2:], "big") & _FRAGMENT_OFFSET
@@ -118,7 +117,7 @@ def _packet(packet: IpPacket, path: Path) -> _Packet:
     has_ports = is_first and header.protocol in {socket.IPPROTO_TCP, socket.IPPROTO_UDP}
     needed = min(_TRANSPORT_BYTES, packet.length - header.size)
     if len(transport) < needed:
-        raise _truncated(path)
+        raise truncated(path)
     kind = bytes([header.protocol])
     return _Packet(
         time_ns=packet.time_ns,
@@ -128,11 +127,6 @@ def _packet(packet: IpPacket, path: Path) -> _Packet:
         identity=kind + marks + packet.length.to_bytes(4, "big") + transport[4 * has_ports :],
         interface=packet.interface,
     )
-
-
-def _truncated(path: Path) -> InputError:
-    allowed = "a capture with the headers of every packet"
-    return validation.bad("capture", str(path), allowed, "record with tcpdump -s 96 or more")
 
 
 def _matched(

@@ -11,7 +11,7 @@ import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,14 @@ _CAPTURES = (".pcap", ".pcapng")
 _CAPTURE_MAGIC = {
     *(b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1"),
     *(b"\xa1\xb2\x3c\x4d", b"\x0a\x0d\x0d\x0a"),
+}
+#: The first bytes of compressed files, and the programs that decompress them.
+_COMPRESSED = {
+    b"\x1f\x8b": "gunzip -k",
+    b"\xfd7zXZ\0": "unxz -k",
+    b"\x28\xb5\x2f\xfd": "unzstd",
+    b"BZh": "bunzip2 -k",
+    b"PK\3\4": "unzip",
 }
 #: Number of segments in the reverse direction up to which a capture has data only.
 _LEAST_ACKS = 20
@@ -102,6 +110,8 @@ class Recording:
         Whether the recording contains the start of the connection, if known.
     notes : tuple of str
         Remarks for people, such as pauses that were left out.
+    file : str
+        Name of the file, if it contains several connections.
     """
 
     events: pd.DataFrame
@@ -113,6 +123,7 @@ class Recording:
     server: str = ""
     is_from_start: bool | None = None
     notes: tuple[str, ...] = ()
+    file: str = ""
 
 
 def read(
@@ -196,13 +207,13 @@ def read_all(
     rest = list(paths)
     while rest:
         path = rest.pop(0)
+        _check_uncompressed(path)
         own = given.get(path)
         if downloads := _downloads(path, own):
             recordings += downloads
         elif not _is_capture(path):
             windows = [] if path.is_dir() else _windows(path, own)
-            some = [_of_window(each, own, path) for each in windows]
-            recordings += some or [read(path, own, settings)]
+            recordings += _of_windows(windows, own, path) or [read(path, own, settings)]
         elif rest and _is_capture(rest[0]) and _are_pair(path, rest[0]):
             after = rest.pop(0)
             name = f"{path.name}, {after.name}"
@@ -210,9 +221,7 @@ def read_all(
             events = queue_between(path, after)
             recordings.append(Recording(events=events, setting=chosen, name=name))
         else:
-            recordings += [
-                _of_window(each, own, path) for each in windows_of(segments_of(path), path.name)
-            ]
+            recordings += _of_windows(windows_of(segments_of(path), path.name), own, path)
     return recordings
 
 
@@ -222,15 +231,25 @@ _BEGINNING = 4096
 
 def _is_capture(path: Path) -> bool:
     """Return whether a file is a capture, by its suffix or by its first bytes."""
-    if path.suffix in _CAPTURES:
-        return True
+    return path.suffix in _CAPTURES or _first_bytes(path)[:4] in _CAPTURE_MAGIC
+
+
+def _check_uncompressed(path: Path) -> None:
+    first = _first_bytes(path)
+    for magic, program in _COMPRESSED.items():
+        if first.startswith(magic):
+            raise validation.bad("file", str(path), "uncompressed", f"run `{program} {path}`")
+
+
+def _first_bytes(path: Path) -> bytes:
+    """Return the first bytes of a file; none of what is no file, or cannot be read."""
     if not path.is_file():
-        return False
+        return b""
     try:
         with path.open("rb") as file:
-            return file.read(4) in _CAPTURE_MAGIC
+            return file.read(8)
     except OSError:
-        return False
+        return b""
 
 
 def _are_pair(before: Path, after: Path) -> bool:
@@ -276,6 +295,12 @@ def _windows(path: Path, setting: Setting | None) -> list[Window]:
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         allowed = "a complete log, as its first lines are of a known kind"
         raise validation.bad("file", str(path), allowed, f"correct it ({error!r})") from error
+
+
+def _of_windows(windows: Sequence[Window], setting: Setting | None, path: Path) -> list[Recording]:
+    """Return the queue that each window of a file implies."""
+    file = path.name if len(windows) > 1 else ""
+    return [replace(_of_window(each, setting, path), file=file) for each in windows]
 
 
 def _of_window(window: Window, setting: Setting | None, path: Path) -> Recording:
@@ -391,6 +416,8 @@ def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
     if path.is_dir():
         allowed = "the folder of a run, a command or a server"
         step = "name a folder written by `ccbench run -o`, `ccbench shell -o` or `ccbench classify`"
+        if captures := sorted(each for each in path.iterdir() if each.suffix in _CAPTURES):
+            step = f"name a capture in it, such as {captures[-1]}"
         raise validation.bad("folder", str(path), allowed, step)
     if path.is_char_device():
         raise validation.bad("file", str(path), "a regular file", "name a recorded queue")
@@ -431,12 +458,15 @@ def _nearest(recorded: Setting | None, settings: Sequence[Setting]) -> Setting:
 
 def _from_csv(path: Path) -> pd.DataFrame:
     text = validation.text_file(path, "file")
+    table = pd.DataFrame()
     try:
         table = pd.read_csv(io.StringIO(text))
         times_s, packets = (table[name].astype("float64") for name in _CSV_COLUMNS)
     except (OSError, ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_CSV_COLUMNS)}, both numbers"
-        reason = f"there is no column {error}" if isinstance(error, KeyError) else error
+        reason: object = error
+        if isinstance(error, KeyError):
+            reason = f"there is no column {error}, only {', '.join(map(repr, table.columns))}"
         raise validation.bad("file", str(path), allowed, f"correct it ({reason})") from error
     # Both are false for NaN.
     in_range = times_s.between(0, _LATEST_S).all() and packets.between(0, _LONGEST_QUEUE).all()

@@ -21,7 +21,7 @@ import numpy as np
 
 from ccbench.base import validation
 from ccbench.classify.window import Window
-from ccbench.run.captures.reader import read_capture
+from ccbench.run.captures.reader import read_capture, truncated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,6 +55,7 @@ class Segment(NamedTuple):
     timestamp: int | None = None
     echo: int | None = None
     selective: tuple[tuple[int, int], ...] = ()
+    interface: int = 0
 
 
 def segments_of(path: Path) -> Iterator[Segment]:
@@ -68,10 +69,10 @@ def segments_of(path: Path) -> Iterator[Segment]:
     Raises
     ------
     InputError
-        See :func:`~ccbench.run.captures.reader.read_capture`.
+        See :func:`~ccbench.run.captures.reader.read_capture`; or if headers are not complete.
     """
     for packet in read_capture(path):
-        segment = _segment(packet)
+        segment = _segment(packet, path)
         if segment is not None:
             yield segment
 
@@ -88,8 +89,8 @@ def windows_of(segments: Iterable[Segment], name: str) -> list[Window]:
     Raises
     ------
     InputError
-        If there is no connection of at least 5 s and 300 segments, or the sender's window cannot be
-        seen from the place of the capture.
+        If there is no connection of at least 5 s and 300 segments, one was captured at several
+        interfaces, or the sender's window cannot be seen from the place of the capture.
     """
     connections: dict[tuple[str, str], list[Segment]] = defaultdict(list)
     for segment in segments:
@@ -106,6 +107,10 @@ def windows_of(segments: Iterable[Segment], name: str) -> list[Window]:
         seen = f"{longest[0].packets} in {longest[0].duration_s:.3g} s" if longest else "none"
         allowed = f"a TCP connection with {_LEAST_PACKETS} data segments in {_LEAST_S:g} s"
         step = f"record a longer download (the largest connection has {seen})"
+        raise validation.bad("capture", name, allowed, step)
+    if any(len({segment.interface for segment in each.segments}) > 1 for each in chosen):
+        allowed = "one in which each connection is at one interface"
+        step = "record the interfaces in a file each, as `ccbench run --pcap FOLDER` does"
         raise validation.bad("capture", name, allowed, step)
     return [
         each.window(name if len(chosen) == 1 else f"{name} {each.sender} to {each.receiver}")
@@ -213,10 +218,23 @@ class _Place:
         )
 
     @property
+    def is_at_sender(self) -> bool:
+        return (
+            self.to_sender_ns is None
+            or self.base_ns is None
+            or self.to_sender_ns < _NEAR * self.base_ns
+        )
+
+    @property
+    def sees_sender(self) -> bool:
+        """Whether the time from here to the sender and back is seen, for each segment."""
+        return self.has_timestamps and not self.is_at_sender
+
+    @property
     def words(self) -> str:
         if self.to_sender_ns is None or self.base_ns is None:
             return "capture, taken as at the sender"
-        if self.to_sender_ns < _NEAR * self.base_ns:
+        if self.is_at_sender:
             return "capture at the sender"
         if self.is_at_receiver:
             return "capture at the receiver"
@@ -233,11 +251,13 @@ def _handshake(direction: _Direction) -> tuple[int | None, int | None]:
     if not answers:
         return None, None
     answer = answers[0]
-    last = [each for each in syns if each.source == first.source and each.time_ns < answer.time_ns]
+    # By order, as a coarse clock may give the answer and the next segment the same time.
+    position = direction.segments.index(answer)
+    last = [each for each in direction.segments[:position] if each.is_syn]
     third = [
         each
-        for each in direction.segments
-        if each.source == first.source and not each.is_syn and each.time_ns > answer.time_ns
+        for each in direction.segments[position:]
+        if each.source == first.source and not each.is_syn
     ]
     if not third or not last:
         return None, None
@@ -319,7 +339,7 @@ class _Reconstruction:
             time_ns=time_ns,
             packets=packets,
             delivered=np.maximum.accumulate(delivered),
-            rtt_ms=self._rtts_ms(times, ends, is_new, time_ns),
+            rtt_ms=self._rtts_ms(times, ends, known, is_new, time_ns),
             server=self._direction.sender.rpartition(" ")[0],
             is_from_start=any(each.is_syn for each in self._direction.segments),
             note=self._place.words,
@@ -360,21 +380,31 @@ class _Reconstruction:
         return time_ns[order], both[order]
 
     def _rtts_ms(
-        self, times: np.ndarray, ends: np.ndarray, is_new: np.ndarray, at_ns: np.ndarray
+        self,
+        times: np.ndarray,
+        ends: np.ndarray,
+        known: np.ndarray,
+        is_new: np.ndarray,
+        at_ns: np.ndarray,
     ) -> np.ndarray | None:
-        """Return the latest round-trip time at each point; base and queue at this place."""
+        """Return the latest round-trip time at each point: that to the receiver and the sender."""
         if self._place.base_ns is None:
             return None
         acks = np.array([each.time_ns for each in self._acks], dtype=np.int64)
-        at = np.searchsorted(self._ack_numbers, ends, side="left")
-        # An ACK after duplicates is of a retransmission; it also covers packets that waited.
-        stalled = np.append(False, np.diff(self._ack_numbers) == 0)
+        # The first ACK or selective ACK. One after duplicates without SACK is of a retransmission;
+        # it also covers packets that waited.
+        at = np.searchsorted(self._farthest, ends, side="left")
+        stalled = np.append(False, np.diff(self._farthest) == 0)
         before_at = np.clip(at - 1, 0, len(acks) - 1)
         usable = is_new & (at < len(acks)) & ~stalled[before_at]
-        rtts = (acks[np.minimum(at, len(acks) - 1)] - times)[usable] / 1e6
-        own_ms = (self._place.to_sender_ns or 0) / 1e6
+        to_sender = np.full(len(times), self._place.to_sender_ns or 0)
+        if self._place.sees_sender:
+            # The segment follows the latest ACK that the sender knew.
+            usable &= known >= 0
+            to_sender = times - acks[known]
+        rtts = (acks[np.minimum(at, len(acks) - 1)] - times + to_sender)[usable] / 1e6
         before = np.searchsorted(times[usable], at_ns, side="right") - 1
-        result = np.where(before >= 0, rtts[np.maximum(before, 0)] + own_ms, np.nan)
+        result = np.where(before >= 0, rtts[np.maximum(before, 0)], np.nan)
         return np.where(result >= self._place.base_ns / 1e6 * 0.99, result, np.nan)
 
 
@@ -416,14 +446,17 @@ def _unwrapped(numbers: list[int], first: Segment) -> np.ndarray:
     return np.cumsum(steps) + 1
 
 
-def _segment(packet: IpPacket) -> Segment | None:
+def _segment(packet: IpPacket, path: Path) -> Segment | None:
     header = packet.header()
     if header is None or header.protocol != socket.IPPROTO_TCP:
         return None
     tcp = packet.headers[header.size :]
-    if len(tcp) < _TCP_BYTES:
+    size = packet.length - header.size
+    if size < _TCP_BYTES:  # a fragment
         return None
-    data_offset = (tcp[12] >> 4) * 4
+    data_offset = (tcp[12] >> 4) * 4 if len(tcp) >= _TCP_BYTES else _TCP_BYTES
+    if len(tcp) < min(data_offset, size):  # without its options, it is unknown what has arrived
+        raise truncated(path)
     family = _FAMILIES[header.version]
     names = [
         f"{socket.inet_ntop(family, address)} {int.from_bytes(port, 'big')}"
@@ -436,11 +469,12 @@ def _segment(packet: IpPacket) -> Segment | None:
         destination=names[1],
         sequence=int.from_bytes(tcp[4:8], "big"),
         acknowledged=int.from_bytes(tcp[8:12], "big") if tcp[13] & _ACK else 0,
-        size=max(0, packet.length - header.size - data_offset),
+        size=max(0, size - data_offset),
         is_syn=bool(tcp[13] & _SYN),
         timestamp=timestamp,
         echo=echo,
         selective=selective,
+        interface=packet.interface,
     )
 
 

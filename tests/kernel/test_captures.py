@@ -19,7 +19,9 @@ import pytest
 
 from ccbench import Bottleneck, Flow, emulate
 from ccbench.base.errors import EngineError
+from ccbench.classify.files import judge_files
 from ccbench.classify.pcap_pair import queue_between
+from ccbench.classify.recording import read_all
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training import VARIATIONS
 from ccbench.classify.training import scenario as observed
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ccbench import Run
+    from ccbench.classify.setting import Setting
 
 pytestmark = pytest.mark.kernel
 
@@ -341,3 +344,17 @@ class TestClassify:
         )
         assert of_run == of_captures
         assert of_run.startswith(f"congestion control: {cca}")
+        self._check_ends(folder, setting, cca)
+
+    @staticmethod
+    def _check_ends(folder: Path, setting: Setting, cca: str) -> None:
+        """Check that a capture at either end implies the network, and the same answer."""
+        for end in ("sender", "receiver"):
+            (recording,) = read_all([file_at(folder, end)])
+            assert recording.source == f"capture at the {end}"
+            network = recording.setting
+            assert network.bandwidth_mbps == pytest.approx(setting.bandwidth_mbps, rel=0.05)
+            # The transmission of a packet is part of the RTT, and an ACK may be delayed.
+            assert network.rtt_ms == pytest.approx(setting.rtt_ms, rel=0.07)
+            assert network.queue_packets == pytest.approx(setting.queue_packets, rel=0.1)
+            assert judge_files([file_at(folder, end)]).label == cca

@@ -33,6 +33,7 @@ __all__ = [
     "IpPacket",
     "pcap_frames",
     "read_capture",
+    "truncated",
 ]
 
 #: Minimum sizes of IP headers, and thus of packets, in bytes.
@@ -175,10 +176,16 @@ def read_capture(path: Path) -> Iterator[IpPacket]:
                 packet = _ip(frame)
                 if packet is not None:
                     yield packet
-    except (OSError, ValueError) as error:  # mmap raises ValueError for an empty file
+    except ValueError as error:  # of mmap
+        raise _bad(path, "it is an empty file") from error
+    except (OSError, DamagedError, struct.error, IndexError) as error:
         raise _bad(path, str(error)) from error
-    except (DamagedError, struct.error, IndexError) as error:
-        raise _bad(path, str(error)) from error
+
+
+def truncated(path: Path) -> InputError:
+    """Return the error of a capture whose packets were cut within their headers."""
+    allowed = "a capture with the headers of every packet"
+    return validation.bad("capture", str(path), allowed, "record with tcpdump -s 128")
 
 
 class DamagedError(Exception):

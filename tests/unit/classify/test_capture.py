@@ -360,7 +360,7 @@ class TestQueueBetween:
     ) -> None:
         """Packets with incomplete headers are an input error."""
         file = write_pcap(tmp_path / "a.pcap", [(0, tcp_headers(1)[:kept_bytes], 1500)])
-        with pytest.raises(InputError, match="tcpdump -s 96 or more"):
+        with pytest.raises(InputError, match="tcpdump -s 128"):
             queue_between(file, file)
 
     def test_empty(self, tmp_path: Path, write_pcap: Write) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,9 @@ from click.testing import CliRunner, Result
 
 from ccbench import Bottleneck, Change, Flow, NetworkPath, RttTrace, Scenario
 from ccbench.base.errors import InputError
-from ccbench.classify.files import judge_files
+from ccbench.classify.files import RecordedQueues, judge_files
 from ccbench.classify.implementation import CCAS
-from ccbench.classify.recording import read, read_all
+from ccbench.classify.recording import Recording, read, read_all
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.trace import QueueTrace
 from ccbench.classify.training import Sample, Variation
@@ -249,6 +250,13 @@ class TestRead:
         with pytest.raises(InputError, match="ascending finite times from 0"):
             read(tmp_path / "a.csv", SETTINGS[0])
 
+    @pytest.mark.parametrize("name", ["a.pcap", "a.csv.gz", "a.log"])
+    def test_compressed(self, tmp_path: Path, name: str) -> None:
+        """A compressed file of any name is refused with the program that decompresses it."""
+        (tmp_path / name).write_bytes(gzip.compress(b"time_s,occupancy_packets"))
+        with pytest.raises(InputError, match=f"must be uncompressed: run `gunzip -k .*{name}`"):
+            read_all([tmp_path / name])
+
     def test_folder(self, tmp_path: Path) -> None:
         """A folder that ccbench has not written is an input error."""
         with pytest.raises(InputError, match="folder is"):
@@ -268,6 +276,31 @@ class TestJudgeFiles:
         """A single path is refused: files are a list, as captures come in pairs."""
         with pytest.raises(InputError, match=r"^paths is .*; it must be a list: write \["):
             judge_files(str(tmp_path))
+
+    def test_one_of_several(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A connection that cannot be compared is left out beside another one of its file."""
+        packaged = TrainingSet.load(PACKAGED)
+        events = pd.DataFrame({"time_ns": [0], "backlog_packets": [0]})
+        both = [
+            Recording(events=events, setting=SETTINGS[i], name=f"{i}", file="a.pcap")
+            for i in (0, 1)
+        ]
+        known = {SETTINGS[1]: next(x for x in packaged.samples if x.setting == SETTINGS[1])}
+
+        def observe(recording: Recording, *_: object, trains: bool) -> QueueTrace:
+            assert not trains
+            if recording.setting not in known:
+                raise InputError("its queue is too small")
+            return known[recording.setting]
+
+        monkeypatch.setattr("ccbench.classify.files.read_all", lambda *_: both)
+        monkeypatch.setattr("ccbench.classify.files.observed", observe)
+        queues = RecordedQueues.read(["a.pcap"])
+        assert queues.names == ("1",)
+        assert queues.recordings[0].notes == ("another is left out: its queue is too small",)
+        known.clear()
+        with pytest.raises(InputError, match="too small"):
+            RecordedQueues.read(["a.pcap"])
 
     def test_something_else(self, tmp_path: Path) -> None:
         """A file that is no record is an input error that lists the valid formats."""

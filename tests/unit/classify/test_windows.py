@@ -97,6 +97,7 @@ class TestCapture:
         assert window.server == "10.0.0.1"
         assert window.rtt_ms is not None
         assert np.nanmin(window.rtt_ms) == pytest.approx(50, abs=2)
+        assert np.nanmax(window.rtt_ms) == pytest.approx(50, abs=2)
 
     def test_receiver(self) -> None:
         """Without timestamps and at the receiver, the window is unknown."""
@@ -108,6 +109,29 @@ class TestCapture:
         seen = [*handshake, *connection(1.0, timestamps=False)]
         with pytest.raises(InputError, match="tcp_timestamps=1"):
             windows_of(seen, "a.pcap")
+
+    def test_coarse_clock(self) -> None:
+        """The place of a capture at the sender shows even if its answer has the time of a SYN."""
+        handshake = [
+            Segment(-60_000_000, RECEIVER, SENDER, 0, 0, 0, is_syn=True),
+            Segment(-60_000_000, SENDER, RECEIVER, 0, 1, 0, is_syn=True),
+            Segment(-10_000_000, RECEIVER, SENDER, 1, 1, 0),
+        ]
+        (window,) = windows_of([*handshake, *connection(0.0)], "a.pcap")
+        assert window.note == "capture at the sender"
+        handshake = [
+            Segment(-60_000_000, SENDER, RECEIVER, 0, 0, 0, is_syn=True),
+            Segment(-10_000_000, RECEIVER, SENDER, 0, 1, 0, is_syn=True),
+            Segment(-10_000_000, SENDER, RECEIVER, 1, 1, 0),
+        ]
+        (window,) = windows_of([*handshake, *connection(0.0)], "a.pcap")
+        assert window.note == "capture at the sender"
+
+    def test_interfaces(self) -> None:
+        """A connection that was captured at two interfaces is refused: each packet counts twice."""
+        twice = [each._replace(interface=i) for i in (0, 1) for each in connection(0.0)]
+        with pytest.raises(InputError, match="record the interfaces in a file each"):
+            windows_of(twice, "a.pcap")
 
     def test_wrap(self) -> None:
         """Sequence numbers may wrap."""
