@@ -167,7 +167,7 @@ def run(
     loaded = replace(loaded, path=replace(loaded.path, noise=noise.over(loaded.path.noise)))
     extra = _metrics_named(metrics)
     loaded = replace(loaded, queue_log=_enough_log(loaded, extra))
-    chosen = engine.make(lambda engine: engine.check(loaded))
+    chosen = engine.make(lambda engine: _check(loaded, scenario, engine))
     loaded = _feasible(
         loaded,
         scenario,
@@ -444,6 +444,12 @@ def _warn_if_late(run: Run) -> None:
         click.echo(_LATE.format(late=", ".join(late)), err=True)
 
 
+def _check(scenario: Scenario, path: Path, engine: Engine) -> None:
+    """Check whether an engine can run the scenario of a file, which errors name."""
+    with validation.within(f"{path}: "):
+        engine.check(scenario)
+
+
 def _feasible(
     scenario: Scenario, path: Path, engine: Engine, count: int, *, is_for_table: bool, fresh: bool
 ) -> Scenario:
@@ -451,8 +457,7 @@ def _feasible(
     from ccbench import emulate
     from ccbench.run.repetition import repetitions
 
-    with validation.within(f"{path}: "):
-        engine.check(scenario)
+    _check(scenario, path, engine)
     runs = repetitions(scenario, count)
     if not fresh and all(emulate.DEFAULT_STORE.has(run, engine) for run in runs):
         return scenario

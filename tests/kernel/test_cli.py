@@ -138,6 +138,17 @@ class TestRun:
         assert "sysctls.net.ipv4.tcp_sack = 'foo'" in errors
         assert errors.count("\n") == 1
 
+    def test_unknown_cca(self, tmp_path: Path) -> None:
+        """A setting that only the kernel can judge is named with its file, as all others are."""
+        file = tmp_path / "bad.toml"
+        file.write_text(
+            "rtt_ms = 20\nduration_s = 1\nflows = [{ cca = 'quic' }]\n"
+            "bottlenecks = [{ bandwidth_mbps = 10, queue_bdp = 1 }]\n"
+        )
+        result = CliRunner().invoke(cli, ["run", str(file)])
+        assert 2 == result.exit_code
+        assert "bad.toml: flows[0].cca is 'quic'" in result.stderr
+
     def test_losses_and_events(self, program: Callable[..., str], tmp_path: Path) -> None:
         """Losses and times of changes are printed, of repetitions those of the first seed."""
         file = tmp_path / "loss.toml"

@@ -131,3 +131,4 @@ def test_no_module(tmp_path: Path) -> None:
     """A folder without a module is refused with exit status 2."""
     result = CliRunner().invoke(program, ["module", "check", str(tmp_path)])
     assert result.exit_code == ExitStatus.BAD_INPUT
+    assert f"folder is '{tmp_path}'" in result.stderr

@@ -247,6 +247,8 @@ def _only(folder: Path) -> Iterator[None]:
     os.environ[OWN_MODULES] = str(folder)
     try:
         yield
+    except InputError as error:  # the field is the command's argument
+        raise InputError(str(error).replace(OWN_MODULES, "folder", 1)) from None
     finally:
         if before is None:
             del os.environ[OWN_MODULES]
