@@ -74,6 +74,12 @@ def _strategies() -> Iterable[str]:
     return strategies.names()
 
 
+def _metrics() -> Iterable[str]:
+    from ccbench.harm import METRICS
+
+    return ["harm", *METRICS]
+
+
 @click.command(cls=_Command)
 @alpha_option
 @beta_option
@@ -113,6 +119,15 @@ def _strategies() -> Iterable[str]:
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Search space, such as examples/raygen/space.toml.  [default: as above]",
+)
+@click.option(
+    "--metric",
+    shell_complete=completes(_metrics),
+    metavar="M",
+    default="harm",
+    show_default=True,
+    help="What the search maximises: relative harm, or harm by a metric of flows in `ccbench "
+    "metrics`, such as one_way_delay_p99.",
 )
 @qdisc_options
 @ecn_option
@@ -271,9 +286,14 @@ def _print_claims(result: SearchResult) -> None:
             "The intervals (±) hold simultaneously with 95 % confidence. Networks that share\n"
             "a letter do not differ significantly (Welch's test, Holm's correction, 5 %).\n"
         )
-    click.echo(
+    defined = (
         f"Relative harm is the fraction of its solo throughput that {beta} loses, minus\n"
-        f"the loss under fair sharing. Fresh: {seeds} that the search did not use.\n"
+        "the loss under fair sharing."
+    )
+    if config.metric != "harm":
+        defined = f"Harm: {config.harm_words} to {beta}."
+    click.echo(
+        f"{defined} Fresh: {seeds} that the search did not use.\n"
         f"Search: harm during the search, biased upwards by selecting the largest.\n{trust}"
         f"Queues: {config.queue_words}.\n"
         f"Noise: {config.noise_words}. Mbit/s are sums over the flows of a CCA.\n"

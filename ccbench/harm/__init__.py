@@ -37,7 +37,7 @@ from ccbench.harm.experiment import (
     long_flows,
     measure,
 )
-from ccbench.harm.formulas import expected_harm, harm, relative_harm
+from ccbench.harm.formulas import BEST_HARM, expected_harm, harm, relative_harm
 from ccbench.harm.noise_levels import LEVELS, Sensitivity, sensitivity
 from ccbench.harm.order import OrderEffect
 from ccbench.harm.recovery import recovery_s
@@ -53,6 +53,7 @@ from ccbench.harm.repetition import (
 from ccbench.harm.thresholds import THRESHOLDS, bounds, judge
 
 __all__ = [
+    "BEST_HARM",
     "LEVELS",
     "MAX_REPETITIONS",
     "METRICS",

@@ -26,6 +26,7 @@ from ccbench.experiment.scenario import Scenario
 from ccbench.harm._pairs import beta_groups, check_samples, in_order
 from ccbench.harm.circumstances import NETWORKS, WORKLOADS
 from ccbench.harm.comparison import METRICS, harm_or_nan, metrics_named
+from ccbench.harm.formulas import BEST_HARM
 from ccbench.harm.thresholds import THRESHOLDS, Verdict, bounds, judge, overall
 from ccbench.metrics import Part, least_log
 
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 __all__ = ["Assessment", "Deployability", "assess", "assessment_plan"]
-
-#: Lower bound of harm. Without it, the harm of a run without any losses would be infinitely
-#: negative and have no mean with others.
-_BEST = -1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,6 +343,6 @@ def _harms(
                     "repetition": repetition,
                     "solo": solo,
                     "competing": competing,
-                    "harm": max(value, _BEST) if not math.isnan(value) else value,
+                    "harm": max(value, BEST_HARM) if not math.isnan(value) else value,
                     "censored": key.side == "alpha" and censored,
                 }

@@ -15,7 +15,11 @@ import math
 
 from ccbench.base import validation
 
-__all__ = ["expected_harm", "harm", "relative_harm"]
+__all__ = ["BEST_HARM", "expected_harm", "harm", "relative_harm"]
+
+#: Lower bound of harm in means and searches. Without it, the harm of a run without any losses would
+#: be infinitely negative and have no mean with others.
+BEST_HARM = -1.0
 
 
 def harm(solo: float, competing: float, *, less_is_better: bool = False) -> float:

@@ -12,9 +12,11 @@ from ccbench.base.checked_fields import document_form
 from ccbench.base.random_streams import derived_seed, repetition_seeds
 from ccbench.base.settings import read_settings
 from ccbench.experiment.noise import Noise
+from ccbench.metrics import least_log
 from ccbench.raygen import strategies
 from ccbench.raygen.experiments import experiment
 from ccbench.raygen.gene import Choice, shown
+from ccbench.raygen.objective import HARM, metric_of
 from ccbench.raygen.quantities import quantity_words
 from ccbench.raygen.selection import CLAIMED, again
 from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
@@ -85,6 +87,9 @@ class SearchConfig:
         Non-default options of `qdisc`; also given as a mapping.
     ecn : bool or "accecn"
         ECN of both hosts, as in :class:`~ccbench.experiment.scenario.Scenario`.
+    metric : str
+        The objective (:mod:`ccbench.raygen.objective`): ``"harm"``, relative harm; or a key of
+        :data:`ccbench.harm.METRICS`, harm by this metric.
 
     Raises
     ------
@@ -112,6 +117,7 @@ class SearchConfig:
     qdisc: str = _DROPTAIL
     qdisc_options: tuple[tuple[str, Value], ...] = ()
     ecn: bool | str = False
+    metric: str = HARM
 
     def __post_init__(self) -> None:
         space: object = self.space
@@ -125,6 +131,7 @@ class SearchConfig:
         object.__setattr__(self, "strategy_options", self._changed_options())
         if not self._is_own:
             self.new_strategy()
+        metric_of(self.metric)
         self.extremes()
 
     def _checked_qdisc_options(self) -> tuple[tuple[str, Value], ...]:
@@ -274,7 +281,7 @@ class SearchConfig:
         """
         values = self.space.values(chromosome)
         trace = values.get("trace")
-        return experiment(
+        found = experiment(
             values,
             alpha=self.alpha,
             beta=self.beta,
@@ -287,6 +294,20 @@ class SearchConfig:
             ecn=self.ecn,
             fixed=self.space.path,
         )
+        metric = metric_of(self.metric)
+        return found if metric is None else replace(found, queue_log=least_log([metric]))
+
+    @property
+    def harm_words(self) -> str:
+        """Name of the objective.
+
+        Examples
+        --------
+        >>> SearchConfig(alpha="bbr", beta="cubic", metric="loss_rate").harm_words
+        'harm by loss rate'
+        """
+        metric = metric_of(self.metric)
+        return "relative harm" if metric is None else f"harm by {metric.quantity}"
 
     @property
     def noise_words(self) -> str:
@@ -373,6 +394,8 @@ class SearchConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary of plain values (JSON-able)."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.metric == HARM:  # as in documents of earlier versions
+            del values["metric"]
         return {
             **values,
             "strategy_options": self._options(),

@@ -30,7 +30,7 @@ _HEAT_MAPS = (
     ("queue_packets", "beta_flows"),
 )
 #: Settings in which comparable searches must agree.
-_COMPARABLE = ("alpha", "beta", "duration_s", "space")
+_COMPARABLE = ("alpha", "beta", "duration_s", "space", "metric")
 
 
 def report(  # noqa: PLR0913 - independent options, all by keyword

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from ccbench import emulate
 from ccbench.base import validation
 from ccbench.base.errors import EngineError
-from ccbench.harm import measure
 from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, Folder
+from ccbench.raygen.objective import metric_of, objective
 from ccbench.raygen.progress import Progress, shown
 from ccbench.raygen.result import SearchResult, claims_table, experiments_table
 from ccbench.raygen.selection import CLAIMED, again, promising, safest
@@ -237,9 +237,10 @@ class _Search:
         }
         self._work.add(experiments.values(), self._remaining)
         self._report()
+        metric = metric_of(self._config.metric)
 
         def harm(key: tuple[Candidate, int], solo: Run, competing: Run) -> HarmResult:
-            return measure(solo, competing, experiments[key].measured_s)
+            return objective(metric, experiments[key], solo, competing)
 
         outcomes: dict[Candidate, dict[int, Outcome[HarmResult]]] = defaultdict(dict)
         needs = {key: experiment.scenarios for key, experiment in experiments.items()}
@@ -305,7 +306,8 @@ def _write_claims(folder: Folder, result: SearchResult, run: Callable[[Scenario]
     measured = result.claims[result.claims["error"] == ""]
     for claim in measured.to_dict("records"):
         experiment, title = result.claimed(claim["rank"]), result.describe(claim["number"])
-        heading = f"One run of {title}; its mean relative harm is {claim['relative_harm']:+.3f}"
+        words = result.config.harm_words
+        heading = f"One run of {title}; its mean {words} is {claim['relative_harm']:+.3f}"
         folder.write_claim(claim["rank"], heading, experiment)
         if claim["rank"] == 1:
             runs = run(experiment.solo), run(experiment.competing)

@@ -18,7 +18,7 @@ from ccbench.base.random_streams import standard_stream
 from ccbench.raygen.analysis.diversity import finished
 from ccbench.raygen.analysis.predictor import Predictor
 from ccbench.raygen.figures.gene_axis import GeneAxis
-from ccbench.raygen.figures.style import HARM, quantity_name
+from ccbench.raygen.figures.style import quantity_name
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -184,7 +184,8 @@ def heat_map_figure(result: SearchResult, x: str, y: str, predictor: Predictor) 
         axes.set_yticks(*up.ticks())
     panels[-1].set_xlabel(quantity_name(result.config, across.gene))
     extend = "min" if harm.min() < -limit else "neither"
-    figure.colorbar(colours, ax=panels, label=HARM, extend=extend, location="bottom", aspect=40)
+    label = result.config.harm_words
+    figure.colorbar(colours, ax=panels, label=label, extend=extend, location="bottom", aspect=40)
     return figure
 
 

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from ccbench.base.figures import Figure
 from ccbench.raygen.analysis.diversity import finished
 from ccbench.raygen.figures.gene_axis import GeneAxis
-from ccbench.raygen.figures.style import HARM, SHOWN, quantity_name
+from ccbench.raygen.figures.style import SHOWN, quantity_name
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -88,13 +88,13 @@ def parallel_figure(result: SearchResult) -> Figure:
                 fontsize="small",
                 bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5},
             )
-    names = [*(quantity_name(result.config, gene) for gene in genes), HARM]
+    names = [*(quantity_name(result.config, gene) for gene in genes), result.config.harm_words]
     axes.set_xticks(positions, [fill(name, _NAME_COLUMNS) for name in names], fontsize="small")
     axes.tick_params(length=0)
     axes.set_yticks([])
     axes.set_xlim(-0.35, len(genes) + 0.3)
     axes.set_ylim(-0.04, 1.04)
     axes.spines[:].set_visible(False)
-    label = f"{HARM} of the {len(worst)} worst"
+    label = f"{result.config.harm_words} of the {len(worst)} worst"
     figure.colorbar(colours, ax=axes, label=label, location="bottom", aspect=40)
     return figure

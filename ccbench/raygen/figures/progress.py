@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from ccbench.base.figures import Figure
-from ccbench.raygen.figures.style import ALPHA_COLOUR, COLOURS, HARM
+from ccbench.raygen.figures.style import ALPHA_COLOUR, COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,8 +86,8 @@ def progress_figure(result: SearchResult, baselines: Mapping[str, SearchResult])
         axes.grid(alpha=0.3)
     upper.xaxis.set_major_locator(MaxNLocator(integer=True))
     upper.set_xlabel("generation")
-    upper.set_ylabel(HARM)
-    lower.set_ylabel(HARM)
+    upper.set_ylabel(result.config.harm_words)
+    lower.set_ylabel(result.config.harm_words)
     lower.set_xlabel("experiments")
     lower.set_xlim(0, len(table) + 1)
     figure.legend(

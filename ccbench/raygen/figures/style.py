@@ -11,14 +11,12 @@ if TYPE_CHECKING:
     from ccbench.raygen.config import SearchConfig
     from ccbench.raygen.gene import Gene
 
-__all__ = ["ALPHA_COLOUR", "BETA_COLOUR", "COLOURS", "HARM", "SHOWN", "quantity_name"]
+__all__ = ["ALPHA_COLOUR", "BETA_COLOUR", "COLOURS", "SHOWN", "quantity_name"]
 
 ALPHA_COLOUR = "tab:red"
 BETA_COLOUR = "tab:blue"
 #: Colours of baselines: those of Okabe and Ito, which are safe for colour-blind readers.
 COLOURS = ("#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9") * 9
-HARM = "relative harm"
-
 #: Number of the most harmful scenarios that are shown individually.
 SHOWN = 20
 

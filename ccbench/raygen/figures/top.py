@@ -9,7 +9,7 @@ import numpy as np
 
 from ccbench.base.figures import Figure
 from ccbench.raygen.analysis.diversity import distances
-from ccbench.raygen.figures.style import ALPHA_COLOUR, COLOURS, HARM, SHOWN
+from ccbench.raygen.figures.style import ALPHA_COLOUR, COLOURS, SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,7 @@ def top_figure(result: SearchResult, baselines: Mapping[str, SearchResult]) -> F
         name: search.worst(TOP)["relative_harm"].to_numpy(dtype=np.float64)
         for name, search in {"this search": result, **baselines}.items()
     }
-    return _distributions(worst, xlabel=HARM, ylabel="fraction of scenarios")
+    return _distributions(worst, xlabel=result.config.harm_words, ylabel="fraction of scenarios")
 
 
 def distances_figure(result: SearchResult, baselines: Mapping[str, SearchResult]) -> Figure:

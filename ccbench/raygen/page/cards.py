@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base.errors import CcbenchError
-from ccbench.harm import measure
 from ccbench.raygen.figures import throughput_figure
+from ccbench.raygen.objective import metric_of, objective
 from ccbench.raygen.selection import CLAIMED
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def cards_of(
                 reason = f"Its throughput over time is missing: {error}"
             else:
                 figure = throughput_figure(experiment, solo, competing, title=title)
-                harm = measure(solo, competing, experiment.measured_s).relative
+                metric = metric_of(config.metric)
+                harm = objective(metric, experiment, solo, competing).relative
                 words = _trace_words(config, experiment.seed, harm)
                 picture = pictures.add(f"worst-{rank}", figure, words)
         yield Card(
@@ -83,8 +84,8 @@ def cards_of(
 
 def _trace_words(config: SearchConfig, seed: int, harm: float) -> str:
     return (
-        f"Throughput over time in the run with seed {seed}, whose relative harm is {harm:+.3f}. "
-        f"Thick lines are the sums over the flows of {config.alpha} and of {config.beta}, thin "
-        f"lines single flows. The dotted line is {config.beta} alone, the dashed line its mean. "
-        "Harm was measured over the shaded time."
+        f"Throughput over time in the run with seed {seed}, whose {config.harm_words} is "
+        f"{harm:+.3f}. Thick lines are the sums over the flows of {config.alpha} and of "
+        f"{config.beta}, thin lines single flows. The dotted line is {config.beta} alone, the "
+        "dashed line its mean. Harm was measured over the shaded time."
     )

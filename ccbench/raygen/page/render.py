@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ccbench.raygen.analysis.importance import importance
 from ccbench.raygen.analysis.regions import regions
+from ccbench.raygen.objective import HARM
 from ccbench.raygen.page.pictures import FIGURES
 from ccbench.raygen.page.tables import all_columns, failure_columns, gene_column, worst_columns
 from ccbench.raygen.page.words import (
@@ -66,6 +67,7 @@ def page_of(
     return environment.get_template("report.html").render(
         alpha=config.alpha,
         beta=config.beta,
+        metric="" if config.metric == HARM else config.harm_words.removeprefix("harm by "),
         lead=lead(result, cards),
         unfinished=unfinished(result),
         facts=facts(result),

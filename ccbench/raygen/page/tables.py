@@ -45,12 +45,12 @@ class Column:
 
 def worst_columns(result: SearchResult, genes: Sequence[Column]) -> list[Column]:
     """Return the columns of the table of the worst networks."""
+    config = result.config
     confirmed = [
         Column(name="group", title="group"),
-        Column(name="relative_harm", title="relative harm", form="+.3f"),
+        Column(name="relative_harm", title=config.harm_words, form="+.3f"),
         Column(name="half_width", title="±", form=".3f"),
     ]
-    config = result.config
     return [
         Column(name="rank", title="", form="d"),
         *([] if result.claims.empty else confirmed),
@@ -73,7 +73,7 @@ def all_columns(config: SearchConfig, genes: Sequence[Column]) -> list[Column]:
     columns = [
         Column(name="number", title="number", form="d"),
         Column(name="generation", title="generation", form="d"),
-        Column(name="relative_harm", title="relative harm", form="+.3f"),
+        Column(name="relative_harm", title=config.harm_words, form="+.3f"),
         Column(name="repetitions", title="seeds", form="d"),
         *genes,
         Column(name="queue_packets", title="queue", unit="packets", form="d"),

@@ -46,8 +46,8 @@ def lead(result: SearchResult, cards: Sequence[Card]) -> str:
     harm = first.row["relative_harm"]
     does = "harms" if harm > 0 else "does not harm"
     return (
-        f"{tried}. In the worst, {config.alpha} {does} {config.beta}: relative harm {harm:+.3f} "
-        f"with {first.title}."
+        f"{tried}. In the worst, {config.alpha} {does} {config.beta}: {config.harm_words} "
+        f"{harm:+.3f} with {first.title}."
     )
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ccbench.base.errors import CcbenchError, EngineError, InputError
-from ccbench.harm import measure
+from ccbench.harm import compare, measure, metrics_named
 from ccbench.raygen import (
     CLAIMS_CSV,
     RESULTS_CSV,
     SEARCH_JSON,
     WORST_PNG,
     Progress,
+    SearchConfig,
     search,
 )
 from tests.unit.conftest import assert_same
@@ -51,6 +52,23 @@ class TestSearch:
         config = small(budget=80, population=20)
         actual = float(search(config, engine=engine, store=None).worst(1)["relative_harm"].iloc[0])
         assert 0.75 * most <= actual <= 1.01 * most  # whole packets round the queue a little
+
+    def test_metric(self, engine: Engine) -> None:
+        """By a share of the link the objective is relative harm, by any other absolute harm."""
+        names = ("harm", "throughput", "throughput_variation")
+        usual, rates, swings = (search(small(metric=name), engine=engine) for name in names)
+        for name in ("number", "relative_harm", "expected_harm"):
+            assert rates.experiments[name].tolist() == pytest.approx(usual.experiments[name])
+        for row in swings.experiments.to_dict("records"):
+            experiment = swings.experiment(row["number"])
+            solo, competing = map(engine.run, experiment.scenarios)
+            window = row["from_s"], row["to_s"]
+            (harm,) = compare(solo, competing, metrics_named(names[2:]), window)
+            assert row["relative_harm"] == row["absolute_harm"] == harm.absolute
+        assert "metric" not in usual.config.to_dict()
+        assert swings.config == SearchConfig.from_dict(swings.config.to_dict())
+        with pytest.raises(InputError, match=r"^metric is 'jain'"):
+            small(metric="jain")
 
     def test_harm_is_that_of_the_two_runs(self, engine: Engine) -> None:
         """The harm of each experiment is that of its two scenarios when they run again."""
