@@ -27,7 +27,6 @@ from ccbench.sweeps.metrics import harm_scenarios, metrics_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from concurrent.futures import Executor
 
     from ccbench.emulate import Engine, Store
     from ccbench.experiment.setting_paths import Value
@@ -215,18 +214,16 @@ class Sweep:
         plan = campaign.plan(campaign.seeded(self._needs(), seeds))
         return SweepPlan(combinations=len(self.cases), **plan.to_dict())
 
-    def run(
-        self,
-        *,
-        engine: str | Engine = "kernel",
-        store: Store | None = emulate.DEFAULT_STORE,
-        executor: Executor | None = None,
-        jobs: int | None = None,
-    ) -> pd.DataFrame:
+    def run(self, **campaign: Any) -> pd.DataFrame:
         """Run all combinations and return the table that :func:`sweep` describes.
 
         An interrupted sweep resumes, because finished runs are in the store. Notebooks and
         terminals display a progress bar.
+
+        Parameters
+        ----------
+        **campaign
+            Settings of a :class:`~ccbench.emulate.Campaign`: `engine`, `store`, `executor`, `jobs`.
 
         Raises
         ------
@@ -239,14 +236,12 @@ class Sweep:
         --------
         >>> Sweep.of("examples/abc.toml", vary={"rtt_ms": [10, 20]}).run()  # doctest: +SKIP
         """
-        resolved = emulate.resolve(engine)
-        self.check(resolved)
         needs, seeds = self._needs(), {i: self._seeds(i) for i in range(len(self.cases))}
         with shown("sweep") as on_progress:
-            campaign = emulate.Campaign(
-                engine=resolved, store=store, executor=executor, jobs=jobs, on_progress=on_progress
-            )
-            repeated = campaign.repeated(
+            running = emulate.Campaign(on_progress=on_progress, **campaign)
+            resolved = emulate.resolve(running.engine)
+            self.check(resolved)
+            repeated = running.repeated(
                 needs,
                 seeds,
                 lambda _, *runs: self._measured(runs),
@@ -368,17 +363,14 @@ class Sweep:
             yield row
 
 
-def sweep(  # noqa: PLR0913 - independent choices, all by keyword
+def sweep(
     scenario: str | Path | Mapping[str, Any],
     *,
     vary: Mapping[str, Sequence[Value]],
     repeat: int = 1,
     metrics: Sequence[str] = ("throughput",),
     beta: Sequence[int] = (),
-    engine: str | Engine = "kernel",
-    store: Store | None = emulate.DEFAULT_STORE,
-    executor: Executor | None = None,
-    jobs: int | None = None,
+    **campaign: Any,
 ) -> pd.DataFrame:
     """Run a scenario with all combinations of the values of some settings.
 
@@ -393,8 +385,8 @@ def sweep(  # noqa: PLR0913 - independent choices, all by keyword
         and the round-trip time.
     vary, repeat, metrics, beta
         Settings to vary, repetitions and metrics, as in :class:`Sweep`.
-    engine, store, executor, jobs
-        Engine, store of runs and parallelism, as in :func:`ccbench.emulate.run_many`.
+    **campaign
+        As in :meth:`Sweep.run`.
 
     Returns
     -------
@@ -426,8 +418,7 @@ def sweep(  # noqa: PLR0913 - independent choices, all by keyword
     >>> table.groupby(["rtt_ms", "label"])["share"].mean()  # doctest: +SKIP
     """
     settings = {"vary": vary, "repeat": repeat, "metrics": metrics, "beta": beta}
-    chosen = Sweep.of(scenario, **settings)
-    return chosen.run(engine=engine, store=store, executor=executor, jobs=jobs)
+    return Sweep.of(scenario, **settings).run(**campaign)
 
 
 def _cell(value: Value) -> float | str:
