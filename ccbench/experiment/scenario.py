@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "CRITERION_TABLE",
     "MSS_BYTES",
     "MTU_BYTES",
     "Bottleneck",
@@ -49,6 +50,9 @@ __all__ = [
     "Trace",
     "load_path",
 ]
+
+#: Table of a scenario file that makes it a criterion (:mod:`ccbench.evaluate`).
+CRITERION_TABLE = "criterion"
 
 #: Maximum number of single flows from the receiving host, which has that many ports for them.
 MAX_REVERSE_FLOWS = 25_000
@@ -302,8 +306,13 @@ class Scenario(Document):
 
     @classmethod
     def from_toml(cls, text: str, base_dir: str | Path = ".") -> Scenario:
-        """Read a scenario from a TOML document; its file names are relative to `base_dir`."""
-        return cls.from_dict(toml_files.loads(text), base_dir)
+        """Read a scenario from a TOML document; its file names are relative to `base_dir`.
+
+        The table of a criterion (:mod:`ccbench.evaluate`) is not part of the scenario.
+        """
+        document = toml_files.loads(text)
+        document.pop(CRITERION_TABLE, None)
+        return cls.from_dict(document, base_dir)
 
     def save(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, atomically."""
@@ -460,6 +469,7 @@ def load_path(path: str | Path) -> NetworkPath:
     text = validation.text_file(path, "path file")
     with validation.within(f"{path}: "):
         document = toml_files.loads(text)
+        document.pop(CRITERION_TABLE, None)
         for name in document:
             if name not in settings(Scenario):
                 raise validation.unknown_key(name, settings(NetworkPath))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparison of a congestion control with baselines.
+
+The values of the two in a network are those of runs with different seeds. They differ if
+
+- the Mann-Whitney test says so. It compares ranks, so it assumes no distribution, and an unfinished
+  transfer is worse than every finished one. Of all differences that an evaluation names, at most
+  5 % are expected to be by chance (Benjamini and Hochberg, 1995);
+- and the medians differ by more than a tenth of the baseline's, and by more than what matters in
+  their unit (:data:`_NEGLIGIBLE`).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from scipy import stats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ccbench.metrics import Metric
+
+__all__ = ["FALSE_DISCOVERIES", "Comparison", "Judgement", "compared", "judged", "median_of"]
+
+#: Expected share of the named differences that are by chance.
+FALSE_DISCOVERIES = 0.05
+
+#: Difference of medians as a share of the baseline's below which two are alike.
+_ALIKE = 0.1
+
+#: Differences that do not matter, by unit.
+_NEGLIGIBLE = {"ms": 1.0, "s": 0.1, "Mbit/s": 0.05, "packets": 10.0, "MB": 0.05, "": 0.01}
+
+#: The candidate's values compared with those of a baseline; "other" if neither more nor less is
+#: better.
+Judgement: TypeAlias = Literal["better", "like", "worse", "other"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The values of the candidate beside those of a baseline, for one measure and network.
+
+    Attributes
+    ----------
+    baseline : str
+    judgement : "better", "like", "worse" or "other"
+    p_value : float
+        Probability of ranks that differ so much by chance.
+    """
+
+    baseline: str
+    judgement: Judgement
+    p_value: float
+
+
+def median_of(values: Sequence[float], metric: Metric) -> float:
+    """Return the median, in which missing values count as worst; NaN if it is a missing one.
+
+    Examples
+    --------
+    >>> from ccbench.metrics import METRICS
+    >>> median_of([1.0, math.nan, 2.0], METRICS["fct"])
+    2.0
+    """
+    median = statistics.median(_ranked(values, metric)) if len(values) else math.nan
+    return median if math.isfinite(median) else math.nan
+
+
+def compared(
+    candidate: Sequence[float], baseline: Sequence[float], metric: Metric, name: str
+) -> Comparison:
+    """Return the comparison of one measure, before the correction for the number of them."""
+    ours, theirs = (_ranked(values, metric) for values in (candidate, baseline))
+    if not ours or not theirs or ours == theirs or len({*ours, *theirs}) == 1:
+        return Comparison(baseline=name, judgement="like", p_value=1.0)
+    p_value = float(stats.mannwhitneyu(ours, theirs).pvalue)
+    mine, its = statistics.median(ours), statistics.median(theirs)
+    judgement: Judgement = "like"
+    least = max(_ALIKE * abs(its), _NEGLIGIBLE.get(metric.unit, 0.0)) if math.isfinite(its) else 0.0
+    if mine != its and not abs(mine - its) <= least:
+        if metric.less_is_better is None:
+            judgement = "other"
+        else:
+            judgement = "better" if (mine < its) == metric.less_is_better else "worse"
+    return Comparison(baseline=name, judgement=judgement, p_value=p_value)
+
+
+def judged(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """Return comparisons of which those that may be by chance are alike.
+
+    Benjamini and Hochberg's procedure: with m comparisons, the k smallest p-values count for the
+    largest k whose p-value is at most k/m of the expected share of false discoveries.
+    """
+    found = list(comparisons)
+    if not found:
+        return []
+    p_values = np.array([one.p_value for one in found])
+    ordered = np.sort(p_values)
+    allowed = FALSE_DISCOVERIES * np.arange(1, len(ordered) + 1) / len(ordered)
+    below = ordered[ordered <= allowed]
+    limit = float(below[-1]) if len(below) else -1.0
+    return [one if one.p_value <= limit else replace(one, judgement="like") for one in found]
+
+
+def _ranked(values: Sequence[float], metric: Metric) -> list[float]:
+    """Return values in which missing ones are worse than all others."""
+    worst = -math.inf if metric.less_is_better is False else math.inf
+    return [worst if math.isnan(value) else value for value in values]
