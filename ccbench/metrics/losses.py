@@ -25,6 +25,10 @@ def _share_of_sent(fate: str) -> Callable[[Part], pd.Series[float]]:
     return of
 
 
+def _sent(part: Part) -> pd.Series[float]:
+    return packets.fates(part.run, *part.window)["sent"].astype("float64")
+
+
 def _retransmits(part: Part) -> pd.Series[float]:
     return pd.Series(part.growth("retransmits"))
 
@@ -54,6 +58,16 @@ ENTRIES = (
         quantity="mark rate",
         definition="share of a flow's packets that queues marked (ECN), counted at each queue",
         of=_share_of_sent("marked"),
+        less_is_better=None,
+        queue_log=True,
+    ),
+    Metric(
+        name="sent",
+        quantity="sent packets",
+        definition="data packets of a flow that arrived at its first bottleneck",
+        unit="packets",
+        of=_sent,
+        statistic=lambda values: float(values.sum(skipna=False)),
         less_is_better=None,
         queue_log=True,
     ),
