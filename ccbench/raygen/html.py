@@ -82,11 +82,10 @@ def report(  # noqa: PLR0913 - independent options, all by keyword
     folder = Path(folder)
     result = SearchResult.load(folder)
     # Imports matplotlib, after the check of the folder.
+    from ccbench.pages import FIGURES, Pictures  # noqa: PLC0415
     from ccbench.raygen.figures import check_heat_map, predictor_of  # noqa: PLC0415
     from ccbench.raygen.page.cards import cards_of  # noqa: PLC0415
     from ccbench.raygen.page.pictures import (  # noqa: PLC0415
-        FIGURES,
-        Pictures,
         course_pictures,
         landscape_pictures,
     )

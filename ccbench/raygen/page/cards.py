@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.experiment.scenario import Scenario
+    from ccbench.pages import Picture, Pictures
     from ccbench.raygen.config import SearchConfig
-    from ccbench.raygen.page.pictures import Picture, Pictures
     from ccbench.raygen.result import SearchResult
     from ccbench.run.run import Run
 

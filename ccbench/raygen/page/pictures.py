@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a report, embedded in its page and as files."""
+"""Figures of a report."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
-from ccbench import plots
-from ccbench.base import validation
-from ccbench.base.os_errors import explain
 from ccbench.raygen.figures import (
     distances_figure,
     heat_map_figure,
@@ -24,54 +17,12 @@ from ccbench.raygen.page.tables import title_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-    from ccbench.base.figures import Figure
+    from ccbench.pages import Picture, Pictures
     from ccbench.raygen.analysis.predictor import Predictor
     from ccbench.raygen.result import SearchResult
 
-__all__ = ["FIGURES", "Picture", "Pictures", "course_pictures", "landscape_pictures"]
-
-#: Folder of the figures, beside the page.
-FIGURES = "figures"
-_FORMATS = (".svg", ".png")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Picture:
-    """A figure embedded in the page."""
-
-    svg: Markup
-    caption: str
-
-
-class Pictures:
-    """Writer of figures, to files and for the page."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.files: list[Path] = []
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            allowed = "in a writable folder"
-            raise validation.bad("output", str(folder), allowed, explain(error)) from error
-
-    def add(self, name: str, figure: Figure, caption: str) -> Picture:
-        """Write a figure to files, and return it for the page."""
-        paths = [self._folder / f"{name}{suffix}" for suffix in _FORMATS]
-        for path in paths:
-            plots.save(figure, path)
-            figure.set_layout_engine(None)  # the layout is computed once
-        self.files += paths
-        svg = paths[0].read_text(encoding="utf-8")
-        svg = svg[svg.index("<svg") :]  # without the XML prologue
-        svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-        # Names must be unique within the page.
-        svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
-        title = Markup.escape(caption.partition(".")[0])
-        svg = svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
-        return Picture(svg=Markup(svg), caption=caption)  # noqa: S704 - matplotlib has escaped it
+__all__ = ["course_pictures", "landscape_pictures"]
 
 
 def course_pictures(

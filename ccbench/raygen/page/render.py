@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from ccbench.pages import FIGURES, rendered
 from ccbench.raygen.analysis.importance import importance
 from ccbench.raygen.analysis.regions import regions
 from ccbench.raygen.objective import HARM
-from ccbench.raygen.page.pictures import FIGURES
 from ccbench.raygen.page.tables import all_columns, failure_columns, gene_column, worst_columns
 from ccbench.raygen.page.words import (
     facts,
@@ -26,9 +24,9 @@ from ccbench.raygen.page.words import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ccbench.pages import Picture
     from ccbench.raygen.analysis.predictor import Predictor
     from ccbench.raygen.page.cards import Card
-    from ccbench.raygen.page.pictures import Picture
     from ccbench.raygen.result import SearchResult
 
 __all__ = ["page_of"]
@@ -55,16 +53,12 @@ def page_of(
         Figures of the progress of the search, and of harm over the search space.
     """
     config, table = result.config, result.experiments
-    environment = Environment(
-        loader=PackageLoader("ccbench.raygen", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     genes = [gene_column(config, gene) for gene in config.space.genes]
     by_gene = importance(config.space, table)
-    return environment.get_template("report.html").render(
+    return rendered(
+        "ccbench.raygen",
+        "page",
+        "report.html",
         alpha=config.alpha,
         beta=config.beta,
         metric="" if config.metric == HARM else config.harm_words.removeprefix("harm by "),

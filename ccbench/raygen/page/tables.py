@@ -3,44 +3,21 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ccbench.pages import Column
 from ccbench.raygen.figures import quantity_name
 from ccbench.raygen.gene import VALUE_FORM, Choice, Number
 from ccbench.raygen.quantities import quantity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from ccbench.raygen.config import SearchConfig
     from ccbench.raygen.gene import Gene
     from ccbench.raygen.result import SearchResult
 
-__all__ = ["Column", "all_columns", "failure_columns", "gene_column", "title_of", "worst_columns"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """A column of a table."""
-
-    name: str
-    title: str
-    unit: str = ""
-    form: str = ""
-
-    @property
-    def is_number(self) -> bool:
-        """Whether values are aligned and sorted as numbers."""
-        return bool(self.form)
-
-    def shown(self, row: Mapping[str, Any]) -> str:
-        """Return the formatted value of a row; empty for NaN."""
-        value = row[self.name]
-        if not self.is_number:
-            return str(value)
-        return "" if math.isnan(value) else format(value, self.form)
+__all__ = ["all_columns", "failure_columns", "gene_column", "title_of", "worst_columns"]
 
 
 def worst_columns(result: SearchResult, genes: Sequence[Column]) -> list[Column]:
