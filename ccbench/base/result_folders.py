@@ -24,6 +24,7 @@ __all__ = ["KINDS", "check_replaceable", "kinds_in", "prepare"]
 KINDS = {
     "run": "run.json",
     "search": "search.json",
+    "evaluation": "evaluation.json",
     "measurement of harm": "harm.json",
     "sweep": "sweep.json",
     "verdict on deployment": "deployable.json",

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from ccbench.base import safe_json
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from ccbench.base.estimate import Estimate
 
 __all__ = [
@@ -22,9 +24,7 @@ __all__ = [
     "coloured",
     "in_hours",
     "in_mbps",
-    "json_text",
     "made_by",
-    "plain",
     "print_json",
     "print_pairs",
     "print_table",
@@ -54,27 +54,7 @@ _MANY = 20
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print `document` on standard output; NaN and infinities, absent from JSON, become null."""
-    click.echo(json_text(document), nl=False)
-
-
-def json_text(document: Mapping[str, Any]) -> str:
-    """Return `document` as text in the format of :func:`print_json`."""
-    return json.dumps(plain(document), indent=2, allow_nan=False) + "\n"
-
-
-def plain(value: Any) -> Any:
-    """Convert `value` to JSON types."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    if hasattr(value, "item"):  # a NumPy scalar
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, (str, bool, int, float)):
-        return value
-    return str(value)
+    click.echo(safe_json.text(document), nl=False)
 
 
 def coloured(text: str, colour: str) -> str:

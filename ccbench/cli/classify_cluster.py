@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench.base import result_folders
+from ccbench.base import result_folders, safe_json
 from ccbench.base.progress_bars import progress
-from ccbench.cli._console import json_text, print_json, print_pairs, print_table
+from ccbench.cli._console import print_json, print_pairs, print_table
 from ccbench.cli._options import json_option, quantity
 
 if TYPE_CHECKING:
@@ -135,4 +135,4 @@ def _write(result: Reclustering, folder: Path) -> None:
     with progress("{task.completed:.0f} of {task.total:.0f}") as bar:
         for name, figure in bar.track(figures.items(), description="drawing"):
             plots.save(figure, folder / f"{name}.png")
-    durable.write_text(folder / "relabelled.json", json_text(result.to_dict()))
+    durable.write_text(folder / "relabelled.json", safe_json.text(result.to_dict()))

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench.base import result_folders
+from ccbench.base import result_folders, safe_json
 from ccbench.base.counts import counted
 from ccbench.cli._console import (
-    json_text,
     made_by,
     print_json,
     print_pairs,
@@ -197,7 +196,7 @@ def _write(result: Deployability, folder: Path) -> None:
     texts = {
         "harms.csv": result.harms.to_csv(index=False),
         "cases.csv": result.cases.to_csv(index=False),
-        "deployable.json": json_text(_document(result)),
+        "deployable.json": safe_json.text(_document(result)),
     }
     for name, text in texts.items():
         durable.write_text(folder / name, text)

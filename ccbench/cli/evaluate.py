@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import click
 
+from ccbench.base import result_folders
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
@@ -20,22 +23,23 @@ from ccbench.cli._options import (
     workers_options,
 )
 from ccbench.cli._plan import dry_run_option, print_plan
+from ccbench.cli._status import ExitStatus
 
 if TYPE_CHECKING:
     from ccbench.cli._options import EngineChoice
-    from ccbench.evaluate import Cell, Design, Evaluation
+    from ccbench.evaluate import Answers, Evaluation, Extent
+    from ccbench.evaluate.earlier import Earlier
 
 __all__ = ["evaluate"]
 
 
 @click.command()
-@click.argument("candidate", metavar="CCA", shell_complete=completes(cca_names))
+@click.argument("candidate", metavar="CCA", required=False, shell_complete=completes(cca_names))
+@click.option("--list", "lists", is_flag=True, help="List the packs, or the criteria of --pack.")
 @click.option(
     "--pack",
-    default="rfc9743",
-    show_default=True,
     metavar="NAME|FOLDER",
-    help="Criteria: a pack of ccbench, or a folder of your own.",
+    help="Criteria: a pack of ccbench, or a folder of your own.  [default: rfc9743]",
 )
 @click.option(
     "--baseline",
@@ -43,7 +47,12 @@ __all__ = ["evaluate"]
     multiple=True,
     metavar="CCA",
     shell_complete=completes(cca_names),
-    help="CCA beside which the candidate is shown; may be repeated.  [default: cubic, reno]",
+    help="CCA with which the candidate is compared; may be repeated.  [default: cubic, reno]",
+)
+@click.option(
+    "--against",
+    metavar="CCA|FOLDER",
+    help="Name changes against another version: a CCA, or the folder of an earlier evaluation.",
 )
 @click.option(
     "--only",
@@ -53,82 +62,179 @@ __all__ = ["evaluate"]
 )
 @click.option("--quick", "extent", flag_value="quick", help="One network per criterion: minutes.")
 @click.option("--full", "extent", flag_value="full", help="More repetitions of all networks.")
+@click.option(
+    "--answers",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="TOML file with your answers to the questions of the pack.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["regression", "failure"]),
+    help="Exit with status 1 after a definite failure, or also after a change for the worse.",
+)
 @seed_option
 @workers_options
 @dry_run_option
 @engine_options
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the report: HTML, Markdown, JSON, JUnit XML, figures and scenarios.",
+)
 @json_option
+@click.pass_context
 def evaluate(
+    context: click.Context,
     *,
-    candidate: str,
-    pack: str,
+    candidate: str | None,
+    lists: bool,
+    pack: str | None,
     baselines: tuple[str, ...],
+    against: str | None,
     only: str,
-    extent: str | None,
+    extent: Extent | None,
+    answers: Path | None,
+    fail_on: Literal["regression", "failure"] | None,
     seed: int,
     workers: WorkersChoice,
     dry_run: bool,
     engine: EngineChoice,
+    output: Path | None,
     as_json: bool,
-) -> None:
-    """Evaluate a congestion control by the criteria of RFC 9743, beside CUBIC and Reno.
+) -> ExitStatus:
+    """Evaluate a congestion control by the criteria of RFC 9743, compared with CUBIC and Reno.
 
-    Each criterion's networks run with the candidate and with each baseline, repeated with different
-    seeds. The RFC sets no thresholds, so that nothing passes: the candidate is better than a
+    The networks of each criterion run with the candidate and with each baseline, repeated with
+    different seeds. The RFC sets no thresholds, so nothing passes: the candidate is better than a
     baseline, like it, or worse. Definite failures, such as starvation, are named.
+
+    Finished runs are stored: the same command continues an interrupted evaluation.
     """
     from ccbench import evaluate as library
 
+    if lists:
+        _list(pack, as_json=as_json)
+        return ExitStatus.OK
+    if candidate is None:
+        raise click.MissingParameter(ctx=context, param=context.command.params[0])
+    earlier, version = _before(against)
     design = library.Design(
         candidate=candidate,
-        pack=library.load_pack(pack),
+        pack=library.load_pack(pack or library.DEFAULT_PACK),
         baselines=baselines or library.BASELINES,
+        against=version,
         extent=extent or "default",
-        only=tuple(filter(None, only.split(","))),
+        only=tuple(filter(None, (name.strip() for name in only.split(",")))),
         seed=seed,
     )
+    given = library.NO_ANSWERS if answers is None else library.load_answers(answers, design.pack)
     runner = engine.make()
-    check_ccas(("CCA", candidate), *(("--baseline", cca) for cca in baselines), engine=runner)
+    named = [("--baseline", cca) for cca in baselines] + [("--against", version)] * bool(version)
+    check_ccas(("CCA", candidate), *named, engine=runner)
     if dry_run:
         workers.check_local("--dry-run")
         about = {"criteria": str(len(design.criteria)), "networks": str(len(design.cases))}
         print_plan(library.plan(design, engine=runner), workers.jobs, about, as_json=as_json)
-        return
-    with workers.connected() as chosen, progress("{task.completed:.0f} of {task.total:.0f} runs") as bar:
+        return ExitStatus.OK
+    if output is not None:
+        result_folders.prepare(output, "evaluation")
+    began_s = time.monotonic()
+    runs = "{task.completed:.0f} of {task.total:.0f} runs"
+    with workers.connected() as chosen, progress(runs) as bar:
         total = len(design.cases) * len(design.ccas) * len(design.seeds)
-        task = bar.add_task(candidate, total=total)
+        task = bar.add_task(f"evaluating {candidate}", total=total)
         result = library.evaluate(
-            design, engine=runner, on_run=lambda _: bar.update(task, advance=1), **chosen
+            design,
+            earlier=earlier,
+            engine=runner,
+            on_run=lambda _: bar.update(task, advance=1),
+            **chosen,
         )
+    if output is not None:
+        library.save(result, output, given)
     if as_json:
         print_json(result.to_dict())
-        return
-    _print(design, result)
+    else:
+        _print(result, given, output, time.monotonic() - began_s)
+    fails = bool(result.failures) or (fail_on == "regression" and bool(result.regressions))
+    return ExitStatus.FAILED if fail_on and fails else ExitStatus.OK
 
 
-def _print(design: Design, result: Evaluation) -> None:
-    others = design.ccas[1:]
+def _before(against: str | None) -> tuple[Earlier | None, str]:
+    """Return the earlier evaluation, or the name of the CCA, against which changes are named."""
+    from ccbench.evaluate.earlier import EVALUATION, load_earlier
+
+    if against is None:
+        return None, ""
+    if (Path(against) / EVALUATION).is_file() or "/" in against:
+        return load_earlier(Path(against)), ""
+    return None, against
+
+
+def _list(pack: str | None, *, as_json: bool) -> None:
+    from ccbench import evaluate as library
+
+    if pack is None:
+        packs = [library.load_pack(name) for name in library.pack_names()]
+        rows = [[one.name, str(len(one.criteria)), one.title, one.source] for one in packs]
+        titles = ["pack", "criteria", "title", "source"]
+    else:
+        criteria = library.load_pack(pack).criteria
+        rows = [
+            [one.key, one.section, one.obligation, str(len(one.networks)), one.title]
+            for one in criteria
+        ]
+        titles = ["criterion", "section", "obligation", "networks", "title"]
+    if as_json:
+        print_json(
+            {
+                "packs" if pack is None else "criteria": [
+                    dict(zip(titles, row, strict=True)) for row in rows
+                ]
+            }
+        )
+    else:
+        print_table(titles, rows)
+
+
+def _print(result: Evaluation, answers: Answers, output: Path | None, took_s: float) -> None:
+    from ccbench.evaluate.report.content import summary
+    from ccbench.evaluate.report.words import lead, shown, where
+
+    design = result.design
+    others = design.others
     print_table(
-        ["section", "criterion", "measure", *design.ccas, *(f"beside {cca}" for cca in others)],
+        [
+            "section",
+            "criterion",
+            *(f"compared with {other}" for other in others),
+            "definite failure",
+        ],
         [
             [
-                cell.case.criterion.section,
-                "\n".join(filter(None, (cell.case.criterion.title, cell.case.network.name))),
-                cell.measure.described.quantity + (f" of {cell.measure.of}" if cell.measure.of else ""),
-                *(_value(cell, cca) for cca in design.ccas),
-                *(one.judgement for one in cell.comparisons),
+                row.section,
+                row.title,
+                *(row.compared[other] or row.evidence for other in others),
+                "\n".join(row.failures),
             ]
-            for cell in result.cells
+            for row in summary(result, answers)
         ],
         title=f"{design.candidate}: {design.pack.title}",
     )
+    click.echo()
+    click.echo(lead(result))
     for cell in result.failures:
-        click.echo(f"{cell.case.criterion.section} {cell.case.network.name}: {cell.failed}")
-    for case, reason in result.unmeasured.items():
-        click.echo(f"not measured: {case}: {reason}")
-    print_pairs({"made by": made_by(result.provenance)})
-
-
-def _value(cell: Cell, cca: str) -> str:
-    value = cell.median(cca)
-    return "-" if value != value else f"{value:.3g} {cell.measure.described.unit}".strip()  # noqa: PLR0124
+        if cell.failed is not None:
+            value = "" if cell.failed.is_run else f" ({shown(cell, design.candidate)})"
+            click.echo(f"definite failure: {where(cell)}: {cell.failed.words}{value}")
+    for cell in result.regressions:
+        click.echo(f"worse than before: {where(cell)}: {shown(cell, design.candidate)}")
+    print_pairs(
+        {
+            "made by": made_by(result.provenance),
+            "took": f"{took_s:.0f} s",
+            **({"report": str(output / "report.html")} if output else {}),
+        }
+    )

@@ -31,6 +31,7 @@ from ccbench.cli.classify_train import classify_train
 from ccbench.cli.deployable import deployable
 from ccbench.cli.doctor import doctor
 from ccbench.cli.elasticity import elasticity
+from ccbench.cli.evaluate import evaluate
 from ccbench.cli.harm import harm
 from ccbench.cli.kernel import kernel
 from ccbench.cli.metrics import metrics
@@ -181,7 +182,19 @@ def program(*, debug: bool) -> None:
 
 _commands = (
     *(doctor, kernel, run, sweep, shell, classify, classify_train, harm, deployable),
-    *(classify_cluster, elasticity, raygen, report, study, model, bfc, metrics, plot, traces),
+    *(
+        classify_cluster,
+        elasticity,
+        evaluate,
+        raygen,
+        report,
+        study,
+        model,
+        bfc,
+        metrics,
+        plot,
+        traces,
+    ),
     *(traffic, module),
 )
 for _command in _commands:

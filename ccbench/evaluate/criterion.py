@@ -9,7 +9,6 @@ run`` runs the file as it is. The groups of flows with the label ``candidate``, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import toml_files, validation
@@ -31,6 +30,8 @@ from ccbench.experiment.scenario import CRITERION_TABLE, Scenario
 from ccbench.metrics import METRICS, Metric, Part, group_names, least_log, named, of_objects
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ccbench.run.run import Run
 
 __all__ = ["CANDIDATE", "Criterion", "Measure", "Network", "load_criterion"]
@@ -127,6 +128,21 @@ class Measure(Document):
     def described(self) -> Metric:
         """The metric."""
         return METRICS[self.metric]
+
+    @property
+    def title(self) -> str:
+        """The quantity in words, with the object and the part of the run.
+
+        Examples
+        --------
+        >>> Measure(metric="throughput", of="UDP", window_s=(25, 40)).title
+        'throughput of UDP, 25 to 40 s'
+        """
+        of = "" if self.of in ("", CANDIDATE) else f" of {self.of}"
+        window = (
+            "" if self.window_s is None else f", {self.window_s[0]:g} to {self.window_s[1]:g} s"
+        )
+        return f"{self.described.quantity}{of}{window}"
 
     def value(self, run: Run) -> float:
         """Return the value of a run; NaN if it has none, such as an unfinished transfer.
@@ -292,7 +308,9 @@ def load_criterion(path: Path) -> Criterion:
         if not isinstance(table, dict):
             raise InputError(f"there is no table [{CRITERION_TABLE}]: add it")
         with validation.within(f"{CRITERION_TABLE}."):
-            criterion = Criterion.from_dict({**table, "name": path.stem, "folder": str(path.parent)})
+            criterion = Criterion.from_dict(
+                {**table, "name": path.stem, "folder": str(path.parent)}
+            )
         if criterion.question:
             return criterion
         criterion = replace(criterion, scenario=tuple(document.items()))

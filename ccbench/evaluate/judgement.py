@@ -20,12 +20,22 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy import stats
 
+from ccbench.base.estimate import ERROR, order_statistics
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ccbench.metrics import Metric
 
-__all__ = ["FALSE_DISCOVERIES", "Comparison", "Judgement", "compared", "judged", "median_of"]
+__all__ = [
+    "FALSE_DISCOVERIES",
+    "Comparison",
+    "Judgement",
+    "compared",
+    "interval_of",
+    "judged",
+    "median_of",
+]
 
 #: Expected share of the named differences that are by chance.
 FALSE_DISCOVERIES = 0.05
@@ -69,6 +79,25 @@ def median_of(values: Sequence[float], metric: Metric) -> float:
     """
     median = statistics.median(_ranked(values, metric)) if len(values) else math.nan
     return median if math.isfinite(median) else math.nan
+
+
+def interval_of(values: Sequence[float], metric: Metric) -> tuple[float, float]:
+    """Return the 95 % interval of the median, between two order statistics.
+
+    NaN if there are too few values, or if an end is a missing value.
+
+    Examples
+    --------
+    >>> from ccbench.metrics import METRICS
+    >>> interval_of([3.0, 1.0, 2.0, 6.0, 5.0, 4.0], METRICS["throughput"])
+    (1.0, 6.0)
+    """
+    lowest, _ = order_statistics(len(values), ERROR)
+    if not lowest:
+        return math.nan, math.nan
+    ordered = sorted(_ranked(values, metric))
+    low, high = ordered[lowest - 1], ordered[-lowest]
+    return (low if math.isfinite(low) else math.nan, high if math.isfinite(high) else math.nan)
 
 
 def compared(

@@ -31,7 +31,9 @@ class _About(Document):
 
     title: str = field(metadata=checked(validation.one_line))
     source: str = field(metadata=checked(validation.one_line))
-    url: str = field(default="", metadata=checked(lambda name, v: v and validation.one_line(name, v)))
+    url: str = field(
+        default="", metadata=checked(lambda name, v: v and validation.one_line(name, v))
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -48,6 +50,7 @@ class Pack:
     title, source, url : str
     criteria : tuple of Criterion
         In the order of their sections.
+    folder : Path
     """
 
     name: str
@@ -55,6 +58,12 @@ class Pack:
     source: str
     url: str
     criteria: tuple[Criterion, ...]
+    folder: Path
+
+    @property
+    def reference(self) -> str:
+        """Name of the pack for ``--pack``: that of one of ccbench, or the folder."""
+        return self.name if self.folder.parent == PACKS else str(self.folder)
 
 
 def pack_names() -> tuple[str, ...]:
@@ -85,7 +94,9 @@ def load_pack(name: str | Path) -> Pack:
     about_file = folder / _ABOUT
     if not about_file.is_file():
         allowed = f"one of {', '.join(pack_names())}, or a folder with {_ABOUT}"
-        raise validation.bad("pack", str(name), allowed, validation.choice_hint(str(name), pack_names()))
+        raise validation.bad(
+            "pack", str(name), allowed, validation.choice_hint(str(name), pack_names())
+        )
     with validation.within(f"{about_file}: "):
         about = _About.from_dict(toml_files.loads(validation.text_file(about_file, "pack")))
     files = [path for path in folder.glob("*.toml") if path.name != _ABOUT]
@@ -99,6 +110,7 @@ def load_pack(name: str | Path) -> Pack:
         source=about.source,
         url=about.url,
         criteria=tuple(criteria),
+        folder=folder,
     )
 
 

@@ -14,6 +14,7 @@ from ccbench.base import validation
 from ccbench.base.os_errors import explain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ccbench.base.figures import Figure
@@ -27,8 +28,9 @@ _FORMATS = (".svg", ".png")
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A figure embedded in the page."""
+    """A figure embedded in the page, and the name of its files without suffix."""
 
+    name: str
     svg: Markup
     caption: str
 
@@ -36,8 +38,9 @@ class Picture:
 class Pictures:
     """Writer of figures, to files and for the page."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, formats: Sequence[str] = _FORMATS) -> None:
         self._folder = folder
+        self._formats = formats
         self.files: list[Path] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +50,7 @@ class Pictures:
 
     def add(self, name: str, figure: Figure, caption: str) -> Picture:
         """Write a figure to files, and return it for the page."""
-        paths = [self._folder / f"{name}{suffix}" for suffix in _FORMATS]
+        paths = [self._folder / f"{name}{suffix}" for suffix in self._formats]
         for path in paths:
             plots.save(figure, path)
             figure.set_layout_engine(None)  # the layout is computed once
@@ -59,4 +62,4 @@ class Pictures:
         svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
         title = Markup.escape(caption.partition(".")[0])
         svg = svg.replace("<svg", f'<svg role="img" aria-label="{title}"', 1)
-        return Picture(svg=Markup(svg), caption=caption)  # noqa: S704 - matplotlib has escaped it
+        return Picture(name=name, svg=Markup(svg), caption=caption)  # noqa: S704 - matplotlib has escaped it

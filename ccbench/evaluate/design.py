@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Designs of evaluations: which criteria are run, with which congestion controls, how often."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from ccbench.base import validation
+from ccbench.base.random_streams import repetition_seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ccbench.evaluate.criterion import Criterion, Network
+    from ccbench.evaluate.pack import Pack
+    from ccbench.experiment.scenario import Scenario
+
+__all__ = ["BASELINES", "EXTENTS", "Case", "Design", "Extent", "Key"]
+
+#: Congestion controls beside which a candidate is shown.
+BASELINES = ("cubic", "reno")
+
+#: Networks of an evaluation: those marked as quick, or all.
+Extent: TypeAlias = Literal["quick", "default", "full"]
+
+#: Runs of each network with each congestion control, by extent.
+EXTENTS: Mapping[Extent, int] = {"quick": 6, "default": 10, "full": 20}
+
+
+class Case(NamedTuple):
+    """A network of a criterion."""
+
+    criterion: Criterion
+    network: Network
+
+    @property
+    def key(self) -> str:
+        """Name of the case in files, unique in its pack."""
+        network = re.sub(r"[^A-Za-z0-9.]+", "-", self.network.name).strip("-")
+        return "--".join(filter(None, (self.criterion.key, network)))
+
+
+class Key(NamedTuple):
+    """A run of an evaluation."""
+
+    case: str
+    cca: str
+    repetition: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """What an evaluation runs.
+
+    Parameters
+    ----------
+    candidate : str
+        Linux name of the congestion control.
+    pack : Pack
+    baselines : tuple of str
+        Congestion controls beside which it is shown. The candidate itself is left out.
+    against : str
+        Congestion control against which changes are named, such as the version before; empty for
+        none.
+    extent : "quick", "default" or "full"
+    only : tuple of str
+        Sections or names of criteria; default: all.
+    seed : int
+    repetitions : int, optional
+        Default: that of the extent (:data:`EXTENTS`).
+
+    Raises
+    ------
+    InputError
+        If a criterion is unknown, there is no baseline, or the candidate is to be compared with
+        itself.
+    """
+
+    candidate: str
+    pack: Pack
+    baselines: tuple[str, ...] = BASELINES
+    against: str = ""
+    extent: Extent = "default"
+    only: tuple[str, ...] = ()
+    seed: int = 1
+    repetitions: int | None = None
+
+    def __post_init__(self) -> None:
+        names = {name for one in self.pack.criteria for name in (one.section, one.key)}
+        for name in self.only:
+            if name not in names:
+                hint = validation.choice_hint(name, sorted(names))
+                raise validation.bad("only", name, f"a criterion of pack {self.pack.name}", hint)
+        if not self.others:
+            step = 'name one, such as baselines = ("cubic",)'
+            raise validation.bad(
+                "baselines", self.baselines, "another CCA than the candidate", step
+            )
+        if self.against == self.candidate:
+            allowed = "another CCA than the candidate"
+            raise validation.bad("against", self.against, allowed, "name the other version")
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The baselines without the candidate."""
+        return tuple(dict.fromkeys(cca for cca in self.baselines if cca != self.candidate))
+
+    @property
+    def ccas(self) -> tuple[str, ...]:
+        """All congestion controls that run: the candidate first."""
+        return tuple(dict.fromkeys(filter(None, (self.candidate, *self.others, self.against))))
+
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """The chosen criteria."""
+        return tuple(
+            one
+            for one in self.pack.criteria
+            if not self.only or one.section in self.only or one.key in self.only
+        )
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """All networks of the chosen criteria."""
+        return tuple(
+            Case(criterion, network)
+            for criterion in self.criteria
+            for network in criterion.networks
+            if network.quick or self.extent != "quick"
+        )
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seed of each repetition."""
+        return repetition_seeds(self.seed, self.repetitions or EXTENTS[self.extent])
+
+    def scenario(self, case: Case, cca: str) -> Scenario:
+        """Return the scenario of the first repetition of a case."""
+        return case.criterion.scenario_of(case.network, cca, self.seeds[0])
+
+    def needs(self, cases: Iterable[Case]) -> dict[Key, tuple[Scenario, ...]]:
+        """Return the scenario of each run of some cases."""
+        return {
+            Key(case.key, cca, i): (case.criterion.scenario_of(case.network, cca, seed),)
+            for case in cases
+            for cca in self.ccas
+            for i, seed in enumerate(self.seeds)
+        }

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running of evaluations.
+
+Every network of a criterion runs with the candidate and with each baseline in its place, with the
+same seeds. A run that fails is a finding, not an error of the evaluation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ccbench.base.errors import InputError
+from ccbench.emulate import Campaign, resolve
+from ccbench.evaluate.design import Key
+from ccbench.evaluate.earlier import Before
+from ccbench.evaluate.evaluation import Cell, Evaluation, Failed
+from ccbench.evaluate.judgement import compared, judged, median_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ccbench.emulate import CampaignPlan
+    from ccbench.evaluate.criterion import Measure
+    from ccbench.evaluate.design import Case, Design
+    from ccbench.evaluate.earlier import Earlier
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.run.run import Run
+
+__all__ = ["evaluate", "plan"]
+
+#: Intervals of the throughput over time in figures, in a run.
+_STEPS = 120
+
+
+def plan(design: Design, **campaign: Any) -> CampaignPlan:
+    """Return the extent and the expected cost of an evaluation.
+
+    Parameters
+    ----------
+    design : Design
+    **campaign
+        Settings of a :class:`~ccbench.emulate.Campaign`.
+    """
+    cases, _ = _runnable(design, campaign.get("engine", "kernel"))
+    return Campaign(**campaign).plan(design.needs(cases))
+
+
+def evaluate(
+    design: Design,
+    *,
+    earlier: Earlier | None = None,
+    on_run: Callable[[Scenario], None] | None = None,
+    **campaign: Any,
+) -> Evaluation:
+    """Evaluate a congestion control.
+
+    Parameters
+    ----------
+    design : Design
+    earlier : Earlier, optional
+        An earlier evaluation against which changes are named.
+    on_run : callable, optional
+        Called with the scenario of each finished run.
+    **campaign
+        Settings of a :class:`~ccbench.emulate.Campaign`.
+
+    Raises
+    ------
+    InputError
+        If the engine can run none of the networks.
+
+    Examples
+    --------
+    >>> from ccbench.evaluate import Design, evaluate, load_pack
+    >>> design = Design(candidate="vegas", pack=load_pack("rfc9743"), extent="quick")
+    >>> evaluate(design).failures  # doctest: +SKIP
+    """
+    cases, unmeasured = _runnable(design, campaign.get("engine", "kernel"))
+    by_key = {case.key: case for case in cases}
+    measured: dict[Key, _Measured] = {}
+    errors: dict[Key, str] = {}
+    for each in Campaign(**campaign).gathered(design.needs(cases), on_run=on_run):
+        if each.error is not None:
+            errors[each.key] = str(each.error)
+            continue
+        try:
+            measured[each.key] = _measure(by_key[each.key.case], each.runs[0], each.key)
+        except InputError as error:  # caused by the run, such as one without any data
+            errors[each.key] = str(error)
+    cells = _cells(design, cases, measured, _first_of(errors), earlier)
+    of_candidate = (one.provenance for key, one in sorted(measured.items()) if one.provenance)
+    return Evaluation(
+        design=design,
+        cells=tuple(cells),
+        errors=_first_of(errors),
+        unmeasured=unmeasured,
+        series={
+            (key.case, key.cca): dict(one.series)
+            for key, one in sorted(measured.items())
+            if one.series
+        },
+        provenance=next(of_candidate, {}),
+    )
+
+
+def _runnable(design: Design, engine: Any) -> tuple[list[Case], dict[str, str]]:
+    """Return the cases that the engine can run, and the reason of each other case.
+
+    Raises
+    ------
+    InputError
+        If the engine can run none.
+    """
+    chosen = resolve(engine)
+    runnable: list[Case] = []
+    unmeasured: dict[str, str] = {}
+    first: InputError | None = None
+    for case in design.cases:
+        try:
+            for cca in design.ccas:
+                chosen.check(design.scenario(case, cca))
+        except InputError as error:
+            first = first or error
+            unmeasured[case.key] = str(error)
+        else:
+            runnable.append(case)
+    if first is not None and not runnable:
+        raise first
+    return runnable, unmeasured
+
+
+class _Measured(NamedTuple):
+    """The values of a run; of first repetitions the throughput over time and the origin, too."""
+
+    values: tuple[float, ...]
+    series: tuple[tuple[str, list[float]], ...]
+    provenance: Mapping[str, Any]
+
+
+def _measure(case: Case, run: Run, key: Key) -> _Measured:
+    values = tuple(measure.value(run) for measure in case.criterion.measures)
+    if key.repetition > 0:
+        return _Measured(values, (), {})
+    return _Measured(values, tuple(_series(run)), run.provenance)
+
+
+def _series(run: Run) -> Iterator[tuple[str, list[float]]]:
+    """Yield the throughput of each group of flows over time."""
+    interval_s = run.scenario.sample_interval_ms / 1e3
+    steps = max(1, round(run.scenario.duration_s / _STEPS / interval_s))
+    rates = run.throughput(steps * interval_s)
+    yield "time_s", [round(float(time_s), 6) for time_s in rates.index]
+    table = run.scenario.flow_table()
+    for group, label in dict(zip(table["group"], table["label"], strict=True)).items():
+        flows = table.index[table["group"] == group]
+        yield label, [round(float(value), 4) for value in rates.iloc[:, flows].sum(axis=1)]
+
+
+def _first_of(errors: Mapping[Key, str]) -> dict[tuple[str, str], str]:
+    """Return the reason of the first failed run, by case and congestion control."""
+    reasons: dict[tuple[str, str], str] = {}
+    for key, error in sorted(errors.items()):
+        reasons.setdefault((key.case, key.cca), error)
+    return reasons
+
+
+def _cells(
+    design: Design,
+    cases: Sequence[Case],
+    measured: Mapping[Key, _Measured],
+    errors: Mapping[tuple[str, str], str],
+    earlier: Earlier | None,
+) -> Iterator[Cell]:
+    def values(case: Case, cca: str, i: int) -> tuple[float, ...]:
+        keys = (Key(case.key, cca, repetition) for repetition in range(len(design.seeds)))
+        return tuple(measured[key].values[i] for key in keys if key in measured)
+
+    rows = [
+        (case, measure, {cca: values(case, cca, i) for cca in design.ccas})
+        for case in cases
+        for i, measure in enumerate(case.criterion.measures)
+    ]
+    own = design.candidate
+    comparisons = iter(
+        judged(
+            compared(of[own], of[other], measure.described, other)
+            for _, measure, of in rows
+            for other in design.others
+        )
+    )
+    failures = {
+        (case.key, i, cca): _failure(case, measure, cca, of[cca], errors)
+        for i, (case, measure, of) in enumerate(rows)
+        for cca in design.ccas
+    }
+    before = [
+        earlier.of(case, measure)
+        if earlier is not None
+        else Before(of[design.against], failures[case.key, i, design.against] is not None)
+        if design.against
+        else None
+        for i, (case, measure, of) in enumerate(rows)
+    ]
+    name = design.against if earlier is None else earlier.name
+    changes = iter(
+        judged(
+            compared(of[own], old.values, measure.described, name)
+            for (_, measure, of), old in zip(rows, before, strict=True)
+            if old is not None
+        )
+    )
+    for i, (case, measure, of) in enumerate(rows):
+        shared = any(failures[case.key, i, other] for other in design.others)
+        old = before[i]
+        yield Cell(
+            case=case,
+            measure=measure,
+            values=of,
+            comparisons=tuple(next(comparisons) for _ in design.others),
+            failed=None if shared else failures[case.key, i, own],
+            change=None if old is None else next(changes),
+            failed_before=old is not None and old.failed,
+        )
+
+
+def _failure(
+    case: Case,
+    measure: Measure,
+    cca: str,
+    values: Sequence[float],
+    errors: Mapping[tuple[str, str], str],
+) -> Failed | None:
+    """Return the definite failure of a congestion control, if any."""
+    if (case.key, cca) in errors:
+        return Failed(words=errors[case.key, cca], is_run=True)
+    if measure.fails(median_of(values, measure.described)):
+        return Failed(words=measure.failure)
+    return None

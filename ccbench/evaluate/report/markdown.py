@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An evaluation as Markdown, for drafts, issues and pull requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.evaluate.report.content import command
+from ccbench.evaluate.report.words import JUDGEMENTS, METHOD, facts, lead, shown, where
+from ccbench.pages import FIGURES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ccbench.evaluate.evaluation import Evaluation
+    from ccbench.evaluate.report.content import Detail, Row
+
+__all__ = ["markdown_of"]
+
+
+def markdown_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detail]) -> str:
+    """Return the report of an evaluation as Markdown."""
+    return "\n".join(_lines(evaluation, rows, details)) + "\n"
+
+
+def _lines(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detail]) -> Iterator[str]:
+    design = evaluation.design
+    others = design.others
+    yield f"# {design.candidate}: evaluation by {design.pack.title}"
+    yield f"\n{lead(evaluation)}\n"
+    yield "## Summary\n"
+    yield from _table(
+        ["section", "criterion", "RFC says", "evidence"]
+        + [f"compared with {other}" for other in others]
+        + ["definite failure"],
+        (
+            [row.section, row.title, row.obligation, row.evidence]
+            + [row.compared[other] for other in others]
+            + ["; ".join(row.failures)]
+            for row in rows
+        ),
+    )
+    if evaluation.failures:
+        yield "\n## Definite failures\n"
+        for cell in evaluation.failures:
+            value = "" if cell.failed.is_run else f", {shown(cell, design.candidate)}"  # type: ignore[union-attr]
+            yield f"- {where(cell)}: **{cell.failed.words}**{value}"  # type: ignore[union-attr]
+    yield "\n## Criteria"
+    for one in details:
+        yield from _criterion(evaluation, one)
+    yield f"\n## Method\n\n{METHOD}\n"
+    yield "## What ran\n"
+    yield from (f"- {name}: {text}" for name, text in facts(evaluation).items())
+    yield f"\n    {command(evaluation)}"
+
+
+def _criterion(evaluation: Evaluation, one: Detail) -> Iterator[str]:
+    design, criterion = evaluation.design, one.criterion
+    obligation = f" ({criterion.obligation})" if criterion.obligation else ""
+    yield f"\n### {criterion.section} {criterion.title}{obligation}\n"
+    yield criterion.about
+    if criterion.question:
+        yield f"\n**{criterion.question}**\n"
+        yield one.answer or f"*No answer yet* (`{criterion.key}`)."
+        return
+    if one.not_applicable:
+        yield f"\n**Not applicable.** {one.not_applicable}"
+    for network, reason in one.unmeasured.items():
+        yield f"\n**Not measured{f': {network}' if network else ''}.** {reason}"
+    if not one.cells:
+        return
+    yield ""
+    has_changes = any(cell.change is not None for cell in evaluation.cells)
+    yield from _table(
+        ["network", "measure", *design.ccas]
+        + [f"than {other}" for other in design.others]
+        + ["than before"] * has_changes,
+        (
+            [cell.case.network.name, cell.measure.title]
+            + [shown(cell, cca) for cca in design.ccas]
+            + [JUDGEMENTS[each.judgement] for each in cell.comparisons]
+            + [JUDGEMENTS[cell.change.judgement] if cell.change else ""] * has_changes
+            for cell in one.cells
+        ),
+    )
+    for cca, reason in one.errors.items():
+        yield f"\n**{cca}: a run failed.** {reason}"
+    yield ""
+    yield from (f"![{picture.caption}]({FIGURES}/{picture.name}.svg)" for picture in one.pictures)
+    yield ""
+    yield from (f"    {text}" for text in one.commands.values())
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for row in (titles, ["---"] * len(titles), *rows):
+        yield "| " + " | ".join(text.replace("|", "\\|") for text in row) + " |"

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTML page of an evaluation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ccbench.evaluate.report.content import SCENARIOS, command
+from ccbench.evaluate.report.words import JUDGEMENTS, METHOD, facts, lead, shown, where
+from ccbench.pages import FIGURES, rendered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ccbench.evaluate.evaluation import Evaluation
+    from ccbench.evaluate.report.content import Detail, Row
+
+__all__ = ["page_of"]
+
+_SITE = "https://ccbench.readthedocs.io"
+
+
+def page_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detail]) -> str:
+    """Return the page of an evaluation."""
+    design = evaluation.design
+    return rendered(
+        "ccbench.evaluate",
+        "report",
+        "page.html",
+        candidate=design.candidate,
+        pack=design.pack,
+        extent=design.extent,
+        lead=lead(evaluation),
+        others=design.others,
+        ccas=design.ccas,
+        has_changes=any(cell.change is not None for cell in evaluation.cells),
+        judgements=JUDGEMENTS,
+        summary=rows,
+        failures=evaluation.failures,
+        details=[one for one in details if not one.criterion.question],
+        questions=[one for one in details if one.criterion.question],
+        method=METHOD,
+        facts=facts(evaluation),
+        again=command(evaluation),
+        where=where,
+        shown=shown,
+        figures=FIGURES,
+        scenarios=SCENARIOS,
+        site=_SITE,
+    )
