@@ -8,6 +8,7 @@ run`` runs the file as it is. The groups of flows with the label ``candidate``, 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,9 @@ class Measure(Document):
         Words for a definite failure, such as ``starvation``.
     fails_above, fails_below : float, optional
         Values beyond which a median is this failure, unless a baseline's is too.
+    is_neutral : bool
+        Whether differences are neither better nor worse, such as the candidate's own rate beside
+        others.
 
     Raises
     ------
@@ -114,6 +118,7 @@ class Measure(Document):
     failure: str = field(default="", metadata=checked(_text))
     fails_above: float | None = field(default=None, metadata=number(_ANY, example=1, optional=True))
     fails_below: float | None = field(default=None, metadata=number(_ANY, example=1, optional=True))
+    is_neutral: bool = field(default=False, metadata=checked(validation.flag))
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -143,6 +148,23 @@ class Measure(Document):
             "" if self.window_s is None else f", {self.window_s[0]:g} to {self.window_s[1]:g} s"
         )
         return f"{self.described.quantity}{of}{window}"
+
+    @property
+    def bound(self) -> str:
+        """The bounds of the source in words, such as "at most 5 s"; empty for none."""
+        bounds = (("at least", self.at_least), ("at most", self.at_most))
+        unit = self.described.unit
+        return " and ".join(
+            f"{words} {value:g} {unit}".strip() for words, value in bounds if value is not None
+        )
+
+    def is_met(self, value: float) -> bool:
+        """Return whether a value is within the bounds of the source; NaN is not within any."""
+        if not self.bound:
+            return True
+        low = -math.inf if self.at_least is None else self.at_least
+        high = math.inf if self.at_most is None else self.at_most
+        return low <= value <= high
 
     def value(self, run: Run) -> float:
         """Return the value of a run; NaN if it has none, such as an unfinished transfer.

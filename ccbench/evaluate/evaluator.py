@@ -183,7 +183,7 @@ def _cells(
     own = design.candidate
     comparisons = iter(
         judged(
-            compared(of[own], of[other], measure.described, other)
+            compared(of[own], of[other], measure, other)
             for _, measure, of in rows
             for other in design.others
         )
@@ -204,7 +204,7 @@ def _cells(
     name = design.against if earlier is None else earlier.name
     changes = iter(
         judged(
-            compared(of[own], old.values, measure.described, name)
+            compared(of[own], old.values, measure, name)
             for (_, measure, of), old in zip(rows, before, strict=True)
             if old is not None
         )

@@ -25,6 +25,7 @@ from ccbench.base.estimate import ERROR, order_statistics
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ccbench.evaluate.criterion import Measure
     from ccbench.metrics import Metric
 
 __all__ = [
@@ -101,9 +102,10 @@ def interval_of(values: Sequence[float], metric: Metric) -> tuple[float, float]:
 
 
 def compared(
-    candidate: Sequence[float], baseline: Sequence[float], metric: Metric, name: str
+    candidate: Sequence[float], baseline: Sequence[float], measure: Measure, name: str
 ) -> Comparison:
     """Return the comparison of one measure, before the correction for the number of them."""
+    metric = measure.described
     ours, theirs = (_ranked(values, metric) for values in (candidate, baseline))
     if not ours or not theirs or ours == theirs or len({*ours, *theirs}) == 1:
         return Comparison(baseline=name, judgement="like", p_value=1.0)
@@ -112,7 +114,7 @@ def compared(
     judgement: Judgement = "like"
     least = max(_ALIKE * abs(its), _NEGLIGIBLE.get(metric.unit, 0.0)) if math.isfinite(its) else 0.0
     if mine != its and not abs(mine - its) <= least:
-        if metric.less_is_better is None:
+        if metric.less_is_better is None or measure.is_neutral:
             judgement = "other"
         else:
             judgement = "better" if (mine < its) == metric.less_is_better else "worse"

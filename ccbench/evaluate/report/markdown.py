@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.evaluate.report.content import command
-from ccbench.evaluate.report.words import JUDGEMENTS, METHOD, facts, lead, shown, where
+from ccbench.evaluate.report.words import JUDGEMENTS, METHOD, facts, lead, measured, shown, where
 from ccbench.pages import FIGURES
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _criterion(evaluation: Evaluation, one: Detail) -> Iterator[str]:
         + [f"than {other}" for other in design.others]
         + ["than before"] * has_changes,
         (
-            [cell.case.network.name, cell.measure.title]
+            [cell.case.network.name, measured(cell)]
             + [shown(cell, cca) for cca in design.ccas]
             + [JUDGEMENTS[each.judgement] for each in cell.comparisons]
             + [JUDGEMENTS[cell.change.judgement] if cell.change else ""] * has_changes

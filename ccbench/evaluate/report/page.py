@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.evaluate.report.content import SCENARIOS, command
-from ccbench.evaluate.report.words import JUDGEMENTS, METHOD, facts, lead, shown, where
+from ccbench.evaluate.report.words import JUDGEMENTS, METHOD, facts, lead, measured, shown, where
 from ccbench.pages import FIGURES, rendered
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def page_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detai
         again=command(evaluation),
         where=where,
         shown=shown,
+        measured=measured,
         figures=FIGURES,
         scenarios=SCENARIOS,
         site=_SITE,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from ccbench.evaluate.evaluation import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ccbench.evaluate.evaluation import Cell, Evaluation
+    from ccbench.evaluate.judgement import Judgement
 
 __all__ = [
     "JUDGEMENTS",
@@ -21,12 +22,18 @@ __all__ = [
     "facts",
     "failures",
     "lead",
+    "measured",
     "shown",
     "where",
 ]
 
 #: Words for judgements.
-JUDGEMENTS = {"better": "better", "like": "like it", "worse": "worse", "other": "different"}
+JUDGEMENTS: Mapping[Judgement, str] = {
+    "better": "better",
+    "like": "like it",
+    "worse": "worse",
+    "other": "different",
+}
 
 METHOD = (
     "RFC 9743 sets no thresholds, so no criterion is passed. Each network ran with the candidate "
@@ -66,7 +73,7 @@ def counted(cells: Sequence[Cell], other: str) -> str:
     return ", ".join(
         f"{counts[judgement]} {words}"
         for judgement, words in JUDGEMENTS.items()
-        if counts[judgement]  # type: ignore[index]
+        if counts[judgement]
     )
 
 
@@ -88,16 +95,23 @@ def where(cell: Cell) -> str:
     return f"{cell.case.criterion.section} " + ", ".join(filter(None, parts))
 
 
+def measured(cell: Cell) -> str:
+    """Return what is measured in a cell, with the bound of the source, if any."""
+    bound = cell.measure.bound
+    return cell.measure.title + (f" ({bound})" if bound else "")
+
+
 def shown(cell: Cell, cca: str) -> str:
     """Return a median with its interval, such as "4.10 (3.95 to 4.22) Mbit/s"."""
     value, (low, high) = cell.median(cca), cell.interval(cca)
+    missed = "" if cell.measure.is_met(value) else ", not met"
     if math.isnan(value):
-        return "none"
+        return f"none{missed}"
     digits = _digits(value)
     text = f"{value:.{digits}f}"
     if math.isfinite(low) and math.isfinite(high):
         text += f" ({low:.{digits}f} to {high:.{digits}f})"
-    return f"{text} {cell.measure.described.unit}".strip()
+    return f"{text} {cell.measure.described.unit}".strip() + missed
 
 
 def _digits(value: float) -> int:
