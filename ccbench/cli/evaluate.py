@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from ccbench.base import result_folders
-from ccbench.base.progress_bars import progress
 from ccbench.cli._console import made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
     WorkersChoice,
@@ -113,6 +112,7 @@ def evaluate(
     Finished runs are stored: the same command continues an interrupted evaluation.
     """
     from ccbench import evaluate as library
+    from ccbench.emulate.progress import shown
 
     if lists:
         _list(pack, as_json=as_json)
@@ -141,16 +141,9 @@ def evaluate(
     if output is not None:
         result_folders.prepare(output, "evaluation")
     began_s = time.monotonic()
-    runs = "{task.completed:.0f} of {task.total:.0f} runs"
-    with workers.connected() as chosen, progress(runs) as bar:
-        total = len(design.cases) * len(design.ccas) * len(design.seeds)
-        task = bar.add_task(f"evaluating {candidate}", total=total)
+    with workers.connected() as chosen, shown(f"evaluating {candidate}") as on_progress:
         result = library.evaluate(
-            design,
-            earlier=earlier,
-            engine=runner,
-            on_run=lambda _: bar.update(task, advance=1),
-            **chosen,
+            design, earlier=earlier, engine=runner, on_progress=on_progress, **chosen
         )
     if output is not None:
         library.save(result, output, given)

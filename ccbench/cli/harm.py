@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ccbench.base import durable, result_folders, validation
-from ccbench.cli._console import json_text, print_json
+from ccbench.base import durable, result_folders, safe_json, validation
+from ccbench.cli._console import print_json
 from ccbench.cli._harm_report import print_harm, print_sensitivity
 from ccbench.cli._options import (
     OF_NETWORK,
@@ -267,7 +267,7 @@ def _over_noise(
 def _write(folder: Path, document: dict[str, Any], table: pd.DataFrame) -> None:
     """Write the document and the values of all repetitions."""
     durable.write_text(folder / "harm.csv", table.to_csv(index=False))
-    durable.write_text(folder / "harm.json", json_text(document))
+    durable.write_text(folder / "harm.json", safe_json.text(document))
 
 
 def _repetition_settings(

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from ccbench.base import durable, result_folders, validation
+from ccbench.base import durable, result_folders, safe_json, validation
 from ccbench.base.errors import InputError
 from ccbench.cli._console import (
-    json_text,
     made_by,
     print_json,
     print_pairs,
@@ -212,7 +211,7 @@ def sweep(
     }
     if output is not None:
         sweeps.save_table(table, output / "sweep.csv")
-        durable.write_text(output / "sweep.json", json_text(document))
+        durable.write_text(output / "sweep.json", safe_json.text(document))
     if as_json:
         print_json(document)
         return

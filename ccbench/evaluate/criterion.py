@@ -92,9 +92,9 @@ class Measure(Document):
         Words for a definite failure, such as ``starvation``.
     fails_above, fails_below : float, optional
         Values beyond which a median is this failure, unless a baseline's is too.
-    is_neutral : bool
-        Whether differences are neither better nor worse, such as the candidate's own rate beside
-        others.
+    gain_is_neutral : bool
+        Whether a better value is not called better, such as a higher rate of the candidate beside
+        others, which they lose.
 
     Raises
     ------
@@ -118,7 +118,7 @@ class Measure(Document):
     failure: str = field(default="", metadata=checked(_text))
     fails_above: float | None = field(default=None, metadata=number(_ANY, example=1, optional=True))
     fails_below: float | None = field(default=None, metadata=number(_ANY, example=1, optional=True))
-    is_neutral: bool = field(default=False, metadata=checked(validation.flag))
+    gain_is_neutral: bool = field(default=False, metadata=checked(validation.flag))
 
     def __post_init__(self) -> None:
         check_fields(self)

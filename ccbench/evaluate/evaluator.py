@@ -17,13 +17,12 @@ from ccbench.evaluate.evaluation import Cell, Evaluation, Failed
 from ccbench.evaluate.judgement import compared, judged, median_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ccbench.emulate import CampaignPlan
     from ccbench.evaluate.criterion import Measure
     from ccbench.evaluate.design import Case, Design
     from ccbench.evaluate.earlier import Earlier
-    from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
 __all__ = ["evaluate", "plan"]
@@ -49,7 +48,6 @@ def evaluate(
     design: Design,
     *,
     earlier: Earlier | None = None,
-    on_run: Callable[[Scenario], None] | None = None,
     **campaign: Any,
 ) -> Evaluation:
     """Evaluate a congestion control.
@@ -59,8 +57,6 @@ def evaluate(
     design : Design
     earlier : Earlier, optional
         An earlier evaluation against which changes are named.
-    on_run : callable, optional
-        Called with the scenario of each finished run.
     **campaign
         Settings of a :class:`~ccbench.emulate.Campaign`.
 
@@ -79,7 +75,7 @@ def evaluate(
     by_key = {case.key: case for case in cases}
     measured: dict[Key, _Measured] = {}
     errors: dict[Key, str] = {}
-    for each in Campaign(**campaign).gathered(design.needs(cases), on_run=on_run):
+    for each in Campaign(**campaign).gathered(design.needs(cases)):
         if each.error is not None:
             errors[each.key] = str(each.error)
             continue

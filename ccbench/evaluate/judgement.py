@@ -47,7 +47,7 @@ _ALIKE = 0.1
 #: Differences that do not matter, by unit.
 _NEGLIGIBLE = {"ms": 1.0, "s": 0.1, "Mbit/s": 0.05, "packets": 10.0, "MB": 0.05, "": 0.01}
 
-#: The candidate's values compared with those of a baseline; "other" if neither more nor less is
+#: The candidate's values compared with those of a baseline; "other" if they differ, but neither is
 #: better.
 Judgement: TypeAlias = Literal["better", "like", "worse", "other"]
 
@@ -114,10 +114,11 @@ def compared(
     judgement: Judgement = "like"
     least = max(_ALIKE * abs(its), _NEGLIGIBLE.get(metric.unit, 0.0)) if math.isfinite(its) else 0.0
     if mine != its and not abs(mine - its) <= least:
-        if metric.less_is_better is None or measure.is_neutral:
+        is_better = (mine < its) == metric.less_is_better
+        if metric.less_is_better is None or (is_better and measure.gain_is_neutral):
             judgement = "other"
         else:
-            judgement = "better" if (mine < its) == metric.less_is_better else "worse"
+            judgement = "better" if is_better else "worse"
     return Comparison(baseline=name, judgement=judgement, p_value=p_value)
 
 

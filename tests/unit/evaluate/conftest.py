@@ -39,7 +39,7 @@ fails_below = 4
 
 [[criterion.measures]]
 metric = "throughput"
-is_neutral = true
+gain_is_neutral = true
 
 [[criterion.networks]]
 name = "1 BDP"

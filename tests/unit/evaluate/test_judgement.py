@@ -26,9 +26,10 @@ class TestCompared:
         assert "better" == compared(low, high, DELAY, "cubic").judgement
 
     def test_neutral(self) -> None:
-        """Of a neutral measure, a difference is neither better nor worse."""
-        measure = Measure(metric="throughput", is_neutral=True)
+        """If a gain is neutral, more is neither better nor worse, and less is worse."""
+        measure = Measure(metric="throughput", gain_is_neutral=True)
         assert "other" == compared([9.0] * 6, [5.0] * 6, measure, "cubic").judgement
+        assert "worse" == compared([5.0] * 6, [9.0] * 6, measure, "cubic").judgement
 
     def test_itself(self) -> None:
         """Equal values are alike, with a p-value of 1."""
