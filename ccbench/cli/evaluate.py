@@ -103,7 +103,7 @@ def evaluate(
     output: Path | None,
     as_json: bool,
 ) -> ExitStatus:
-    """Evaluate a congestion control by the criteria of RFC 9743, compared with CUBIC and Reno.
+    """Evaluate a CCA by the criteria of RFC 9743.
 
     The networks of each criterion run with the candidate and with each baseline, repeated with
     different seeds. The RFC sets no thresholds, so nothing passes: the candidate is better than a
