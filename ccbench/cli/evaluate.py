@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -140,7 +139,6 @@ def evaluate(
         return ExitStatus.OK
     if output is not None:
         result_folders.prepare(output, "evaluation")
-    began_s = time.monotonic()
     with workers.connected() as chosen, shown(f"evaluating {candidate}") as on_progress:
         result = library.evaluate(
             design, earlier=earlier, engine=runner, on_progress=on_progress, **chosen
@@ -150,7 +148,7 @@ def evaluate(
     if as_json:
         print_json(result.to_dict())
     else:
-        _print(result, given, output, time.monotonic() - began_s)
+        _print(result, given, output)
     fails = bool(result.failures) or (fail_on == "regression" and bool(result.regressions))
     return ExitStatus.FAILED if fail_on and fails else ExitStatus.OK
 
@@ -192,7 +190,7 @@ def _list(pack: str | None, *, as_json: bool) -> None:
         print_table(titles, rows)
 
 
-def _print(result: Evaluation, answers: Answers, output: Path | None, took_s: float) -> None:
+def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
     from ccbench.evaluate.report.content import summary
     from ccbench.evaluate.report.words import lead, shown, where
 
@@ -227,7 +225,6 @@ def _print(result: Evaluation, answers: Answers, output: Path | None, took_s: fl
     print_pairs(
         {
             "made by": made_by(result.provenance),
-            "took": f"{took_s:.0f} s",
             **({"report": str(output / "report.html")} if output else {}),
         }
     )

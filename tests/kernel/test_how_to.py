@@ -99,7 +99,9 @@ def _shown(
     for block in blocks(page):
         try:
             if block.language in {"toml", "diff"} and block.mark:
-                (folder / block.mark).write_text(block.text, encoding="utf-8")
+                file = folder / block.mark
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(block.text, encoding="utf-8")
             elif block.language == "python":
                 exec(block.text, names)  # noqa: S102 - it is our own
                 printed = capsys.readouterr().out

@@ -107,7 +107,9 @@ class TestWheel:
         sources = [name for name in names if name.startswith("ccbench/kernel_modules/")]
         assert "ccbench/py.typed" in names
         assert "ccbench/raygen/page/report.html" in names
-        assert {f"ccbench/pages/{name}" for name in ("base.html", "page.css", "page.js")} <= {*names}
+        assert {f"ccbench/pages/{name}" for name in ("base.html", "page.css", "page.js")} <= {
+            *names
+        }
         assert "ccbench/kernel_modules/COPYING" in names
         assert "ccbench/kernel_modules/um.config" in names
         assert "ccbench/kernel_modules/init/init.c" in names

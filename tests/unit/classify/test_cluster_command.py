@@ -14,12 +14,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ccbench import Bottleneck
+from ccbench.base.safe_json import plain
 from ccbench.base.sealed import sealed
 from ccbench.classify.reclustering import recluster
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.verdict import judge
-from ccbench.base.safe_json import plain
 from ccbench.cli.main import program
 from ccbench.emulate.recording import CommandRecording
 from ccbench.run import tables

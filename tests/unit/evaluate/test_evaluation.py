@@ -59,7 +59,7 @@ def judgements(evaluation: Evaluation) -> list[str]:
 
 class TestEvaluate:
     def test_symmetry(self, folder: Path) -> None:
-        """The greedy one is worse for the other; exchanged with it, that is better, and has less."""
+        """The greedy one is worse for the other; exchanged, that one is better, and has less."""
         assert ["worse", "other", "worse", "other"] == judgements(evaluated(folder, "greedy"))
         assert ["better", "worse", "better", "worse"] == judgements(evaluated(folder, "even"))
 
