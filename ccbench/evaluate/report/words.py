@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ccbench.base import counts
 from ccbench.evaluate.evaluation import count
 
 if TYPE_CHECKING:
@@ -51,9 +52,13 @@ def lead(evaluation: Evaluation) -> str:
     """Return the summary in a few sentences."""
     design = evaluation.design
     networks = len({cell.case.key for cell in evaluation.cells})
-    parts = [f"{_number(len(evaluation.cells), 'measure')} in {_number(networks, 'network')}."]
+    parts = [
+        f"{counts.counted(len(evaluation.cells), 'measure')} in {counts.counted(networks, 'network')}."
+    ]
     failed = len(evaluation.failures)
-    parts.append(f"{_number(failed, 'definite failure')}." if failed else "No definite failure.")
+    parts.append(
+        f"{counts.counted(failed, 'definite failure')}." if failed else "No definite failure."
+    )
     parts += [
         f"Compared with {other}: {counted(evaluation.cells, other)}." for other in design.others
     ]
@@ -69,11 +74,11 @@ def lead(evaluation: Evaluation) -> str:
 
 def counted(cells: Sequence[Cell], other: str) -> str:
     """Return the numbers of judgements beside a baseline, such as "2 better, 1 worse"."""
-    counts = count(cells, other)
+    numbers = count(cells, other)
     return ", ".join(
-        f"{counts[judgement]} {words}"
+        f"{numbers[judgement]} {words}"
         for judgement, words in JUDGEMENTS.items()
-        if counts[judgement]
+        if numbers[judgement]
     )
 
 
@@ -81,7 +86,7 @@ def evidence(cells: Sequence[Cell]) -> str:
     """Return what was measured for a criterion."""
     networks = len({cell.case.key for cell in cells})
     measures = len({cell.measure.title for cell in cells})
-    return f"{_number(measures, 'measure')}, {_number(networks, 'network')}"
+    return f"{counts.counted(measures, 'measure')}, {counts.counted(networks, 'network')}"
 
 
 def failures(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -135,7 +140,7 @@ def facts(evaluation: Evaluation) -> dict[str, str]:
         "criteria": f"{design.pack.title} ({design.pack.source})",
         "baselines": ", ".join(design.others),
         "version before": design.against,
-        "extent": f"{design.extent}: {_number(len(cases), 'network')}, {len(seeds)} repetitions",
+        "extent": f"{design.extent}: {counts.counted(len(cases), 'network')}, {len(seeds)} repetitions",
         "runs": f"{len(cases) * len(design.ccas) * len(seeds)}, {virtual_s / 3600:.1f} hours of "
         "virtual time",
         "seed": str(design.seed),
@@ -145,7 +150,3 @@ def facts(evaluation: Evaluation) -> dict[str, str]:
         "modules": ", ".join(origin.get("modules", ())),
     }
     return {name: text for name, text in found.items() if text}
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
