@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ccbench.base import counts
+from ccbench.base.counts import counted as number_of
 from ccbench.evaluate.evaluation import count
 
 if TYPE_CHECKING:
@@ -52,13 +52,9 @@ def lead(evaluation: Evaluation) -> str:
     """Return the summary in a few sentences."""
     design = evaluation.design
     networks = len({cell.case.key for cell in evaluation.cells})
-    parts = [
-        f"{counts.counted(len(evaluation.cells), 'measure')} in {counts.counted(networks, 'network')}."
-    ]
+    parts = [f"{number_of(len(evaluation.cells), 'measure')} in {number_of(networks, 'network')}."]
     failed = len(evaluation.failures)
-    parts.append(
-        f"{counts.counted(failed, 'definite failure')}." if failed else "No definite failure."
-    )
+    parts.append(f"{number_of(failed, 'definite failure')}." if failed else "No definite failure.")
     parts += [
         f"Compared with {other}: {counted(evaluation.cells, other)}." for other in design.others
     ]
@@ -86,7 +82,7 @@ def evidence(cells: Sequence[Cell]) -> str:
     """Return what was measured for a criterion."""
     networks = len({cell.case.key for cell in cells})
     measures = len({cell.measure.title for cell in cells})
-    return f"{counts.counted(measures, 'measure')}, {counts.counted(networks, 'network')}"
+    return f"{number_of(measures, 'measure')}, {number_of(networks, 'network')}"
 
 
 def failures(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -140,7 +136,7 @@ def facts(evaluation: Evaluation) -> dict[str, str]:
         "criteria": f"{design.pack.title} ({design.pack.source})",
         "baselines": ", ".join(design.others),
         "version before": design.against,
-        "extent": f"{design.extent}: {counts.counted(len(cases), 'network')}, {len(seeds)} repetitions",
+        "extent": f"{design.extent}: {number_of(len(cases), 'network')}, {len(seeds)} repetitions",
         "runs": f"{len(cases) * len(design.ccas) * len(seeds)}, {virtual_s / 3600:.1f} hours of "
         "virtual time",
         "seed": str(design.seed),
