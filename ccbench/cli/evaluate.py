@@ -201,13 +201,15 @@ def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
             "section",
             "criterion",
             *(f"compared with {other}" for other in others),
+            "evidence",
             "definite failure",
         ],
         [
             [
                 row.section,
                 row.title,
-                *(row.compared[other] or row.evidence for other in others),
+                *(row.compared[other] for other in others),
+                row.evidence,
                 "\n".join(row.failures),
             ]
             for row in summary(result, answers)

@@ -173,7 +173,7 @@ def plain(value: Value) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, RttTrace | LossTrace):
         return [list(point) for point in value.points]
-    if isinstance(value, float | int | str):
+    if isinstance(value, float | int | str | dict):
         return value
     to_dict = getattr(value, "to_dict", None)
     return to_dict() if to_dict else plain_part(value)

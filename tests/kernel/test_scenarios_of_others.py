@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from ccbench import Scenario
+from ccbench.evaluate.pack import PACKS
 from tests.kernel.conftest import check_estimate, run
 
 pytestmark = pytest.mark.kernel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-C4 = sorted((EXAMPLES / "c4").glob("*.toml"))
+C4 = sorted(path for path in (PACKS / "c4").glob("*.toml") if path.name != "pack.toml")
 SUITE = sorted((EXAMPLES / "tcp-evaluation-suite").glob("*.toml"))
 
 #: Sections 4.1 and 4.4 of draft-irtf-iccrg-tcpeval-01: rates in Mbit/s, one-way delay and buffers

@@ -65,7 +65,7 @@ def summary(evaluation: Evaluation, answers: Answers) -> list[Row]:
         elif criterion.question:
             words = "answered" if answers.of(criterion.key) else "question for the author"
         else:
-            words = "not measured" if missing else evidence(cells)
+            words = "not measured" if missing else evidence(cells, design.candidate)
         rows.append(
             Row(
                 key=criterion.key,

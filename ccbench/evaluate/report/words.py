@@ -78,11 +78,16 @@ def counted(cells: Sequence[Cell], other: str) -> str:
     )
 
 
-def evidence(cells: Sequence[Cell]) -> str:
-    """Return what was measured for a criterion."""
+def evidence(cells: Sequence[Cell], candidate: str) -> str:
+    """Return what was measured for a criterion, and how many bounds of its source are met."""
     networks = len({cell.case.key for cell in cells})
     measures = len({cell.measure.title for cell in cells})
-    return f"{number_of(measures, 'measure')}, {number_of(networks, 'network')}"
+    found = f"{number_of(measures, 'measure')}, {number_of(networks, 'network')}"
+    bounded = [cell for cell in cells if cell.measure.bound]
+    if not bounded:
+        return found
+    met = sum(cell.measure.is_met(cell.median(candidate)) for cell in bounded)
+    return f"{found}; {met} of {number_of(len(bounded), 'bound')} met"
 
 
 def failures(cells: Sequence[Cell]) -> tuple[str, ...]:

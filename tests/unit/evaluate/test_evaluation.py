@@ -199,3 +199,14 @@ class TestReport:
         for case in result.design.cases:
             saved = Scenario.load(tmp_path / "scenarios" / f"{case.key}.toml")
             assert result.design.scenario(case, "greedy") == saved
+
+    def test_bounds(self, folder: Path, tmp_path: Path) -> None:
+        """The report counts the bounds of the source that the candidate's medians meet."""
+        file = folder / "share.toml"
+        bounded = 'of = "other"\nat_least = 4.5\n'
+        file.write_text(file.read_text().replace('of = "other"\n', bounded, 1))
+        for candidate, met in (("greedy", 0), ("even", 2)):
+            save(evaluated(folder, candidate), tmp_path / candidate)
+            text = (tmp_path / candidate / "report.md").read_text()
+            assert f"{met} of 2 bounds met" in text
+            assert "(at least 4.5 Mbit/s)" in text

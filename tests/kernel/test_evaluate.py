@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluations on the virtual kernel: the criteria find what they should, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.emulate.kernel.source.lookup import installed
+from ccbench.evaluate import Design, evaluate, load_pack
+
+if TYPE_CHECKING:
+    from ccbench.evaluate import Evaluation
+
+pytestmark = [pytest.mark.kernel, pytest.mark.long, pytest.mark.usefixtures("own_store")]
+
+#: Each fault, the criterion that finds it, and its definite failure or the measure that is worse
+#: than those of CUBIC and Reno.
+FAULTS = {
+    "deaf": ("5.1.3-packet-loss", "loss rate"),
+    "greedy": ("5.2.1-cubic", "throughput of CUBIC, 20 to 60 s"),
+    "lost": ("7.3-varying-delay", "starves after the path has become longer"),
+    "standing": ("7.1-codel", "95th percentile of the queueing delay"),
+    "dividing": ("5.1.3-packet-loss", "a division by zero"),
+    "orderly": ("7.7-reordering", "goodput"),
+    "marked": ("7.1-codel", "95th percentile of the queueing delay"),
+    "tired": ("7.8-pause", "the rate does not recover after a pause"),
+    "restless": ("5.1.1-outage", "changes the field icsk_rto"),
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> KernelEngine:
+    """Give the engine with Reno with one fault each."""
+    folder = tmp_path_factory.mktemp("modules") / "tcp_faulty"
+    shutil.copytree(Path(__file__).with_name("tcp_faulty"), folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CCBENCH_MODULES", str(folder))
+        return KernelEngine(installed())
+
+
+def evaluated(candidate: str, engine: KernelEngine, *criteria: str) -> Evaluation:
+    """Return the quick evaluation of a CCA by some criteria."""
+    pack = load_pack("rfc9743")
+    design = Design(candidate=candidate, pack=pack, extent="quick", only=criteria)
+    return evaluate(design, engine=engine)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults(fault: str, engine: KernelEngine) -> None:
+    """Each fault is found by its criterion: as a failure, or as worse than CUBIC and Reno."""
+    criterion, words = FAULTS[fault]
+    result = evaluated(f"faulty_{fault}", engine, criterion)
+    failures = [cell.failed.words for cell in result.cells if cell.failed]
+    worse = [
+        cell.measure.title
+        for cell in result.cells
+        if all(one.judgement == "worse" for one in cell.comparisons)
+    ]
+    assert any(words in found for found in (*failures, *worse)), (failures, worse)
+
+
+def test_nothing_else(engine: KernelEngine) -> None:
+    """A fault that its criteria do not show is not found there: the pause, in three others."""
+    others = ("5.1.3-packet-loss", "7.1-codel", "7.3-varying-delay")
+    result = evaluated("faulty_tired", engine, *others)
+    assert not result.failures
+    assert not [
+        cell.measure.title
+        for cell in result.cells
+        for one in cell.comparisons
+        if one.baseline == "reno" and one.judgement != "like"
+    ]
