@@ -47,7 +47,7 @@ class TestPackage:
             "Genetic": "genetic",
             "RandomSearch": "random",
             "Surrogate": "surrogate",
-            "Sweep": "sweep",
+            "SweepStrategy": "sweep",
         }
         for public, name in names.items():
             assert getattr(ccbench.raygen, public) is ccbench.raygen.strategies.get(name)

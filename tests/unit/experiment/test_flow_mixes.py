@@ -221,7 +221,7 @@ class TestDivided:
 
     def test_too_few(self) -> None:
         """An empty group is an error."""
-        with pytest.raises(InputError, match="1 flows, too few for 2 groups"):
+        with pytest.raises(InputError, match="1 flow, too few for 2 groups"):
             divided(((0.0, 10),), 2)
 
 
