@@ -29,6 +29,7 @@ from ccbench.cli.classify import classify
 from ccbench.cli.classify_cluster import classify_cluster
 from ccbench.cli.classify_train import classify_train
 from ccbench.cli.deployable import deployable
+from ccbench.cli.diff import diff
 from ccbench.cli.doctor import doctor
 from ccbench.cli.elasticity import elasticity
 from ccbench.cli.evaluate import evaluate
@@ -195,7 +196,7 @@ _commands = (
         plot,
         traces,
     ),
-    *(traffic, module),
+    *(traffic, module, diff),
 )
 for _command in _commands:
     program.add_command(_command)

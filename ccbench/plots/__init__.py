@@ -7,6 +7,7 @@ Every plot is a matplotlib ``Figure`` without a window or global state. Notebook
 """
 
 from ccbench.plots.files import FORMATS, check_path, save
+from ccbench.plots.first_difference import around_difference
 from ccbench.plots.kinds import BY, KINDS, Kind, draw
 from ccbench.plots.overview import throughput_and_queue
 from ccbench.plots.quantities import QUANTITIES, Quantity
@@ -18,6 +19,7 @@ __all__ = [
     "QUANTITIES",
     "Kind",
     "Quantity",
+    "around_difference",
     "check_path",
     "draw",
     "save",
