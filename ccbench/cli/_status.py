@@ -12,7 +12,7 @@ class ExitStatus(IntEnum):
     """Exit statuses of every command."""
 
     OK = 0
-    #: A run failed, or a requirement is missing.
+    #: A run failed, a requirement is missing, or compared runs differ.
     FAILED = 1
     #: The command line, or a file named there, is invalid.
     BAD_INPUT = 2
