@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from ccbench import plots
 from ccbench.base.errors import InputError
-from ccbench.cli.diff import diff
+from ccbench.cli._status import ExitStatus
 from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.run.difference import difference
 from ccbench.run.tables import NO_FLOW, QUEUE_COLUMNS
+from tests.unit.cli.conftest import ccbench
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,12 +160,9 @@ def test_command(run: Run, tmp_path: Path) -> None:
     run.save(tmp_path / "a")
     with_sample(with_packets(run, bytes=40), 9, cwnd_packets=5).save(tmp_path / "b")
     names = [str(tmp_path / name) for name in "ab"]
-    shell = CliRunner()
-    same = shell.invoke(diff, [names[0], names[0]], standalone_mode=False)
-    other = shell.invoke(
-        diff, [*names, "-o", str(tmp_path / "difference.svg")], standalone_mode=False
-    )
-    assert (0, 1) == (same.return_value, other.return_value)
-    assert "6.500000000 s, bottleneck 0" in other.output
-    assert "5.000000000 s, flow 1" in other.output
+    other = ccbench("diff", *names, "-o", str(tmp_path / "difference.svg"))
+    assert ExitStatus.OK == ccbench("diff", names[0], names[0]).exit_code
+    assert ExitStatus.FAILED == other.exit_code
+    assert "6.500000000 s, bottleneck 0" in other.stdout
+    assert "5.000000000 s, flow 1" in other.stdout
     assert "first difference" in (tmp_path / "difference.svg").read_text(encoding="utf-8")
