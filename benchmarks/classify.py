@@ -13,8 +13,11 @@ Then the search for the nearest of many series, compared with computing the dist
 them. The series resemble the traces of classification: sawtooths of several periods and depths, as
 of queues under different algorithms, each with its own phase and noise.
 
-Finally the verdict on a website, four traces against the packaged training set, on all cores, and
-its growth with the length and the number of traces.
+Then the verdict on a website, four traces against the packaged training set, on all cores, and its
+growth with the length and the number of traces.
+
+Finally the answer to a recording in a new process: its time and memory, also with trees that are
+grown anew by scikit-learn instead of those in the training set, and the time of each further one.
 
 Do not use the machine meanwhile; the output states its load.
 """
@@ -23,12 +26,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
+import tempfile
 import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +46,7 @@ from rich.table import Table
 from ccbench import _native
 from ccbench.base.random_streams import stream
 from ccbench.classify import dtw
+from ccbench.classify.files import RecordedQueues
 from ccbench.classify.occupancy import STEP_S
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
@@ -231,6 +239,51 @@ def compare_verdicts(rounds: int) -> Table:
     return table
 
 
+#: Judges a file; prints the processor time since the start of the process, and the memory in MB.
+_ANSWERS = """
+import resource, sys, time
+from dataclasses import replace
+from ccbench.classify import TrainingSet, judge_files
+load = TrainingSet.load
+if sys.argv[2] == "grown":
+    TrainingSet.load = staticmethod(lambda path: replace(load(path), trees={}))
+judge_files(sys.argv[1:2])
+print(time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
+"""
+
+
+def _answer(path: Path, trees: str) -> tuple[float, float]:
+    """Return the processor time of an answer in seconds, and the memory of its process in MB."""
+    words = [sys.executable, "-c", _ANSWERS, str(path), trees]
+    done = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    seconds, megabytes = map(float, done.split())
+    return seconds, megabytes
+
+
+def compare_answers(rounds: int) -> Table:
+    """Return the time and the memory of the first answer, and the time of each further one."""
+    table = Table(box=box.SIMPLE_HEAD, title="First answer of a process, processor time")
+    for heading in ("recording", "seconds", "MB", "trees grown", "MB", "ratio", "each further"):
+        table.add_column(heading, justify="right")
+    packaged = TrainingSet.load(PACKAGED)
+    one = next(sample for sample in packaged.samples if sample.setting == SETTINGS[0])
+    with tempfile.TemporaryDirectory() as folder:
+        for name, first in (("whole", 0), ("without its first 4 s", round(4 / STEP_S))):
+            path = Path(folder) / f"{first}-{SETTINGS[0].name}.csv"
+            rows = [f"{i * STEP_S:.2f},{each:g}" for i, each in enumerate(one.points[first:])]
+            path.write_text("\n".join(["time_s,occupancy_packets", *rows]), encoding="utf-8")
+            (stored_s, stored_mb), (grown_s, grown_mb) = (
+                min(_answer(path, trees) for _ in range(rounds)) for trees in ("stored", "grown")
+            )
+            queues = RecordedQueues.read([path])
+            further_s = timed(partial(judge, queues.traces, queues.training_set), rounds)
+            table.add_row(
+                *(name, f"{stored_s:.2f}", f"{stored_mb:.0f}", f"{grown_s:.2f}", f"{grown_mb:.0f}"),
+                *(f"{grown_s / stored_s:.1f}", f"{further_s:.3f}"),
+            )
+    return table
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
@@ -244,6 +297,7 @@ def main() -> None:
     console.print(compare_speed(options.seconds, options.rounds))
     console.print(compare_search(options.rounds))
     console.print(compare_verdicts(options.rounds))
+    console.print(compare_answers(options.rounds))
     console.print("Ratios are speed-ups of the first line, or of the search.")
 
 
