@@ -133,6 +133,11 @@ class TestClassification:
         claim = "# % of its servers get a label on clean paths, up to # % with cross traffic"
         assert [clean, most] == numbers("classify.md", claim)
         assert numbers("classify.md", "with cross traffic, and up to # % with loss") <= [most]
+        study = "studies/which-cca.md"
+        claim = "# % of its servers get a label on clean paths, #, # and # % with 2, 5 and 10 % of"
+        by_traffic = numbers(study, claim)
+        by_loss = numbers(study, "and #, # and # % with 0.02, 0.1 and 0.5 % of loss; the goal is")
+        assert [clean, most] == [by_traffic[0], max(by_traffic + by_loss)]
 
     def test_training_set(self) -> None:
         """README's number of CCAs is that of the set without BBRv3; the page has its size."""
