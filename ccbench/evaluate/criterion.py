@@ -46,10 +46,6 @@ _SECTION = r"[A-Za-z0-9][A-Za-z0-9.-]*"
 _ANY = Range()
 
 
-def _text(name: str, value: Any) -> str:
-    return validation.one_line(name, value) if value else ""
-
-
 def _texts(name: str, value: Any) -> tuple[str, ...]:
     items = validation.several(name, value, "a list of labels", f'write {name} = ["candidate"]')
     return tuple(validation.one_line(f"{name}[{i}]", item) for i, item in enumerate(items))
@@ -109,13 +105,13 @@ class Measure(Document):
     """
 
     metric: str = field(metadata=checked(_metric))
-    of: str = field(default="", metadata=checked(_text))
+    of: str = field(default="", metadata=checked(validation.one_line))
     window_s: tuple[float, float] | None = field(
         default=None, metadata=checked(_window, optional=True)
     )
     at_most: float | None = field(default=None, metadata=number(_ANY, example=1, optional=True))
     at_least: float | None = field(default=None, metadata=number(_ANY, example=1, optional=True))
-    failure: str = field(default="", metadata=checked(_text))
+    failure: str = field(default="", metadata=checked(validation.one_line))
     fails_above: float | None = field(default=None, metadata=number(_ANY, example=1, optional=True))
     fails_below: float | None = field(default=None, metadata=number(_ANY, example=1, optional=True))
     gain_is_neutral: bool = field(default=False, metadata=checked(validation.flag))
@@ -258,13 +254,15 @@ class Criterion(Document):
         )
     )
     title: str = field(metadata=checked(validation.one_line))
-    obligation: str = field(default="", metadata=checked(_text))
-    about: str = field(default="", metadata=checked(_text))
-    question: str = field(default="", metadata=checked(_text))
+    obligation: str = field(default="", metadata=checked(validation.one_line))
+    about: str = field(default="", metadata=checked(validation.one_line))
+    question: str = field(default="", metadata=checked(validation.one_line))
     candidates: tuple[str, ...] = field(default=(CANDIDATE,), metadata=checked(_texts))
     measures: tuple[Measure, ...] = field(default=(), metadata=tables(Measure, least=0))
     networks: tuple[Network, ...] = field(default=(), metadata=tables(Network, least=0))
-    name: str = field(default="", metadata=checked(_text) | document_form(omits_default=True))
+    name: str = field(
+        default="", metadata=checked(validation.one_line) | document_form(omits_default=True)
+    )
     folder: str = field(default="", metadata=document_form(omits_default=True))
     scenario: tuple[tuple[str, Any], ...] = field(
         default=(), metadata=open_table(lambda _, value: tuple(dict(value).items()))

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from ccbench.base import validation
@@ -112,7 +113,7 @@ class Design:
         """All congestion controls that run: the candidate first."""
         return tuple(dict.fromkeys(filter(None, (self.candidate, *self.others, self.against))))
 
-    @property
+    @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
         """The chosen criteria."""
         return tuple(
@@ -121,7 +122,7 @@ class Design:
             if not self.only or one.section in self.only or one.key in self.only
         )
 
-    @property
+    @cached_property
     def cases(self) -> tuple[Case, ...]:
         """All networks of the chosen criteria."""
         return tuple(
@@ -131,7 +132,7 @@ class Design:
             if network.quick or self.extent != "quick"
         )
 
-    @property
+    @cached_property
     def seeds(self) -> tuple[int, ...]:
         """The seed of each repetition."""
         return repetition_seeds(self.seed, self.repetitions or EXTENTS[self.extent])
@@ -143,8 +144,9 @@ class Design:
     def needs(self, cases: Iterable[Case]) -> dict[Key, tuple[Scenario, ...]]:
         """Return the scenario of each run of some cases."""
         return {
-            Key(case.key, cca, i): (case.criterion.scenario_of(case.network, cca, seed),)
+            Key(case.key, cca, i): (replace(first, seed=seed),)
             for case in cases
             for cca in self.ccas
+            for first in [self.scenario(case, cca)]
             for i, seed in enumerate(self.seeds)
         }

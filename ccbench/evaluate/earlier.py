@@ -37,14 +37,11 @@ class Earlier:
     ----------
     name : str
         The congestion control that was evaluated.
-    pack : str
-        Name of its pack.
     cells : mapping
         By the names of criterion, network, metric and object, and the window.
     """
 
     name: str
-    pack: str
     cells: Mapping[tuple[object, ...], Before]
 
     def of(self, case: Case, measure: Measure) -> Before | None:
@@ -75,7 +72,7 @@ def load_earlier(folder: Path) -> Earlier:
             )
             for cell in document["cells"]
         }
-        return Earlier(name=name, pack=document["pack"]["name"], cells=cells)
+        return Earlier(name=name, cells=cells)
     except (ValueError, KeyError, TypeError) as error:
         allowed = "an evaluation of ccbench evaluate -o"
         raise validation.bad("against", str(path), allowed, "evaluate again") from error

@@ -140,6 +140,11 @@ class Evaluation:
         return tuple(found.values())
 
     @property
+    def has_changes(self) -> bool:
+        """Whether the evaluation names changes against another version."""
+        return any(cell.change is not None for cell in self.cells)
+
+    @property
     def regressions(self) -> tuple[Cell, ...]:
         """The cells in which the candidate is worse than the version before."""
         return tuple(cell for cell in self.cells if cell.is_regression)
@@ -157,6 +162,7 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation as a dictionary of plain values."""
         design = self.design
+        unmeasured = self.unmeasured_criteria
         return {
             "candidate": design.candidate,
             "baselines": design.others,
@@ -173,7 +179,7 @@ class Evaluation:
                     "question": one.question,
                     "counts": {other: dict(count(self.of(one), other)) for other in design.others},
                     "failures": [cell.failed.words for cell in self.of(one) if cell.failed],
-                    "not_measured": self.unmeasured_criteria.get(one.key, ""),
+                    "not_measured": unmeasured.get(one.key, ""),
                 }
                 for one in design.criteria
             ],

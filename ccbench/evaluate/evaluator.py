@@ -83,12 +83,13 @@ def evaluate(
             measured[each.key] = _measure(by_key[each.key.case], each.runs[0], each.key)
         except InputError as error:  # caused by the run, such as one without any data
             errors[each.key] = str(error)
-    cells = _cells(design, cases, measured, _first_of(errors), earlier)
+    reasons = _first_of(errors)
+    cells = _cells(design, cases, measured, reasons, earlier)
     of_candidate = (one.provenance for key, one in sorted(measured.items()) if one.provenance)
     return Evaluation(
         design=design,
         cells=tuple(cells),
-        errors=_first_of(errors),
+        errors=reasons,
         unmeasured=unmeasured,
         series={
             (key.case, key.cca): dict(one.series)
@@ -184,19 +185,18 @@ def _cells(
             for other in design.others
         )
     )
-    failures = {
-        (case.key, i, cca): _failure(case, measure, cca, of[cca], errors)
-        for i, (case, measure, of) in enumerate(rows)
-        for cca in design.ccas
-    }
-    before = [
-        earlier.of(case, measure)
-        if earlier is not None
-        else Before(of[design.against], failures[case.key, i, design.against] is not None)
-        if design.against
-        else None
-        for i, (case, measure, of) in enumerate(rows)
+    failures = [
+        {cca: _failure(case, measure, cca, of[cca], errors) for cca in design.ccas}
+        for case, measure, of in rows
     ]
+    before: list[Before | None] = [None] * len(rows)
+    if earlier is not None:
+        before = [earlier.of(case, measure) for case, measure, _ in rows]
+    elif design.against:
+        before = [
+            Before(of[design.against], failed[design.against] is not None)
+            for (_, _, of), failed in zip(rows, failures, strict=True)
+        ]
     name = design.against if earlier is None else earlier.name
     changes = iter(
         judged(
@@ -205,15 +205,13 @@ def _cells(
             if old is not None
         )
     )
-    for i, (case, measure, of) in enumerate(rows):
-        shared = any(failures[case.key, i, other] for other in design.others)
-        old = before[i]
+    for (case, measure, of), failed, old in zip(rows, failures, before, strict=True):
         yield Cell(
             case=case,
             measure=measure,
             values=of,
             comparisons=tuple(next(comparisons) for _ in design.others),
-            failed=None if shared else failures[case.key, i, own],
+            failed=None if any(failed[other] for other in design.others) else failed[own],
             change=None if old is None else next(changes),
             failed_before=old is not None and old.failed,
         )

@@ -31,9 +31,7 @@ class _About(Document):
 
     title: str = field(metadata=checked(validation.one_line))
     source: str = field(metadata=checked(validation.one_line))
-    url: str = field(
-        default="", metadata=checked(lambda name, v: v and validation.one_line(name, v))
-    )
+    url: str = field(default="", metadata=checked(validation.one_line))
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from ccbench.evaluate.design import BASELINES
 from ccbench.evaluate.pack import DEFAULT_PACK
 from ccbench.evaluate.report.figures import course_figure, values_figure
-from ccbench.evaluate.report.words import counted, evidence, failures
+from ccbench.evaluate.report.words import evidence, failures, tally
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ccbench.evaluate.answers import Answers
     from ccbench.evaluate.criterion import Criterion
@@ -56,16 +56,17 @@ class Detail:
 def summary(evaluation: Evaluation, answers: Answers) -> list[Row]:
     """Return the rows of the summary."""
     design = evaluation.design
+    unmeasured = evaluation.unmeasured_criteria
     rows = []
     for criterion in design.criteria:
         cells = evaluation.of(criterion)
-        missing = evaluation.unmeasured_criteria.get(criterion.key)
         if criterion.key in dict(answers.not_applicable):
             words = "not applicable"
         elif criterion.question:
             words = "answered" if answers.of(criterion.key) else "question for the author"
         else:
-            words = "not measured" if missing else evidence(cells, design.candidate)
+            is_missing = criterion.key in unmeasured
+            words = "not measured" if is_missing else evidence(cells, design.candidate)
         rows.append(
             Row(
                 key=criterion.key,
@@ -73,7 +74,7 @@ def summary(evaluation: Evaluation, answers: Answers) -> list[Row]:
                 title=criterion.title,
                 obligation=criterion.obligation,
                 evidence=words,
-                compared={other: counted(cells, other) for other in design.others},
+                compared={other: tally(cells, other) for other in design.others},
                 failures=failures(cells),
             )
         )
@@ -82,34 +83,38 @@ def summary(evaluation: Evaluation, answers: Answers) -> list[Row]:
 
 def details(evaluation: Evaluation, answers: Answers, pictures: Pictures) -> list[Detail]:
     """Return each criterion with its cells and figures."""
-    design = evaluation.design
     return [
-        Detail(
-            criterion=criterion,
-            cells=evaluation.of(criterion),
-            unmeasured={
-                case.network.name: evaluation.unmeasured[case.key]
-                for case in design.cases
-                if case.criterion.key == criterion.key and case.key in evaluation.unmeasured
-            },
-            errors={
-                cca: reason
-                for (case, cca), reason in evaluation.errors.items()
-                if case in {cell.case.key for cell in evaluation.of(criterion)}
-            },
-            pictures=tuple(_pictures(evaluation, criterion, pictures)),
-            commands=_commands(evaluation, criterion),
-            answer=answers.of(criterion.key),
-            not_applicable=dict(answers.not_applicable).get(criterion.key, ""),
-        )
-        for criterion in design.criteria
+        _detail(evaluation, criterion, answers, pictures)
+        for criterion in evaluation.design.criteria
     ]
 
 
-def _pictures(evaluation: Evaluation, criterion: Criterion, pictures: Pictures) -> list[Picture]:
+def _detail(
+    evaluation: Evaluation, criterion: Criterion, answers: Answers, pictures: Pictures
+) -> Detail:
     cells = evaluation.of(criterion)
-    if not cells:
-        return []
+    measured = {cell.case.key for cell in cells}
+    return Detail(
+        criterion=criterion,
+        cells=cells,
+        unmeasured={
+            case.network.name: evaluation.unmeasured[case.key]
+            for case in evaluation.design.cases
+            if case.criterion.key == criterion.key and case.key in evaluation.unmeasured
+        },
+        errors={
+            cca: reason for (case, cca), reason in evaluation.errors.items() if case in measured
+        },
+        pictures=tuple(_pictures(evaluation, criterion, cells, pictures)) if cells else (),
+        commands=_commands(evaluation, criterion, cells) if cells else {},
+        answer=answers.of(criterion.key),
+        not_applicable=dict(answers.not_applicable).get(criterion.key, ""),
+    )
+
+
+def _pictures(
+    evaluation: Evaluation, criterion: Criterion, cells: Sequence[Cell], pictures: Pictures
+) -> list[Picture]:
     ccas = evaluation.design.ccas
     drawn = [
         pictures.add(
@@ -138,10 +143,9 @@ def _pictures(evaluation: Evaluation, criterion: Criterion, pictures: Pictures) 
     return drawn
 
 
-def _commands(evaluation: Evaluation, criterion: Criterion) -> dict[str, str]:
-    cells = evaluation.of(criterion)
-    if not cells:
-        return {}
+def _commands(
+    evaluation: Evaluation, criterion: Criterion, cells: Sequence[Cell]
+) -> dict[str, str]:
     return {
         "all runs": command(evaluation, only=(criterion.key,)),
         "one run": f"ccbench run {SCENARIOS}/{cells[0].case.key}.toml",

@@ -70,7 +70,7 @@ def _criterion(evaluation: Evaluation, one: Detail) -> Iterator[str]:
     if not one.cells:
         return
     yield ""
-    has_changes = any(cell.change is not None for cell in evaluation.cells)
+    has_changes = evaluation.has_changes
     yield from _table(
         ["network", "measure", *design.ccas]
         + [f"than {other}" for other in design.others]

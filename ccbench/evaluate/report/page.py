@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["page_of"]
 
-_SITE = "https://ccbench.readthedocs.io"
-
 
 def page_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detail]) -> str:
     """Return the page of an evaluation."""
@@ -33,7 +31,7 @@ def page_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detai
         lead=lead(evaluation),
         others=design.others,
         ccas=design.ccas,
-        has_changes=any(cell.change is not None for cell in evaluation.cells),
+        has_changes=evaluation.has_changes,
         judgements=JUDGEMENTS,
         summary=rows,
         failures=evaluation.failures,
@@ -47,5 +45,5 @@ def page_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detai
         measured=measured,
         figures=FIGURES,
         scenarios=SCENARIOS,
-        site=_SITE,
+        made_by=f"ccbench {evaluation.provenance.get('ccbench', '')}".strip(),
     )

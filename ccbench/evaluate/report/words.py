@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ccbench.base.counts import counted as number_of
+from ccbench.base.counts import counted
 from ccbench.evaluate.evaluation import count
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = [
     "JUDGEMENTS",
     "METHOD",
-    "counted",
     "evidence",
     "facts",
     "failures",
     "lead",
     "measured",
     "shown",
+    "tally",
     "where",
 ]
 
@@ -52,13 +52,13 @@ def lead(evaluation: Evaluation) -> str:
     """Return the summary in a few sentences."""
     design = evaluation.design
     networks = len({cell.case.key for cell in evaluation.cells})
-    parts = [f"{number_of(len(evaluation.cells), 'measure')} in {number_of(networks, 'network')}."]
+    parts = [f"{counted(len(evaluation.cells), 'measure')} in {counted(networks, 'network')}."]
     failed = len(evaluation.failures)
-    parts.append(f"{number_of(failed, 'definite failure')}." if failed else "No definite failure.")
+    parts.append(f"{counted(failed, 'definite failure')}." if failed else "No definite failure.")
     parts += [
-        f"Compared with {other}: {counted(evaluation.cells, other)}." for other in design.others
+        f"Compared with {other}: {tally(evaluation.cells, other)}." for other in design.others
     ]
-    if any(cell.change is not None for cell in evaluation.cells):
+    if evaluation.has_changes:
         worse = len(evaluation.regressions)
         better = sum(
             cell.change is not None and cell.change.judgement == "better"
@@ -68,7 +68,7 @@ def lead(evaluation: Evaluation) -> str:
     return " ".join(parts)
 
 
-def counted(cells: Sequence[Cell], other: str) -> str:
+def tally(cells: Sequence[Cell], other: str) -> str:
     """Return the numbers of judgements beside a baseline, such as "2 better, 1 worse"."""
     numbers = count(cells, other)
     return ", ".join(
@@ -82,12 +82,12 @@ def evidence(cells: Sequence[Cell], candidate: str) -> str:
     """Return what was measured for a criterion, and how many bounds of its source are met."""
     networks = len({cell.case.key for cell in cells})
     measures = len({cell.measure.title for cell in cells})
-    found = f"{number_of(measures, 'measure')}, {number_of(networks, 'network')}"
+    found = f"{counted(measures, 'measure')}, {counted(networks, 'network')}"
     bounded = [cell for cell in cells if cell.measure.bound]
     if not bounded:
         return found
     met = sum(cell.measure.is_met(cell.median(candidate)) for cell in bounded)
-    return f"{found}; {met} of {number_of(len(bounded), 'bound')} met"
+    return f"{found}; {met} of {counted(len(bounded), 'bound')} met"
 
 
 def failures(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def facts(evaluation: Evaluation) -> dict[str, str]:
         "criteria": f"{design.pack.title} ({design.pack.source})",
         "baselines": ", ".join(design.others),
         "version before": design.against,
-        "extent": f"{design.extent}: {number_of(len(cases), 'network')}, {len(seeds)} repetitions",
+        "extent": f"{design.extent}: {counted(len(cases), 'network')}, {len(seeds)} repetitions",
         "runs": f"{len(cases) * len(design.ccas) * len(seeds)}, {virtual_s / 3600:.1f} hours of "
         "virtual time",
         "seed": str(design.seed),
