@@ -65,7 +65,7 @@ def _groups(texts: Sequence[str], scenario: Path) -> tuple[int, ...]:
             from ccbench.experiment.scenario import Scenario
 
             flows = Scenario.load(scenario).flows
-            names = [flow.label or flow.cca or flow.kind for flow in flows]
+            names = [flow.name for flow in flows]
             listed = ", ".join(f"{i} ({name})" for i, name in enumerate(names))
             number = names.index(text) if text in names else 0
             allowed = f"the number of a group of flows of {scenario}: {listed}"

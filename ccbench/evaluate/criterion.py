@@ -33,6 +33,7 @@ from ccbench.metrics import METRICS, Metric, Part, group_names, least_log, named
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ccbench.experiment.flow import Flow
     from ccbench.run.run import Run
 
 __all__ = ["CANDIDATE", "Criterion", "Measure", "Network", "load_criterion"]
@@ -172,8 +173,7 @@ class Measure(Document):
         """
         values = of_objects(self.described, Part(run, self.window_s))
         if self.described.scope == "flow":
-            flows = run.scenario.flows
-            values = values.set_axis(_labels(flows) if len(flows) == 1 else group_names(flows))
+            values = values.set_axis(_names(run.scenario.flows))
         if self.of not in values.index:
             allowed = f"one of {', '.join(map(str, values.index))}"
             raise validation.bad("of", self.of, allowed, "name one of them")
@@ -186,8 +186,9 @@ class Measure(Document):
         return self.fails_below is not None and value < self.fails_below
 
 
-def _labels(flows: tuple[Any, ...]) -> list[str]:
-    return [flow.label or flow.cca or flow.kind for flow in flows]
+def _names(flows: tuple[Flow, ...]) -> list[str]:
+    """Return the names of groups of flows, of which a single one has its own, too."""
+    return [flows[0].name] if len(flows) == 1 else group_names(flows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,6 +347,6 @@ def load_criterion(path: Path) -> Criterion:
 def _check_measure(measure: Measure, scenario: Scenario) -> None:
     if measure.described.scope != "flow":
         return
-    labels = _labels(scenario.flows)
+    labels = _names(scenario.flows)
     if measure.of not in labels:
         raise validation.bad("of", measure.of, f"one of {', '.join(labels)}", "name a label")

@@ -339,6 +339,17 @@ class Flow(Document):
         return self.connections or len(self.arrivals) or self.count * max(1, len(self.subflows))
 
     @property
+    def name(self) -> str:
+        """The label of the group, or else its CCA or kind.
+
+        Examples
+        --------
+        >>> Flow(cca="bbr", label="video").name, Flow(cca="bbr").name
+        ('video', 'bbr')
+        """
+        return self.label or self.cca or self.kind
+
+    @property
     def split(self) -> tuple[Flow, ...]:
         """The flow itself, or in place of a connection of Multipath TCP one flow per subflow.
 

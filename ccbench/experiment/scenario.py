@@ -223,7 +223,7 @@ class Scenario(Document):
         groups = pd.DataFrame(
             {
                 "group": [i for i, flow in enumerate(self.flows) for _ in flow.split],
-                "label": [flow.label or flow.cca or flow.kind for flow in flows],
+                "label": [flow.name for flow in flows],
                 "kind": [flow.kind for flow in flows],
                 "cca": [flow.cca for flow in flows],
                 "stop_s": [flow.stop_s or self.duration_s for flow in flows],

@@ -400,4 +400,4 @@ def measure(solo: Run, competing: Run, measured_s: tuple[float, float] | None = 
 
 def flow_names(flows: tuple[Flow, ...]) -> str:
     """Return a description of groups of flows, such as ``"2 bbr"``."""
-    return " + ".join(f"{flow.flow_count} {flow.label or flow.cca or flow.kind}" for flow in flows)
+    return " + ".join(f"{flow.flow_count} {flow.name}" for flow in flows)

@@ -191,7 +191,7 @@ def column_of(metric: Metric, of: str) -> str:
 
 def group_names(flows: Iterable[Flow]) -> list[str]:
     """Return the label of each group of flows, or its number if the label is not unique."""
-    labels = [flow.label or flow.cca or flow.kind for flow in flows]
+    labels = [flow.name for flow in flows]
     if len(labels) == 1:
         return [""]
     return [label if labels.count(label) == 1 else f"group {i}" for i, label in enumerate(labels)]

@@ -354,7 +354,7 @@ class Sweep:
             row = {path: _cell(value) for path, value in case.values.items()}
             row |= {"repetition": point.repetition, "seed": seeds[point.repetition]}
             if by_group:
-                row |= {"group": i, "label": flow.label or flow.cca or flow.kind}
+                row |= {"group": i, "label": flow.name}
             for metric, results in by_metric.items():
                 if metric.scope == "flow":
                     row[metric.column] = results[i]
