@@ -51,6 +51,7 @@ __all__ = [
     "network_options",
     "noise_options",
     "optional",
+    "output_option",
     "plain_value",
     "qdisc_names",
     "qdisc_options",
@@ -342,6 +343,20 @@ def qdisc_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "repeated.",
     )
     return qdisc(settings(command))
+
+
+def output_option(help_text: str, **settings: Any) -> _Decorator:
+    """Return ``-o`` of a command that writes its results to a folder, as an argument ``output``.
+
+    Parameters
+    ----------
+    help_text : str
+        What the folder is for.
+    **settings
+        Further arguments of ``click.option``.
+    """
+    folder = click.Path(path_type=Path, file_okay=False)
+    return click.option("-o", "--output", type=folder, help=help_text, **settings)
 
 
 #: Values of a scenario's `ecn` by those of --ecn.

@@ -4,17 +4,25 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ccbench.base import result_folders
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import completes, jobs_option, json_option, quantity, seed_option, setting
+from ccbench.cli._options import (
+    completes,
+    jobs_option,
+    json_option,
+    output_option,
+    quantity,
+    seed_option,
+    setting,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from ccbench.datacenter.scheme import Scheme
     from ccbench.datacenter.simulation import Simulation
@@ -181,13 +189,7 @@ def _schemes() -> Iterable[str]:
 )
 @seed_option
 @jobs_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Save each result as DIR/SCHEME.",
-)
+@output_option("Save each result as DIR/SCHEME.", metavar="DIR")
 @json_option
 def simulate(
     *,

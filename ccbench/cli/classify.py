@@ -14,7 +14,13 @@ from ccbench.base import validation
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json, print_pairs
 from ccbench.cli._explanation import describe, print_explanations
-from ccbench.cli._options import EngineChoice, json_option, link_engine_options, quantity
+from ccbench.cli._options import (
+    EngineChoice,
+    json_option,
+    link_engine_options,
+    output_option,
+    quantity,
+)
 from ccbench.cli._status import ExitStatus
 from ccbench.cli._survey import print_plan, print_rows
 from ccbench.cli._trace_table import print_traces
@@ -121,13 +127,10 @@ _OF_FILES = {
     metavar="FILE",
     help="List of servers, one per line, optionally with a comma and a group such as cloudfront.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+@output_option(
+    "Folder for the results of servers. Servers with a result are not measured again.",
     default=Path("servers"),
     show_default=True,
-    help="Folder for the results of servers. Servers with a result are not measured again.",
 )
 @click.option("--retry", is_flag=True, help="Repeat servers that could not be classified.")
 @link_engine_options

@@ -11,7 +11,7 @@ import click
 from ccbench.base import result_folders, safe_json
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import json_option, quantity
+from ccbench.cli._options import json_option, output_option, quantity
 
 if TYPE_CHECKING:
     from ccbench.classify.reclustering import Reclustering
@@ -49,12 +49,7 @@ __all__ = ["classify_cluster"]
     help="Distance between clusters in packets per point.  [default: in each setting the mean of "
     "the CCAs' limits, above which a trace is unknown]",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for relabelled.json and pictures of the clusters.",
-)
+@output_option("Folder for relabelled.json and pictures of the clusters.")
 @json_option
 def classify_cluster(
     *,

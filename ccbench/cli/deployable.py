@@ -28,6 +28,7 @@ from ccbench.cli._options import (
     engine_options,
     json_option,
     noise_options,
+    output_option,
     quantity,
     seed_option,
     workers_options,
@@ -98,12 +99,7 @@ _SHOWN = 3
 @workers_options
 @dry_run_option
 @engine_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for all harms and verdicts.",
-)
+@output_option("Folder for all harms and verdicts.")
 @json_option
 def deployable(
     *,

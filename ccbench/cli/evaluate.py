@@ -17,6 +17,7 @@ from ccbench.cli._options import (
     completes,
     engine_options,
     json_option,
+    output_option,
     seed_option,
     workers_options,
 )
@@ -75,12 +76,7 @@ __all__ = ["evaluate"]
 @workers_options
 @dry_run_option
 @engine_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the report: HTML, Markdown, JSON, JUnit XML, figures and scenarios.",
-)
+@output_option("Folder for the report: HTML, Markdown, JSON, JUnit XML, figures and scenarios.")
 @json_option
 @click.pass_context
 def evaluate(

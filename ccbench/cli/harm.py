@@ -27,6 +27,7 @@ from ccbench.cli._options import (
     network_options,
     noise_options,
     optional,
+    output_option,
     quantity,
     seed_option,
     workers_options,
@@ -136,12 +137,7 @@ _OF_FLOWS = {
 @workers_options
 @dry_run_option
 @engine_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for all values.",
-)
+@output_option("Folder for all values.")
 @json_option
 def harm(
     *,

@@ -31,6 +31,7 @@ from ccbench.cli._options import (
     engine_options,
     json_option,
     noise_options,
+    output_option,
     qdisc_options,
     seed_option,
     setting,
@@ -151,12 +152,7 @@ def _metrics() -> Iterable[str]:
 @workers_options
 @engine_options
 @dry_run_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the results.  [default: raygen-ALPHA-BETA-STRATEGY]",
-)
+@output_option("Folder for the results.  [default: raygen-ALPHA-BETA-STRATEGY]")
 @json_option
 def raygen(
     *,

@@ -29,6 +29,7 @@ from ccbench.cli._options import (
     engine_options,
     json_option,
     noise_options,
+    output_option,
     workers_options,
 )
 from ccbench.cli._plan import dry_run_option, print_plan
@@ -71,12 +72,7 @@ _EXACT = (
 
 @click.command()
 @click.argument("scenario", metavar="SCENARIO.toml|FOLDER|-", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to save the run in; with --repeat, it has a folder for each repetition.",
-)
+@output_option("Folder to save the run in; with --repeat, it has a folder for each repetition.")
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -4,16 +4,23 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ccbench.base import result_folders
 from ccbench.cli._console import made_by, print_pairs
-from ccbench.cli._options import link_engine_options, quantity, queue_option, rtt_option
+from ccbench.cli._options import (
+    link_engine_options,
+    output_option,
+    quantity,
+    queue_option,
+    rtt_option,
+)
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ccbench.cli._options import EngineChoice
     from ccbench.experiment.bottleneck import Bottleneck
 
@@ -39,12 +46,7 @@ __all__ = ["shell"]
     help="Traffic that passes the link: downloads or uploads of the command.",
 )
 @link_engine_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for queue.parquet (every event at the queue) and shell.json.",
-)
+@output_option("Folder for queue.parquet (every event at the queue) and shell.json.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def shell(

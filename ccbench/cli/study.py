@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import shutil
 from itertools import groupby
-from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +19,14 @@ from ccbench.cli._options import (
     completes,
     engine_options,
     json_option,
+    output_option,
     workers_options,
 )
 from ccbench.cli._plan import dry_run_option, print_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from ccbench.cli._options import EngineChoice
     from ccbench.studies import CatalogueEntry, StudyResult
@@ -133,14 +134,7 @@ def _names() -> Iterable[str]:
 @click.option("--quick", is_flag=True, help="Run a small version that takes seconds.")
 @click.option("--full", is_flag=True, help="Run the published size if the default is smaller.")
 @click.option("--cca", help="Study another congestion control, for example bbr with bbr-draft.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    default="studies",
-    show_default=True,
-    help="Folder for NAME.csv, NAME.png and NAME.json.",
-)
+@output_option("Folder for NAME.csv, NAME.png and NAME.json.", default="studies", show_default=True)
 @engine_options
 @workers_options
 @dry_run_option

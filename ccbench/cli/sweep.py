@@ -23,6 +23,7 @@ from ccbench.cli._options import (
     completes,
     engine_options,
     json_option,
+    output_option,
     plain_value,
     workers_options,
 )
@@ -131,12 +132,7 @@ def _metrics() -> Iterable[str]:
     "repeated. All other groups are alpha.  [default: all but the first, as `ccbench harm "
     "--scenario`]",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the table of all runs and the estimates.",
-)
+@output_option("Folder for the table of all runs and the estimates.")
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
