@@ -16,16 +16,16 @@ from ccbench.classify.training_set import train
 from ccbench.classify.view import View
 from ccbench.classify.vote import UNKNOWN
 from ccbench.classify.windows import samples_of_run, windows_needed
-from ccbench.emulate import Campaign, CampaignPlan, resolve
+from ccbench.emulate import Campaign, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from concurrent.futures import Executor
     from pathlib import Path
 
     from ccbench.classify.setting import Setting
     from ccbench.classify.training_set import TrainingSet
-    from ccbench.emulate import Engine
+    from ccbench.emulate import CampaignPlan, Engine
     from ccbench.emulate.progress import CampaignProgress
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
@@ -47,23 +47,33 @@ def training_plan(  # noqa: PLR0913 - as in train_on_runs
     engine: str | Engine = "kernel",
 ) -> CampaignPlan:
     """Return the extent and the expected cost of :func:`train_on_runs`."""
-    paths = [path for part in _paths(repetitions, n_noisy) for path in part]
-    campaign = Campaign(engine=engine)
-    plans = (
-        campaign.plan(training.needed(paths, ccas, settings, duration_s=duration_s)),
-        campaign.plan(windows_needed(range(n_networks), ccas)),
-    )
-    return CampaignPlan.total(plans)
+    parts = _parts(ccas, settings, repetitions, n_noisy, n_networks, duration_s)
+    return Campaign(engine=engine).plan(_joined(parts))
 
 
-def _paths(repetitions: int, n_noisy: int) -> tuple[list[tuple[Variation, int]], ...]:
-    """Return the variations of training, tested and noisy samples, with their seeds."""
+def _parts(  # noqa: PLR0913, PLR0917 - as in train_on_runs
+    ccas: Sequence[str],
+    settings: Sequence[Setting],
+    repetitions: int,
+    n_noisy: int,
+    n_networks: int,
+    duration_s: float,
+) -> tuple[Mapping[Any, tuple[Scenario]], ...]:
+    """Return the runs of training, tested and noisy samples, and of windows, by their keys."""
     seeds = range(1, repetitions + 1)
-    return (
+    paths = (
         [(variation, seed) for variation in training.VARIATIONS for seed in seeds],
         [(variation, 0) for variation in training.TESTED_VARIATIONS],
         [(training.noisy_variation(number), number) for number in range(n_noisy)],
     )
+    return (
+        *(training.needed(part, ccas, settings, duration_s=duration_s) for part in paths),
+        windows_needed(range(n_networks), ccas),
+    )
+
+
+def _joined(parts: Iterable[Mapping[Any, tuple[Scenario]]]) -> dict[Any, tuple[Scenario]]:
+    return {key: own for part in parts for key, own in part.items()}
 
 
 def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two options
@@ -111,15 +121,8 @@ def train_on_runs(  # noqa: PLR0913 - three dimensions, the noisy paths, and two
     """
     resolved = resolve(engine)
     campaign = Campaign(engine=resolved, executor=executor, jobs=jobs, on_progress=on_progress)
-    windows = windows_needed(range(n_networks), ccas)
-    parts: list[Mapping[Any, tuple[Scenario]]] = [
-        *(
-            training.needed(part, ccas, settings, duration_s=duration_s)
-            for part in _paths(repetitions, n_noisy)
-        ),
-        windows,
-    ]
-    needs = {key: own for part in parts for key, own in part.items()}
+    parts = _parts(ccas, settings, repetitions, n_noisy, n_networks, duration_s)
+    windows, needs = parts[-1], _joined(parts)
 
     def measure(key: Any, run: Run) -> list[Sample]:
         if key in windows:
