@@ -151,14 +151,18 @@ class KernelEngine:
 
     @cached_property
     def kernel(self) -> KernelBuild:
-        """The kernel of the guests.
+        """The kernel of the guests; the default one stays in the cache until this process ends.
 
         Raises
         ------
         MissingRequirement
-            If none has been built.
+            If none has been built, or it has been removed.
         """
-        return self._given or lookup.installed()
+        if self._given is not None:
+            return self._given
+        kernel = lookup.installed()
+        locks.hold(kernel)
+        return kernel
 
     def version(self) -> str:
         """Return an identifier of everything that affects results.

@@ -17,6 +17,7 @@ from ccbench.base.cache import cache_dir
 from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.base.locks import locked
 from ccbench.cli import main as cli
+from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source import build, integrity, kernel_build, locks, lookup
 from ccbench.emulate.kernel.source.cached_kernels import cached_kernels, prune
 from tests.unit.emulate.kernel.conftest import MODULE, write
@@ -138,6 +139,15 @@ class TestKept:
         assert len(left) == 8 + 1
         assert used.version in left
         os.close(locks._held.pop(used.path))
+
+    @pytest.mark.usefixtures("sources")
+    def test_of_an_engine(self, kernel: Path) -> None:
+        """The default kernel of an engine stays from its look-up on, before the first run."""
+        build.build(kernel)
+        path = KernelEngine().kernel.path
+        assert not locks.remove_unused(path, cache_dir() / "kernel")
+        os.close(locks._held.pop(path))
+        assert locks.remove_unused(path, cache_dir() / "kernel")
 
     @pytest.mark.usefixtures("sources")
     def test_of_another_version(self, kernel: Path) -> None:
