@@ -68,8 +68,10 @@ def evaluate(
     Examples
     --------
     >>> from ccbench.evaluate import Design, evaluate, load_pack
-    >>> design = Design(candidate="vegas", pack=load_pack("rfc9743"), extent="quick")
+    >>> only = ("5.1.1-outage",)
+    >>> design = Design(candidate="vegas", pack=load_pack("rfc9743"), extent="quick", only=only)
     >>> evaluate(design).failures  # doctest: +SKIP
+    ()
     """
     cases, unmeasured = _runnable(design, campaign.get("engine", "kernel"))
     by_key = {case.key: case for case in cases}

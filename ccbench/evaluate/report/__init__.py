@@ -39,6 +39,10 @@ def save(
 
     Examples
     --------
+    >>> from ccbench.evaluate import Design, evaluate, load_pack
+    >>> only = ("5.1.1-outage",)
+    >>> design = Design(candidate="vegas", pack=load_pack("rfc9743"), extent="quick", only=only)
+    >>> evaluation = evaluate(design)  # doctest: +SKIP
     >>> save(evaluation, "vegas-report")[0].name  # doctest: +SKIP
     'report.html'
     """
