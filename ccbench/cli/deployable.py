@@ -84,7 +84,15 @@ _SHOWN = 3
     metavar="N",
     default=5,
     show_default=True,
-    help="Runs of each scenario, each with its own seed.",
+    help="Runs of each scenario before the first verdict, each with its own seed.",
+)
+@click.option(
+    "--max-repeat",
+    "max_repetitions",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Maximum number of runs of the scenarios of undecided cases.  [default: 20, or that of "
+    "--repeat if it is larger]",
 )
 @click.option(
     "--duration",
@@ -110,6 +118,7 @@ def deployable(
     metrics: tuple[str, ...],
     leeway: float,
     repetitions: int,
+    max_repetitions: int | None,
     duration: float,
     seed: int,
     noise: NoiseChoice,
@@ -126,14 +135,19 @@ def deployable(
     that BETA does with ALPHA's workload (equivalent), the harm that BETA does to ALPHA (symmetric),
     and the harm that BETA does with any workload (worst-case).
 
-    Harm is that of whole runs, including slow start. Runs are repeated; the 95 % confidence
-    intervals decide whether a threshold is broken, respected or undecided. By default, each network
-    has its own noise, or the typical noise if it defines none. Finished runs are stored: the same
-    command continues an interrupted assessment.
+    Harm is that of whole runs, including slow start. Runs are repeated until the confidence
+    intervals decide whether a threshold is broken or respected; those of undecided cases at most
+    --max-repeat times. By default, each network has its own noise, or the typical noise if it
+    defines none. Finished runs are stored: the same command continues an interrupted assessment.
     """
     from ccbench.emulate.progress import shown
     from ccbench.harm import circumstances
-    from ccbench.harm.deployability import Assessment, assess, assessment_plan
+    from ccbench.harm.deployability import (
+        MAX_REPETITIONS,
+        Assessment,
+        assess,
+        assessment_plan,
+    )
 
     paths = circumstances.load_networks(networks) if networks else circumstances.NETWORKS
     assessment = Assessment(
@@ -147,6 +161,7 @@ def deployable(
         metrics=metrics or None,
         duration_s=duration,
         repetitions=repetitions,
+        max_repetitions=max_repetitions or max(MAX_REPETITIONS, repetitions),
         leeway=leeway,
         seed=seed,
     )
@@ -178,6 +193,7 @@ def _document(result: Deployability) -> dict[str, object]:
         "beta": settings.beta,
         "duration_s": settings.duration_s,
         "repetitions": settings.repetitions,
+        "max_repetitions": settings.max_repetitions,
         "leeway": settings.leeway,
         "noise": {network.name: network.path.noise.to_dict() for network in settings.networks},
         "verdicts": result.verdicts,
@@ -212,16 +228,18 @@ def _print(result: Deployability, output: Path | None) -> None:
         if len(counterexamples):
             _print_counterexamples(counterexamples, threshold, settings)
     noises = list(dict.fromkeys(network.path.noise.describe() for network in settings.networks))
+    fewest, most = (getattr(result.cases["repetitions"], end)() for end in ("min", "max"))
+    runs = f"{fewest} to {most} of each case" if fewest < most else str(most)
     single = " (no intervals: verdicts compare single numbers)"
     pairs = {
         "noise": "; ".join(noises) + (" (by network)" if len(noises) > 1 else ""),
-        "repetitions": f"{settings.repetitions}{single if settings.repetitions == 1 else ''}",
+        "repetitions": f"{runs}{single if most == 1 else ''}",
         "made by": made_by(result.provenance),
     }
     doubts = [doubt for doubt in result.cases["doubt"] if doubt]
     if doubts:
         where = f"{len(doubts)} of {len(result.cases)} intervals"
-        pairs["caution"] = f"{where}: {repeat_more(doubts[0], settings.repetitions)}"
+        pairs["caution"] = f"{where}: {repeat_more(doubts[0], most)}"
     if output is not None:
         pairs["all harms"] = str(output / "harms.csv")
         pairs["all verdicts"] = str(output / "cases.csv")

@@ -17,6 +17,8 @@ from ccbench.base.estimate import ERROR, Estimate, order_statistics
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    from ccbench.base.estimate import Statistic
+
     Key = TypeVar("Key", bound=Hashable)
 
 __all__ = ["Look", "Policy", "fixed", "looks", "promising", "until_decided", "until_precise"]
@@ -46,33 +48,43 @@ class Look(NamedTuple):
     error: float
 
 
-def looks(fewest: int, most: int, error: float = ERROR) -> tuple[Look, ...]:
-    """Return the looks at the median of a growing sample.
+def looks(
+    fewest: int, most: int, error: float = ERROR, *, of: Statistic = "median"
+) -> tuple[Look, ...]:
+    """Return the looks at the median or mean of a growing sample.
 
-    Stopping at a narrow interval favours samples with a small variance by chance, so each look may
-    spend only two thirds of the remaining probability of error: all intervals hold together (a
-    union bound), and so does the last one, for any distribution. Each look is at half as many
-    further repetitions.
+    Stopping at a narrow interval favours samples with a small variance by chance, so the looks
+    share the probability of error: all intervals hold together (a union bound), and so does the
+    last one. Each look is at half as many further repetitions.
+
+    The looks at a mean have equal shares. Those at a median, whose interval holds for any
+    distribution, may spend two thirds of what earlier ones have left.
 
     Parameters
     ----------
     fewest, most : int
         Repetitions at the first look, and at the last, which may spend all that remains.
     error : float
-        Probability that an interval does not contain the true median.
+        Probability that an interval does not contain the true value.
+    of : {"median", "mean"}
 
     Examples
     --------
     >>> [(look.repetitions, round(look.error, 3)) for look in looks(6, 12)]
     [(6, 0.033), (9, 0.013), (12, 0.015)]
+    >>> [(look.repetitions, round(look.error, 3)) for look in looks(5, 10, of="mean")]
+    [(5, 0.017), (7, 0.017), (10, 0.017)]
     """
+    counts = [fewest]
+    while counts[-1] < most:
+        counts.append(min(counts[-1] + max(2, counts[-1] // 2), most))
+    if of == "mean":
+        return tuple(Look(count, error / len(counts)) for count in counts)
     found = []
-    count, remaining = fewest, error
-    while count < most:
-        found.append(Look(count, _SPENT * remaining))
-        remaining -= order_statistics(*found[-1])[1]
-        count = min(count + max(2, count // 2), most)
-    return (*found, Look(count, remaining))
+    for count in counts[:-1]:
+        found.append(Look(count, _SPENT * error))
+        error -= order_statistics(*found[-1])[1]
+    return (*found, Look(counts[-1], error))
 
 
 def until_precise(

@@ -4,7 +4,8 @@
 In every network, beta's flows of every workload run alone, with beta's flows and with alpha's flows
 of every workload. One run of two beta workloads measures the harm in both directions. Harm is
 computed over the whole run, including slow start, because most workloads have no steady state. The
-noise of each network prevents synchronisation of flows.
+noise of each network prevents synchronisation of flows. The cases that still decide about a
+threshold are repeated until their intervals exclude the leeway.
 
 If alpha starves a flow so that it does not complete, its completion time is at least the time until
 the end of the run, which gives a lower bound of the harm.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pandas as pd
@@ -22,24 +24,28 @@ from ccbench import emulate
 from ccbench.base import validation
 from ccbench.base.errors import EngineError, InputError
 from ccbench.base.random_streams import repetition_seeds
+from ccbench.emulate.policies import looks
 from ccbench.experiment.scenario import Scenario
 from ccbench.harm._pairs import beta_groups, check_samples, in_order
 from ccbench.harm.circumstances import NETWORKS, WORKLOADS
 from ccbench.harm.comparison import METRICS, harm_or_nan, metrics_named
 from ccbench.harm.formulas import BEST_HARM
-from ccbench.harm.thresholds import THRESHOLDS, Verdict, bounds, judge, overall
+from ccbench.harm.thresholds import THRESHOLDS, Verdict, bounds, judge, overall, undecided
 from ccbench.metrics import Part, least_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ccbench.emulate import Engine, Repeated, Store
+    from ccbench.emulate import Engine, Store
+    from ccbench.emulate.policies import Look
     from ccbench.experiment.flow import Flow
     from ccbench.harm.circumstances import Network, Workload
     from ccbench.metrics import Metric
     from ccbench.run.run import Run
 
-__all__ = ["Assessment", "Deployability", "assess", "assessment_plan"]
+__all__ = ["MAX_REPETITIONS", "Assessment", "Deployability", "assess", "assessment_plan"]
+
+MAX_REPETITIONS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +65,11 @@ class Assessment:
     duration_s : float
         Length of each run in seconds.
     repetitions : int
-        Runs of each scenario, with the seeds of
-        :func:`~ccbench.base.random_streams.repetition_seeds`.
+        Runs of each scenario before the first verdict, with the seeds of
+        :func:`~ccbench.base.random_streams.repetition_seeds`. With one, which has no interval, the
+        harm itself decides.
+    max_repetitions : int
+        Maximum number of runs of the scenarios of cases that remain undecided.
     leeway : float
         Amount by which harm may exceed a bound, 0 to 1.
     seed : int
@@ -83,18 +92,21 @@ class Assessment:
     metrics: tuple[str, ...] | None = None
     duration_s: float = 60.0
     repetitions: int = 5
+    max_repetitions: int = MAX_REPETITIONS
     leeway: float = 0.05
     seed: int = 1
 
     def __post_init__(self) -> None:
-        validation.whole("repetitions", self.repetitions, validation.Range(1, 1000), example=3)
+        validation.whole("repetitions", self.repetitions, validation.Range(1, 1000), example=5)
+        allowed = validation.Range(self.repetitions, 1000)
+        validation.whole("max_repetitions", self.max_repetitions, allowed, example=MAX_REPETITIONS)
         validation.number("leeway", self.leeway, validation.Range(0, 1), example=0.05)
         for side in ("alpha", "beta"):
             if not getattr(self, side):
                 raise validation.bad(side, "", "the name of a CCA", f'for example {side} = "bbr"')
         if not self._attackers:
-            allowed = "at least one of TCP flows"
-            raise validation.bad("workloads", [w.name for w in self.workloads], allowed, "add one")
+            required = "at least one of TCP flows"
+            raise validation.bad("workloads", [w.name for w in self.workloads], required, "add one")
         if not any(self.metrics_of(workload) for workload in self.workloads):
             names = ", ".join(self.metrics or ())
             message = f"metric: no workload has {names}: choose another metric"
@@ -115,17 +127,23 @@ class Assessment:
         return tuple(metric.name for metric in chosen if metric.exists_for(workload.flow))
 
     @property
+    def looks(self) -> tuple[Look, ...]:
+        """The numbers of repetitions after which cases are judged, and their errors."""
+        most = self.max_repetitions if self.repetitions > 1 else 1
+        return looks(self.repetitions, most, of="mean")
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """The seed of each repetition."""
-        return repetition_seeds(self.seed, self.repetitions)
+        return repetition_seeds(self.seed, self.looks[-1].repetitions)
 
     def scenarios(self) -> dict[tuple[_Key, int], Scenario]:
-        """Return all scenarios to run, by key and repetition."""
+        """Return the scenarios that run before the first verdict, by key and repetition."""
         return {
             (key, repetition): self._scenario(key, seed)
             for network in self.networks
-            for repetition, seed in enumerate(self.seeds)
-            for key in self._keys(network)
+            for repetition, seed in enumerate(self.seeds[: self.repetitions])
+            for key in self.keys(network)
         }
 
     def cases(self) -> dict[_Key, Callable[[int], tuple[Scenario]]]:
@@ -134,9 +152,10 @@ class Assessment:
         def case(key: _Key) -> Callable[[int], tuple[Scenario]]:
             return lambda seed: (self._scenario(key, seed),)
 
-        return {key: case(key) for network in self.networks for key in self._keys(network)}
+        return {key: case(key) for network in self.networks for key in self.keys(network)}
 
-    def _keys(self, network: Network) -> Iterator[_Key]:
+    def keys(self, network: Network) -> Iterator[_Key]:
+        """Yield the keys of all scenarios in a network."""
         for i, victim in enumerate(self.workloads):
             yield _Key(network, victim, None, "")
             for attacker in self._attackers:
@@ -182,7 +201,7 @@ class Deployability:
     ----------
     assessment : Assessment
     cases : DataFrame
-        Verdicts of :func:`~ccbench.harm.thresholds.judge`.
+        Verdicts of :func:`~ccbench.harm.thresholds.judge`, which holds at all looks together.
     harms : DataFrame
         All measured harms, with the columns of :func:`~ccbench.harm.thresholds.bounds`, ``solo``
         and ``competing``, the values from which harm was computed, and ``judged``, whether the
@@ -246,14 +265,13 @@ def assess(assessment: Assessment, **campaign: Any) -> Deployability:
         cases,
         dict.fromkeys(cases, assessment.seeds),
         lambda _, run: _of_groups(run, judged),
-        named=lambda pair: f"{scenarios[pair].name}, repetition {pair[1]}",
+        policy=partial(_until_decided, assessment),
+        named=lambda pair: f"{scenarios[pair[0], 0].name}, repetition {pair[1]}",
     )
-    harms = pd.DataFrame(_harms(assessment, by_key))
-    # Beta's harms are bounds by any metric; alpha's harms are judged by the victim's metrics.
-    relevant = harms[harms["judged"] | (harms["side"] == "beta")]
+    harms = pd.DataFrame(_harms(assessment, {key: of.results for key, of in by_key.items()}))
     return Deployability(
         assessment=assessment,
-        cases=judge(bounds(relevant), assessment.leeway),
+        cases=_judged(assessment, harms),
         harms=harms,
         provenance={**emulate.resolve(running.engine).provenance(), "seed": assessment.seed},
     )
@@ -265,7 +283,7 @@ def assessment_plan(
     engine: str | Engine = "kernel",
     store: Store | None = emulate.DEFAULT_STORE,
 ) -> emulate.CampaignPlan:
-    """Return the extent and the expected cost of :func:`assess`, at most.
+    """Return the extent and the expected cost of :func:`assess` before the first verdict.
 
     Examples
     --------
@@ -274,14 +292,15 @@ def assessment_plan(
     """
     campaign = emulate.Campaign(engine=engine, store=store)
     cases = assessment.cases()
-    return campaign.plan(campaign.seeded(cases, dict.fromkeys(cases, assessment.seeds)))
+    seeds = assessment.seeds[: assessment.repetitions]
+    return campaign.plan(campaign.seeded(cases, dict.fromkeys(cases, seeds)))
 
 
 #: Value and lower bound of each metric of a group of flows.
 _Achieved: TypeAlias = "dict[str, tuple[float, float]]"
 
 
-def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
+def _of_groups(run: Run, metrics: Sequence[Metric]) -> _Groups:
     """Return the performance of the victim's flows, and of the attacker's if there are any."""
     try:
         check_samples(run, run.scenario.name)
@@ -304,21 +323,76 @@ def _of_groups(run: Run, metrics: Sequence[Metric]) -> tuple[_Achieved, ...]:
     return (of_groups.pop(of_victim), *of_groups)
 
 
-def _harms(
-    assessment: Assessment, by_key: Mapping[_Key, Repeated[tuple[_Achieved, ...]]]
-) -> Iterator[dict[str, Any]]:
+#: Those of the victim, and of the attacker if there are any.
+_Groups: TypeAlias = "tuple[_Achieved, ...]"
+#: Results by key, in the order of the seeds; if a scenario is exact, only one.
+_Results: TypeAlias = "Mapping[_Key, Sequence[_Groups]]"
+
+
+def _judged(assessment: Assessment, harms: pd.DataFrame) -> pd.DataFrame:
+    """Return the verdicts of all cases."""
+    # Beta's harms are bounds by any metric; alpha's harms are judged by the victim's metrics.
+    relevant = harms[harms["judged"] | (harms["side"] == "beta")]
+    return judge(bounds(relevant), assessment.leeway, assessment.looks)
+
+
+def _until_decided(assessment: Assessment, results: _Results) -> dict[_Key, int]:
+    """Return the number of repetitions of each scenario: the policy of :func:`assess`.
+
+    Cases that still decide about a threshold are repeated until the next look, with all scenarios
+    of their bounds.
+    """
+    counts = {key: max(len(own), assessment.repetitions) for key, own in results.items()}
+    harms = pd.DataFrame(_harms(assessment, results))
+    if harms.empty:
+        return counts
+    open_cases = undecided(_judged(assessment, harms), assessment.leeway)
+    for case in open_cases.to_dict("records"):
+        more = [n for n, _ in assessment.looks if n > case["repetitions"]]
+        for key in counts if more else ():
+            if _is_needed(key, case["network"], case["victim"], case["attacker"]):
+                counts[key] = max(counts[key], more[0])
+    return counts
+
+
+def _is_needed(key: _Key, network: str, victim: str, attacker: str) -> bool:
+    """Return whether a case needs a scenario for its harm, or for one of its bounds."""
+    if key.network.name != network:
+        return False
+    if key.attacker is None:
+        return key.victim.name in {victim, attacker}
+    if key.side == "alpha":
+        return (key.victim.name, key.attacker.name) == (victim, attacker)
+    return victim in {key.victim.name, key.attacker.name}
+
+
+def _harms(assessment: Assessment, results: _Results) -> Iterator[dict[str, Any]]:
     """Yield every harm that is judged or a bound, with the values from which it was computed."""
-    for key, repetition in assessment.scenarios():
-        if key.attacker is None:
-            continue
-        groups = by_key[key].of(repetition)
-        sides = [(key.victim, key.attacker, groups[0])]
-        # A beta attacker is a victim, too, of the other workload. UDP does not give a bound.
-        is_mutual = key.side == "beta" and key.victim is not key.attacker
-        if is_mutual and not key.victim.flow.is_udp:
-            sides.append((key.attacker, key.victim, groups[1]))
-        for victim, attacker, together in sides:
-            (alone,) = by_key[_Key(key.network, victim, None, "")].of(repetition)
+    for network in assessment.networks:
+        own = {key: results[key] for key in assessment.keys(network) if results.get(key)}
+        most = max(map(len, own.values()), default=0)
+        # An exact scenario runs once, and every repetition of it would give the same result.
+        own = {key: [*runs] * most if len(runs) == 1 else runs for key, runs in own.items()}
+        for repetition in range(most):
+            at = {key: runs[repetition] for key, runs in own.items() if repetition < len(runs)}
+            for key in at:
+                yield from _harms_of_run(assessment, key, repetition, at)
+
+
+def _harms_of_run(
+    assessment: Assessment, key: _Key, repetition: int, results: Mapping[_Key, _Groups]
+) -> Iterator[dict[str, Any]]:
+    """Yield the harms in one run, given the runs of the same repetition in its network."""
+    if key.attacker is None:
+        return
+    groups = results[key]
+    sides = [(key.victim, key.attacker, groups[0])]
+    # A beta attacker is a victim, too, of the other workload. UDP does not give a bound.
+    is_mutual = key.side == "beta" and key.victim is not key.attacker
+    if is_mutual and not key.victim.flow.is_udp:
+        sides.append((key.attacker, key.victim, groups[1]))
+    for victim, attacker, together in sides:
+        for alone in results.get(_Key(key.network, victim, None, ""), ()):
             for metric in metrics_named(together):
                 judged = metric.name in assessment.metrics_of(victim)
                 solo, _ = alone[metric.name]

@@ -18,8 +18,10 @@ the confidence interval of the mean lies above the leeway, *respected* if it doe
 leeway, and otherwise *undecided*; with one repetition, the value itself decides. A single broken
 case breaks a threshold, so the intervals for broken cases hold jointly (Bonferroni): the
 probability of wrongly blaming alpha is at most 5 %, independent of the number of cases. A threshold
-is respected only if all cases are, for which single intervals suffice. The worst-case and symmetric
-bounds are slightly lenient, because they are maxima of noisy harms within each repetition.
+is respected only if all cases are, for which single intervals suffice. If undecided cases are
+repeated, the looks at a case share the probability of error, so its intervals hold at all looks
+together. The worst-case and symmetric bounds are slightly lenient, because they are maxima of noisy
+harms within each repetition.
 """
 
 from __future__ import annotations
@@ -29,12 +31,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import pandas as pd
 
-from ccbench.base.estimate import Estimate
+from ccbench.base.estimate import ERROR, Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["THRESHOLDS", "Verdict", "bounds", "judge", "overall"]
+    from ccbench.emulate.policies import Look
+
+__all__ = ["THRESHOLDS", "Verdict", "bounds", "judge", "overall", "undecided"]
 
 Verdict: TypeAlias = Literal["respected", "broken", "undecided"]
 
@@ -87,7 +91,7 @@ def bounds(harms: pd.DataFrame) -> pd.DataFrame:
     return table[[*key, "harm", "censored", *THRESHOLDS]]
 
 
-def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
+def judge(table: pd.DataFrame, leeway: float = 0.0, looks: Sequence[Look] = ()) -> pd.DataFrame:
     """Return the verdict of every case by every threshold.
 
     Parameters
@@ -96,15 +100,18 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
         Result of :func:`bounds`.
     leeway : float
         Amount by which harm may exceed a bound.
+    looks : sequence of Look
+        The looks at a growing table, see :func:`ccbench.emulate.policies.looks`. Default: one.
 
     Returns
     -------
     DataFrame
         One row per threshold and case: ``threshold``, ``network``, ``victim``, ``attacker``,
-        ``metric``; ``harm`` and ``bound``, means over the repetitions; ``excess``, the mean of harm
-        minus bound, and ``excess_ci``, half the width of its 95 % interval (NaN with one
-        repetition); ``verdict``; ``doubt``, a reason for which the repetitions hardly support
-        the interval, or empty. Sorted by ``excess`` in descending order.
+        ``metric``; ``repetitions``; ``harm`` and ``bound``, means over the repetitions; ``excess``,
+        the mean of harm minus bound, and ``excess_ci``, half the width of its interval (NaN with
+        one repetition), which holds at all looks together with a confidence of 95 %; ``verdict``;
+        ``doubt``, a reason for which the repetitions hardly support the interval, or empty. Sorted
+        by ``excess`` in descending order.
 
     Examples
     --------
@@ -114,9 +121,11 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
     ['broken']
     """
     rows = []
+    errors = {look.repetitions: look.error for look in looks}
     cases = table.groupby(_CASE)
     for case, group in cases:
-        excesses = {name: Estimate(group["harm"] - group[name]) for name in THRESHOLDS}
+        error = errors.get(len(group), ERROR)
+        excesses = {name: Estimate(group["harm"] - group[name], error=error) for name in THRESHOLDS}
         verdicts = _consistent(
             {name: _verdict(e, leeway, len(cases)) for name, e in excesses.items()}
         )
@@ -126,6 +135,7 @@ def judge(table: pd.DataFrame, leeway: float = 0.0) -> pd.DataFrame:
             {
                 "threshold": name,
                 **dict(zip(_CASE, case, strict=True)),
+                "repetitions": len(group),
                 "harm": float(group["harm"].mean(skipna=False)),
                 "bound": float(group[name].mean(skipna=False)),
                 "excess": excesses[name].mean,
@@ -150,6 +160,29 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
     if "broken" in outcomes:
         return "broken"
     return "undecided" if "undecided" in outcomes or not outcomes else "respected"
+
+
+def undecided(cases: pd.DataFrame, leeway: float) -> pd.DataFrame:
+    """Return the cases of :func:`judge` that decide about a threshold with more repetitions.
+
+    A broken threshold stays broken. More repetitions decide no case without an interval, nor one
+    whose interval lies below the leeway, but whose harm is a lower bound.
+
+    Examples
+    --------
+    >>> case = {"network": "n", "victim": "w", "attacker": "w", "metric": "m"}
+    >>> harms = [("alpha", 0.5), ("alpha", 0.7), ("beta", 0.5), ("beta", 0.5)]
+    >>> rows = [
+    ...     {**case, "side": side, "harm": harm, "repetition": i % 2}
+    ...     for i, (side, harm) in enumerate(harms)
+    ... ]
+    >>> len(undecided(judge(bounds(pd.DataFrame(rows))), leeway=0))
+    3
+    """
+    verdicts = cases.groupby("threshold")["verdict"].agg(overall)
+    is_open = cases["threshold"].map(verdicts) == "undecided"
+    may_exceed = cases["excess"] + cases["excess_ci"] > leeway
+    return cases[is_open & (cases["verdict"] == "undecided") & may_exceed]
 
 
 def _verdict(excess: Estimate, leeway: float, cases: int) -> Verdict:

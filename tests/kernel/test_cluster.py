@@ -322,6 +322,7 @@ CAMPAIGNS: dict[str, Callable[..., pd.DataFrame]] = {
                 workloads=harm.WORKLOADS[:1],
                 duration_s=20,
                 repetitions=3,
+                max_repetitions=3,
             ),
             **where,
         ).harms

@@ -267,6 +267,7 @@ class TestDeployable:
             workloads=load_workloads(f"{self.FOLDER}/workloads.toml"),
             duration_s=20,
             repetitions=2,
+            max_repetitions=2,
         )
 
     def test_itself(self, assessment: Assessment) -> None:

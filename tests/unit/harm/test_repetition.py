@@ -303,6 +303,19 @@ class TestPrecision:
             # Three standard deviations of a share of 95 %.
             assert held / trials > CONFIDENCE - 3 * math.sqrt(0.05 * 0.95 / trials)
 
+    def test_coverage_of_means(self) -> None:
+        """The intervals of a mean at all looks contain it together, so a decision is seldom wrong.
+
+        This holds even for the least favourable bound, which is the mean itself.
+        """
+        plan = looks(5, 20, of="mean")
+        samples = np.random.default_rng(4).normal(0, 1, (400, 20))
+        wrong = 0
+        for values in samples:
+            estimates = [Estimate(values[: at.repetitions], error=at.error) for at in plan]
+            wrong += any(not estimate.low <= 0 <= estimate.high for estimate in estimates)
+        assert wrong / len(samples) < ERROR + 3 * math.sqrt(0.05 * 0.95 / len(samples))
+
     def test_spending(self) -> None:
         """All looks together spend at most the probability of error, and the interval states it."""
         plan = looks(harm.REPETITIONS, 100)

@@ -23,13 +23,13 @@ from ccbench.harm import (
     load_networks,
     load_workloads,
 )
-from ccbench.harm.thresholds import overall
+from ccbench.harm.thresholds import overall, undecided
 from ccbench.metrics import Metric
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.unit.conftest import ArithmeticEngine
+    from tests.unit.conftest import ArithmeticEngine, NoisyEngine
 
 LONG = Workload(name="long", flow=Flow(), metrics=("throughput",))
 SHORT = Workload(name="short", flow=Flow(count=3), metrics=("throughput",))
@@ -188,6 +188,30 @@ class TestAssess:
         ).any()
         assert harms["harm"].between(0, 1).all()
 
+    def test_repeated_until_decided(self, noisy_engine: NoisyEngine) -> None:
+        """Only cases that decide about a threshold are repeated, with all runs of their bounds."""
+        noisy_engine.deviation = 0.5
+        assessment = Assessment(
+            alpha="greedy",
+            beta="even",
+            networks=NETWORKS[:1],
+            workloads=(LONG, SHORT),
+            duration_s=10,
+            repetitions=3,
+            max_repetitions=10,
+            leeway=0.2,
+        )
+        result = assess(assessment, engine=noisy_engine, store=None)
+        counts = result.cases["repetitions"]
+        assert {3, 5, 7, 10} == {look.repetitions for look in assessment.looks}
+        assert {3, 5, 10} == set(counts)
+        assert result.cases[["excess", "bound"]].notna().all(axis=None)
+        still = undecided(result.cases, assessment.leeway)
+        assert {10} == set(still["repetitions"])
+        assert set(still["threshold"]) == {
+            name for name, verdict in result.verdicts.items() if "undecided" == verdict
+        }
+
     def test_one_run_for_both_directions(self) -> None:
         """Two workloads of beta compete in one run for both directions."""
         names = [
@@ -215,6 +239,7 @@ class TestAssess:
         ("setting", "value", "words"),
         [
             ("repetitions", 0, "repetitions is 0"),
+            ("max_repetitions", 4, "max_repetitions is 4; it must be a whole number at least 5"),
             ("leeway", 2, "leeway is 2"),
             ("leeway", math.nan, "leeway is nan"),
             ("alpha", "", "alpha is ''"),
