@@ -14,7 +14,7 @@ from ccbench.evaluate.criterion import CANDIDATE, Criterion, Measure, Network, l
 from ccbench.evaluate.design import BASELINES, EXTENTS, Case, Design, Extent
 from ccbench.evaluate.evaluation import Cell, Evaluation, Failed
 from ccbench.evaluate.evaluator import evaluate, plan
-from ccbench.evaluate.judgement import Comparison, Judgement
+from ccbench.evaluate.judgement import BaselineComparison, Judgement
 from ccbench.evaluate.pack import DEFAULT_PACK, Pack, load_pack, pack_names
 from ccbench.evaluate.report import save
 
@@ -25,9 +25,9 @@ __all__ = [
     "EXTENTS",
     "NO_ANSWERS",
     "Answers",
+    "BaselineComparison",
     "Case",
     "Cell",
-    "Comparison",
     "Criterion",
     "Design",
     "Evaluation",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ccbench.evaluate.criterion import Criterion, Measure
     from ccbench.evaluate.design import Case, Design
-    from ccbench.evaluate.judgement import Comparison, Judgement
+    from ccbench.evaluate.judgement import BaselineComparison, Judgement
 
 __all__ = ["Cell", "Evaluation", "Failed", "count"]
 
@@ -45,11 +45,11 @@ class Cell:
     measure : Measure
     values : mapping of str to tuple of float
         The value of each repetition, by congestion control.
-    comparisons : tuple of Comparison
+    comparisons : tuple of BaselineComparison
         One for each baseline.
     failed : Failed or None
         The definite failure of the candidate that no baseline has, if any.
-    change : Comparison or None
+    change : BaselineComparison or None
         Comparison with the congestion control against which changes are named, if any.
     failed_before : bool
         Whether that congestion control has a definite failure, too.
@@ -58,9 +58,9 @@ class Cell:
     case: Case
     measure: Measure
     values: Mapping[str, tuple[float, ...]]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[BaselineComparison, ...]
     failed: Failed | None
-    change: Comparison | None = None
+    change: BaselineComparison | None = None
     failed_before: bool = False
 
     def median(self, cca: str) -> float:
@@ -113,8 +113,8 @@ class Evaluation:
     unmeasured : mapping of str to str
         Reason why a case was not run, by case.
     series : mapping of (str, str) to mapping
-        Throughput in Mbit/s over time of each group of flows, of the first repetition, by case and
-        congestion control; key ``time_s`` is the ends of the intervals.
+        Throughput in Mbit/s over time of the flows of each label, of the first repetition, by case
+        and congestion control; key ``time_s`` is the ends of the intervals.
     provenance : mapping
         Origin of the first run of the candidate.
     """

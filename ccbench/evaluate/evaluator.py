@@ -144,14 +144,14 @@ def _measure(case: Case, run: Run, key: Key) -> _Measured:
 
 
 def _series(run: Run) -> Iterator[tuple[str, list[float]]]:
-    """Yield the throughput of each group of flows over time."""
+    """Yield the throughput of the flows of each label over time."""
     interval_s = run.scenario.sample_interval_ms / 1e3
     steps = max(1, round(run.scenario.duration_s / _STEPS / interval_s))
     rates = run.throughput(steps * interval_s)
     yield "time_s", [round(float(time_s), 6) for time_s in rates.index]
-    table = run.scenario.flow_table()
-    for group, label in dict(zip(table["group"], table["label"], strict=True)).items():
-        flows = table.index[table["group"] == group]
+    labels = run.scenario.flow_table()["label"]
+    for label in labels.unique():
+        flows = labels.index[labels == label]
         yield label, [round(float(value), 4) for value in rates.iloc[:, flows].sum(axis=1)]
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FALSE_DISCOVERIES",
-    "Comparison",
+    "BaselineComparison",
     "Judgement",
     "compared",
     "interval_of",
@@ -53,7 +53,7 @@ Judgement: TypeAlias = Literal["better", "like", "worse", "other"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class BaselineComparison:
     """The values of the candidate beside those of a baseline, for one measure and network.
 
     Attributes
@@ -103,12 +103,12 @@ def interval_of(values: Sequence[float], metric: Metric) -> tuple[float, float]:
 
 def compared(
     candidate: Sequence[float], baseline: Sequence[float], measure: Measure, name: str
-) -> Comparison:
+) -> BaselineComparison:
     """Return the comparison of one measure, before the correction for the number of them."""
     metric = measure.described
     ours, theirs = (_ranked(values, metric) for values in (candidate, baseline))
     if not ours or not theirs or ours == theirs or len({*ours, *theirs}) == 1:
-        return Comparison(baseline=name, judgement="like", p_value=1.0)
+        return BaselineComparison(baseline=name, judgement="like", p_value=1.0)
     p_value = float(stats.mannwhitneyu(ours, theirs).pvalue)
     mine, its = statistics.median(ours), statistics.median(theirs)
     judgement: Judgement = "like"
@@ -119,10 +119,10 @@ def compared(
             judgement = "other"
         else:
             judgement = "better" if is_better else "worse"
-    return Comparison(baseline=name, judgement=judgement, p_value=p_value)
+    return BaselineComparison(baseline=name, judgement=judgement, p_value=p_value)
 
 
-def judged(comparisons: Iterable[Comparison]) -> list[Comparison]:
+def judged(comparisons: Iterable[BaselineComparison]) -> list[BaselineComparison]:
     """Return comparisons of which those that may be by chance are alike.
 
     Benjamini and Hochberg's procedure: with m comparisons, the k smallest p-values count for the

@@ -3,31 +3,36 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ccbench import Scenario
+from ccbench.evaluate import Case, load_pack
 from ccbench.evaluate.pack import PACKS
 from tests.kernel.conftest import check_estimate, run
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 pytestmark = pytest.mark.kernel
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 C4 = sorted(path for path in (PACKS / "c4").glob("*.toml") if path.name != "pack.toml")
-SUITE = sorted((EXAMPLES / "tcp-evaluation-suite").glob("*.toml"))
+SUITE = [
+    Case(criterion, next(network for network in criterion.networks if network.quick))
+    for criterion in load_pack("tcpeval").criteria
+]
 
 #: Sections 4.1 and 4.4 of draft-irtf-iccrg-tcpeval-01: rates in Mbit/s, one-way delay and buffers
 #: in ms of the central link; shortest and longest sum of the delays of two edge links in ms.
 LINKS = {
-    "data-center": ((1000, 1000), 0, (10, 10), (0.02, 0.2)),
-    "access-link": ((100, 100), 2, (100, 100), (2, 100)),
-    "trans-oceanic": ((1000, 1000), 65, (100, 100), (2, 100)),
-    "geostationary": ((40, 4), 300, (100, 1000), (2, 100)),
-    "wireless-lan": ((100, 100), 2, (100, 100), (2, 100)),
-    "dial-up": ((0.064, 0.064), 5, (1250, 1250), (2, 100)),
+    "4.4.1-data-centre": ((1000, 1000), 0, (10, 10), (0.02, 0.2)),
+    "4.4.2-access-link": ((100, 100), 2, (100, 100), (2, 100)),
+    "4.4.3-trans-oceanic": ((1000, 1000), 65, (100, 100), (2, 100)),
+    "4.4.4-geostationary": ((40, 4), 300, (100, 1000), (2, 100)),
+    "4.4.5-wireless-lan": ((100, 100), 2, (100, 100), (2, 100)),
+    "4.4.6-dial-up": ((0.064, 0.064), 5, (1250, 1250), (2, 100)),
 }
 
 
@@ -37,16 +42,17 @@ def name(path: Path) -> str:
 
 
 def test_numbers() -> None:
-    """All 31 scenarios of C4's draft are there, and each of the suite names its section."""
+    """All 31 scenarios of C4's draft are there, and all experiments of the suite."""
     assert len(C4) == 31
-    sections = [re.findall(r"tcpeval-01, section (4\.4\.[1-6])", p.read_text()) for p in SUITE]
-    assert {section for found in sections for section in found} == {f"4.4.{i}" for i in range(1, 7)}
+    basic = [f"4.4.{i}" for i in range(1, 7)]
+    others = ["5.1", "5.2", "5.3", "5.3", "5.3", "6.1", "6.2", "6.2", "6.3"]
+    assert [*basic, *others] == [case.criterion.section for case in SUITE]
 
 
 @pytest.mark.parametrize("link", LINKS)
 def test_links(link: str) -> None:
     """The central links of the suite have its rates, delays and buffers."""
-    scenario = Scenario.load(EXAMPLES / "tcp-evaluation-suite" / f"{link}.toml")
+    scenario = Scenario.load(PACKS / "tcpeval" / f"{link}.toml")
     rates_mbps, delay_ms, buffers_ms, (shortest_ms, longest_ms) = LINKS[link]
     central = scenario.path.bottlenecks[0], scenario.path.reverse_bottlenecks[-1]
     assert tuple(bottleneck.bandwidth_mbps for bottleneck in central) == rates_mbps
@@ -72,10 +78,10 @@ def test_c4(path: Path) -> None:
         assert times_s[0] > size_bytes * 8e-6 / scenario.path.highest_mbps(0)
 
 
-@pytest.mark.parametrize("path", SUITE, ids=name)
-def test_suite(path: Path) -> None:
+@pytest.mark.parametrize("case", SUITE, ids=lambda case: case.key)
+def test_suite(case: Case) -> None:
     """Every flow of the suite's scenarios delivers data within the capacity of its links."""
-    scenario = Scenario.load(path)
+    scenario = case.criterion.scenario_of(case.network, "cubic", 1)
     if max(link.mean_mbps for link in scenario.path.links) >= 1000:  # a million packets in 12 s
         until_s = max(flow.start_s for flow in scenario.flows) + 2
         scenario = replace(scenario, duration_s=until_s)

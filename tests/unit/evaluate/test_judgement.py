@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of values with those of a baseline."""
+"""BaselineComparison of values with those of a baseline."""
 
 from __future__ import annotations
 
