@@ -34,7 +34,7 @@ class TestIncluded:
         assert measured == [case.criterion.key for case in quick.cases]
 
     def test_words(self, name: str) -> None:
-        """Every criterion says what it is about in sentences, and has its own title in its section."""
+        """Every criterion has sentences about it, and its own title in its section."""
         pack = load_pack(name)
         assert pack.source
         assert len({(one.section, one.title) for one in pack.criteria}) == len(pack.criteria)
