@@ -31,6 +31,7 @@ __all__ = [
     "EngineChoice",
     "NetworkChoice",
     "NoiseChoice",
+    "PatchesCommand",
     "WorkersChoice",
     "alpha_option",
     "bandwidth_option",
@@ -52,6 +53,7 @@ __all__ = [
     "noise_options",
     "optional",
     "output_option",
+    "patches_option",
     "plain_value",
     "qdisc_names",
     "qdisc_options",
@@ -193,6 +195,45 @@ def plain_value(text: str) -> int | float | str | bool:
         with suppress(ValueError):
             return number(text)
     return text
+
+
+class PatchesCommand(click.Command):
+    """A command whose :func:`patches_option` takes all following words, as of a pattern."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat ``--patch`` before each of its words."""
+        return super().parse_args(ctx, list(_one_by_one(args, "--patch")))
+
+
+def _one_by_one(words: Iterable[str], option: str) -> Iterator[str]:
+    """Yield a command line in which the words that follow an option have one option each.
+
+    Examples
+    --------
+    >>> list(_one_by_one(["7.3", "--patch", "a", "b", "--jobs", "2"], "--patch"))
+    ['7.3', '--patch', 'a', '--patch', 'b', '--jobs', '2']
+    """
+    is_value = is_first = False
+    for word in words:
+        if word.startswith("-"):
+            is_value = is_first = word == option
+        elif is_value:
+            if not is_first:
+                yield option
+            is_first = False
+        yield word
+
+
+def patches_option(help_text: str) -> _Decorator:
+    """Return ``--patch`` of a :class:`PatchesCommand`, as an argument ``patches``."""
+    return click.option(
+        "--patch",
+        "patches",
+        metavar="FILE...",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help=help_text,
+    )
 
 
 @dataclass(frozen=True)

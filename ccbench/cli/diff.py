@@ -39,7 +39,7 @@ _PACKET = ("event", "flow", "bytes", "backlog_packets")
 )
 @json_option
 def diff(*, a: Path, b: Path, output: Path | None, as_json: bool) -> ExitStatus:
-    """Name the first packet and state in which two runs differ.
+    """Name the first packet and state that differ in two runs.
 
     A and B are folders of `ccbench run -o`, of one scenario with two seeds, kernels, modules or
     settings. The exit status is 0 if the runs are alike and 1 if they differ.

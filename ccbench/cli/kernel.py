@@ -12,11 +12,19 @@ import click
 
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
-from ccbench.cli._options import cca_names, check_ccas, completes, json_option, qdisc_names
+from ccbench.cli._options import (
+    PatchesCommand,
+    cca_names,
+    check_ccas,
+    completes,
+    json_option,
+    patches_option,
+    qdisc_names,
+)
 from ccbench.emulate.kernel import releases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from ccbench.emulate.kernel.source.cached_kernels import CachedKernel
     from ccbench.emulate.kernel.source.kernel_build import KernelBuild
@@ -30,34 +38,7 @@ def kernel() -> None:
     """Build virtual kernels, and select, list and remove them."""
 
 
-class _BuildCommand(click.Command):
-    """A command whose option ``--patch`` takes all following words, as of a shell's pattern."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Repeat ``--patch`` before each of its words."""
-        return super().parse_args(ctx, list(_one_by_one(args, "--patch")))
-
-
-def _one_by_one(words: Iterable[str], option: str) -> Iterator[str]:
-    """Yield a command line in which the words that follow an option have one option each.
-
-    Examples
-    --------
-    >>> list(_one_by_one(["7.3", "--patch", "a", "b", "--jobs", "2"], "--patch"))
-    ['7.3', '--patch', 'a', '--patch', 'b', '--jobs', '2']
-    """
-    is_value = is_first = False
-    for word in words:
-        if word.startswith("-"):
-            is_value = is_first = word == option
-        elif is_value:
-            if not is_first:
-                yield option
-            is_first = False
-        yield word
-
-
-@kernel.command(cls=_BuildCommand, short_help="Compile the virtual kernel and its modules.")
+@kernel.command(cls=PatchesCommand, short_help="Compile the virtual kernel and its modules.")
 @click.argument("release", required=False, metavar="[RELEASE]")
 @click.option(
     "--source",
@@ -65,14 +46,7 @@ def _one_by_one(words: Iterable[str], option: str) -> Iterator[str]:
     type=click.Path(path_type=Path),
     help="Linux 6.1 or newer to build, instead of a package of the distribution.",
 )
-@click.option(
-    "--patch",
-    "patches",
-    metavar="FILE...",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Patches of Linux to apply in this order, as of `git format-patch` or `diff -ru`.",
-)
+@patches_option("Patches of Linux to apply in this order, as of `git format-patch` or `diff -ru`.")
 @click.option(
     "--name",
     metavar="NAME",

@@ -25,6 +25,7 @@ from ccbench.base.os_errors import explain
 from ccbench.cli._console import coloured
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.bfc import bfc
+from ccbench.cli.bisect import bisect
 from ccbench.cli.classify import classify
 from ccbench.cli.classify_cluster import classify_cluster
 from ccbench.cli.classify_train import classify_train
@@ -196,7 +197,7 @@ _commands = (
         plot,
         traces,
     ),
-    *(traffic, module, diff),
+    *(traffic, module, diff, bisect),
 )
 for _command in _commands:
     program.add_command(_command)

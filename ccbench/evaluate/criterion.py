@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.flow import Flow
     from ccbench.run.run import Run
 
-__all__ = ["CANDIDATE", "Criterion", "Measure", "Network", "load_criterion"]
+__all__ = ["CANDIDATE", "Criterion", "Measure", "Network", "check_measure", "load_criterion"]
 
 #: Label of the groups of flows that take the congestion control that is evaluated.
 CANDIDATE = "candidate"
@@ -340,11 +340,18 @@ def load_criterion(path: Path) -> Criterion:
                 scenario = criterion.scenario_of(network, "cubic", 1)
                 for i, measure in enumerate(criterion.measures):
                     with validation.within(f"{CRITERION_TABLE}.measures[{i}]."):
-                        _check_measure(measure, scenario)
+                        check_measure(measure, scenario)
         return criterion
 
 
-def _check_measure(measure: Measure, scenario: Scenario) -> None:
+def check_measure(measure: Measure, scenario: Scenario) -> None:
+    """Check that a scenario has the group of flows of a measure.
+
+    Raises
+    ------
+    InputError
+        If it has not.
+    """
     if measure.described.scope != "flow":
         return
     labels = _names(scenario.flows)

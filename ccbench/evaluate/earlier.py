@@ -44,6 +44,21 @@ class Earlier:
     name: str
     cells: Mapping[tuple[object, ...], Before]
 
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> Earlier:
+        """Return the cells of :meth:`.Evaluation.to_dict`."""
+        name = str(document["candidate"])
+        cells = {
+            _key(cell): Before(
+                tuple(
+                    math.nan if value is None else float(value) for value in cell["values"][name]
+                ),
+                cell["failure"] is not None,
+            )
+            for cell in document["cells"]
+        }
+        return cls(name=name, cells=cells)
+
     def of(self, case: Case, measure: Measure) -> Before | None:
         """Return the values of a cell, or None if it was not measured."""
         key = (case.criterion.key, case.network.name, measure.metric, measure.of, measure.window_s)
@@ -61,18 +76,7 @@ def load_earlier(folder: Path) -> Earlier:
     path = folder / EVALUATION
     text = validation.text_file(path, "evaluation")
     try:
-        document = safe_json.loads(text)
-        name = str(document["candidate"])
-        cells = {
-            _key(cell): Before(
-                tuple(
-                    math.nan if value is None else float(value) for value in cell["values"][name]
-                ),
-                cell["failure"] is not None,
-            )
-            for cell in document["cells"]
-        }
-        return Earlier(name=name, cells=cells)
+        return Earlier.of_document(safe_json.loads(text))
     except (ValueError, KeyError, TypeError) as error:
         allowed = "an evaluation of ccbench evaluate -o"
         raise validation.bad("against", str(path), allowed, "evaluate again") from error

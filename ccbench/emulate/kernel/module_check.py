@@ -13,9 +13,7 @@ such memory, nor on the host.
 
 from __future__ import annotations
 
-import os
 import re
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,7 +25,7 @@ from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.command import BuildError
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source import lookup
-from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
+from ccbench.emulate.kernel.source.guest_sources import own_modules
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.change import Change
 from ccbench.experiment.flow import Flow
@@ -205,7 +203,7 @@ def check_module(
     ccas: tuple[str, ...] = ()
     qdiscs: tuple[str, ...] = ()
     scenarios: dict[str, Scenario] = {}
-    with _only(folder):
+    with own_modules((folder,), "folder"):
         for i, name in enumerate(kernels):
             report(f"Linux {name}: compiling", i / len(kernels))
             try:
@@ -238,22 +236,6 @@ def check_module(
         scenarios=tuple(scenarios),
         findings=tuple(findings),
     )
-
-
-@contextmanager
-def _only(folder: Path) -> Iterator[None]:
-    """Name one folder as that of the user's modules."""
-    before = os.environ.get(OWN_MODULES)
-    os.environ[OWN_MODULES] = str(folder)
-    try:
-        yield
-    except InputError as error:  # the field is the command's argument
-        raise InputError(str(error).replace(OWN_MODULES, "folder", 1)) from None
-    finally:
-        if before is None:
-            del os.environ[OWN_MODULES]
-        else:
-            os.environ[OWN_MODULES] = before
 
 
 def _kernels(name: str) -> tuple[KernelBuild, KernelBuild]:

@@ -6,17 +6,19 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
+from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.source import c_code, home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["OWN_MODULES", "Sources", "find_sources"]
+__all__ = ["OWN_MODULES", "Sources", "find_sources", "named_folders", "own_modules"]
 
 #: The environment variable with the folders of the user's modules, separated by colons.
 OWN_MODULES = "CCBENCH_MODULES"
@@ -97,14 +99,41 @@ def find_sources() -> Sources:
     InputError
         If `CCBENCH_MODULES` contains a path that is not a folder of modules.
     """
-    included = home.sources_dir()
-    named = [name for name in os.environ.get(OWN_MODULES, "").split(":") if name]
-    own = tuple(validation.user_path(OWN_MODULES, name).resolve() for name in named)
+    included, own = home.sources_dir(), named_folders()
     taken = {path.name for path in included.iterdir()}
     for folder in own:
         _check_own(folder, taken)
         taken.add(folder.name)
     return Sources(included, own)
+
+
+def named_folders() -> tuple[Path, ...]:
+    """Return the folders in `CCBENCH_MODULES`."""
+    named = [name for name in os.environ.get(OWN_MODULES, "").split(":") if name]
+    return tuple(validation.user_path(OWN_MODULES, name).resolve() for name in named)
+
+
+@contextmanager
+def own_modules(folders: Iterable[Path], field: str) -> Iterator[None]:
+    """Name folders as those of the user's modules, instead of `CCBENCH_MODULES`.
+
+    Parameters
+    ----------
+    folders : iterable of Path
+    field : str
+        Their name in errors.
+    """
+    before = os.environ.get(OWN_MODULES)
+    os.environ[OWN_MODULES] = ":".join(map(str, folders))
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error).replace(OWN_MODULES, field, 1)) from error.__cause__
+    finally:
+        if before is None:
+            del os.environ[OWN_MODULES]
+        else:
+            os.environ[OWN_MODULES] = before
 
 
 def _check_own(folder: Path, taken: set[str]) -> None:

@@ -24,7 +24,7 @@ from ccbench.emulate.kernel.source.linux import UNUSED, message_line
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Patch", "apply_patches", "read"]
+__all__ = ["Patch", "apply_patch", "apply_patches", "read"]
 
 _FIELD = "patch"
 _STEP = "name files of `git format-patch` or `diff -ru`"
@@ -162,8 +162,9 @@ def apply_patches(tree: Path, patches: Sequence[Patch], release: str) -> tuple[s
     """
     paths = dict.fromkeys(path for patch in patches for path in patch.paths)
     before = _options(tree, paths)
+    step = "name the patch for this release, or the patches that it needs before it"
     for patch in patches:
-        _apply(tree, patch, release)
+        apply_patch(tree, patch, f"Linux {release}", step, UNUSED)
     return tuple(option for option in _options(tree, paths) if option not in before)
 
 
@@ -175,17 +176,35 @@ def _options(tree: Path, paths: Iterable[str]) -> dict[str, None]:
     return dict.fromkeys(f"CONFIG_{name}=y" for name in names)
 
 
-def _apply(tree: Path, patch: Patch, release: str) -> None:
-    options = [f"--exclude={pattern}" for pattern in UNUSED]
-    applied = _git_apply(patch, tree, *options)
+def apply_patch(
+    folder: Path, patch: Patch, title: str, step: str, unused: Iterable[str] = ()
+) -> None:
+    """Apply a patch to a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        A copy of the source.
+    patch : Patch
+    title, step : str
+        Name of the source, and the next step if the patch does not apply, for errors.
+    unused : iterable of str
+        Patterns of files that are not in the folder, whose changes are skipped.
+
+    Raises
+    ------
+    InputError
+        If it does not apply. The folder is unchanged then.
+    """
+    options = [f"--exclude={pattern}" for pattern in unused]
+    applied = _git_apply(patch, folder, *options)
     if applied.returncode == 0:
         return
     problem = _problem(applied)
-    step = "name the patch for this release, or the patches that it needs before it"
-    if _git_apply(patch, tree, *options, "--reverse", "--check").returncode == 0:
+    if _git_apply(patch, folder, *options, "--reverse", "--check").returncode == 0:
         problem += ", but its result is there already"
         step = "leave it out"
-    raise patch.error(f"does not apply to Linux {release}: {problem}; {step}")
+    raise patch.error(f"does not apply to {title}: {problem}; {step}")
 
 
 def _git_apply(patch: Patch, folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
