@@ -27,7 +27,7 @@ BASELINES = ("cubic", "reno")
 Extent: TypeAlias = Literal["quick", "default", "full"]
 
 #: Runs of each network with each congestion control, by extent.
-EXTENTS: Mapping[Extent, int] = {"quick": 6, "default": 10, "full": 20}
+EXTENTS: Mapping[Extent, int] = {"quick": 16, "default": 20, "full": 40}
 
 
 class Case(NamedTuple):

@@ -180,10 +180,11 @@ def _cells(
         for i, measure in enumerate(case.criterion.measures)
     ]
     own = design.candidate
+    paths = {case.key: design.scenario(case, own).path for case in cases}
     comparisons = iter(
         judged(
-            compared(of[own], of[other], measure, other)
-            for _, measure, of in rows
+            compared(of[own], of[other], measure, other, paths[case.key])
+            for case, measure, of in rows
             for other in design.others
         )
     )
@@ -202,8 +203,8 @@ def _cells(
     name = design.against if earlier is None else earlier.name
     changes = iter(
         judged(
-            compared(of[own], old.values, measure, name)
-            for (_, measure, of), old in zip(rows, before, strict=True)
+            compared(of[own], old.values, measure, name, paths[case.key])
+            for (case, measure, of), old in zip(rows, before, strict=True)
             if old is not None
         )
     )

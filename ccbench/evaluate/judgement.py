@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of a congestion control with baselines.
 
-The values of the two in a network are those of runs with different seeds. They differ if
-
-- the Mann-Whitney test says so. It compares ranks, so it assumes no distribution, and an unfinished
-  transfer is worse than every finished one. Of all differences that an evaluation names, at most
-  5 % are expected to be by chance (Benjamini and Hochberg, 1995);
-- and the medians differ by more than a tenth of the baseline's, and by more than what matters in
-  their unit (:data:`_NEGLIGIBLE`).
+The values of the two in a network are those of runs with different seeds. They differ if a
+Mann-Whitney test says that the difference is larger than what matters: a tenth of the baseline's
+value, and an amount that depends on the unit and the path (:func:`negligible`). The test is one of
+this smallest difference, not of any difference at all, so that two that differ by about as much are
+alike in every evaluation, not better in one and alike in the next. It compares ranks, so it assumes
+no distribution, and an unfinished transfer is worse than every finished one. Of all differences
+that an evaluation names, at most 5 % are expected to be by chance (Benjamini and Hochberg, 1995).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ccbench.evaluate.criterion import Measure
+    from ccbench.experiment.path import NetworkPath
     from ccbench.metrics import Metric
 
 __all__ = [
@@ -36,16 +37,20 @@ __all__ = [
     "interval_of",
     "judged",
     "median_of",
+    "negligible",
 ]
 
 #: Expected share of the named differences that are by chance.
 FALSE_DISCOVERIES = 0.05
 
-#: Difference of medians as a share of the baseline's below which two are alike.
+#: Difference as a share of the baseline's value below which two are alike.
 _ALIKE = 0.1
 
-#: Differences that do not matter, by unit.
+#: Differences that do not matter, by unit, on paths that are neither very fast nor very slow.
 _NEGLIGIBLE = {"ms": 1.0, "s": 0.1, "Mbit/s": 0.05, "packets": 10.0, "MB": 0.05, "": 0.01}
+
+#: Parts of a path's round-trip time, or of its slowest link, that do not matter either way.
+_OF_PATH = {"ms": 1 / 20, "s": 2, "Mbit/s": 1 / 100}
 
 #: The candidate's values compared with those of a baseline; "other" if they differ, but neither is
 #: better.
@@ -61,7 +66,7 @@ class BaselineComparison:
     baseline : str
     judgement : "better", "like", "worse" or "other"
     p_value : float
-        Probability of ranks that differ so much by chance.
+        Probability of ranks that differ so much by chance, if the difference does not matter.
     """
 
     baseline: str
@@ -101,24 +106,54 @@ def interval_of(values: Sequence[float], metric: Metric) -> tuple[float, float]:
     return (low if math.isfinite(low) else math.nan, high if math.isfinite(high) else math.nan)
 
 
+def negligible(unit: str, path: NetworkPath) -> float:
+    """Return the difference that does not matter on a path, in a unit of metrics.
+
+    Delays of 1 ms do not matter on the Internet, but where the round-trip time is 0.2 ms.
+
+    Examples
+    --------
+    >>> from ccbench import Bottleneck, NetworkPath
+    >>> link = Bottleneck(bandwidth_mbps=1000, queue_packets=200)
+    >>> [negligible("ms", NetworkPath(bottlenecks=(link,), rtt_ms=rtt)) for rtt in (40, 0.2)]
+    [1.0, 0.01]
+    """
+    least = _NEGLIGIBLE.get(unit, 0.0)
+    if unit == "Mbit/s":
+        return min(least, _OF_PATH[unit] * min(link.mean_mbps for link in path.links))
+    if unit in _OF_PATH:
+        rtt = path.rtt_ms if unit == "ms" else path.rtt_ms / 1e3
+        return min(least, _OF_PATH[unit] * rtt)
+    return least
+
+
 def compared(
-    candidate: Sequence[float], baseline: Sequence[float], measure: Measure, name: str
+    candidate: Sequence[float],
+    baseline: Sequence[float],
+    measure: Measure,
+    name: str,
+    path: NetworkPath,
 ) -> BaselineComparison:
     """Return the comparison of one measure, before the correction for the number of them."""
     metric = measure.described
     ours, theirs = (_ranked(values, metric) for values in (candidate, baseline))
-    if not ours or not theirs or ours == theirs or len({*ours, *theirs}) == 1:
+    if not ours or not theirs:
         return BaselineComparison(baseline=name, judgement="like", p_value=1.0)
-    p_value = float(stats.mannwhitneyu(ours, theirs).pvalue)
     mine, its = statistics.median(ours), statistics.median(theirs)
-    judgement: Judgement = "like"
-    least = max(_ALIKE * abs(its), _NEGLIGIBLE.get(metric.unit, 0.0)) if math.isfinite(its) else 0.0
-    if mine != its and not abs(mine - its) <= least:
-        is_better = (mine < its) == metric.less_is_better
-        if metric.less_is_better is None or (is_better and measure.gain_is_neutral):
-            judgement = "other"
-        else:
-            judgement = "better" if is_better else "worse"
+    if mine == its:
+        return BaselineComparison(baseline=name, judgement="like", p_value=1.0)
+    least = negligible(metric.unit, path)
+    margins = [max(_ALIKE * abs(value), least) if math.isfinite(value) else 0 for value in theirs]
+    sign = 1 if mine > its else -1
+    bounds = [value + sign * margin for value, margin in zip(theirs, margins, strict=True)]
+    side = "greater" if mine > its else "less"
+    p_value = min(1.0, 2 * float(stats.mannwhitneyu(ours, bounds, alternative=side).pvalue))
+    is_better = (mine < its) == metric.less_is_better
+    judgement: Judgement
+    if metric.less_is_better is None or (is_better and measure.gain_is_neutral):
+        judgement = "other"
+    else:
+        judgement = "better" if is_better else "worse"
     return BaselineComparison(baseline=name, judgement=judgement, p_value=p_value)
 
 

@@ -40,9 +40,10 @@ METHOD = (
     "RFC 9743 sets no thresholds, so no criterion is passed. Each network ran with the candidate "
     "and with each baseline in its place, several times with different seeds and noise. Values are "
     "medians over these runs with 95 % intervals from order statistics. The candidate is better or "
-    "worse than a baseline if ranks of the values differ significantly (Mann-Whitney test; of all "
-    "differences in this report, at most 5 % are expected to be by chance, after Benjamini and "
-    "Hochberg) and the medians differ by more than a tenth and by more than matters in their unit. "
+    "worse than a baseline if it differs significantly by more than matters: by more than a tenth, "
+    "and by more than matters in the unit on this path (Mann-Whitney test of this smallest "
+    "difference; of all differences in this report, at most 5 % are expected to be by chance, "
+    "after Benjamini and Hochberg). "
     "A definite failure is a value beyond a limit that no deployed algorithm should cross, and "
     "that no baseline crosses in the same network; or a run that crashed."
 )

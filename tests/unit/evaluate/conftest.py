@@ -59,12 +59,17 @@ question = "Which deviations?"
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Give the folder of a pack."""
-    pack = tmp_path / "pack"
-    pack.mkdir()
+def write_pack(folder: Path) -> Path:
+    """Write the pack below a folder."""
+    pack = folder / "pack"
+    pack.mkdir(parents=True)
     (pack / "pack.toml").write_text('title = "Small"\nsource = "Nobody"\n')
     (pack / "share.toml").write_text(SHARE)
     (pack / "question.toml").write_text(QUESTION)
     return pack
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give the folder of a pack."""
+    return write_pack(tmp_path)
