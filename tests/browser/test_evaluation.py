@@ -52,6 +52,6 @@ def test_dark(opened: Any) -> None:
 def test_links(opened: Any) -> None:
     """Every link within the page has its target, and the console of the browser is empty."""
     for link in elements(opened, "a[href^='#']"):
-        target = link.get_attribute("href").partition("#")[2]
+        target = str(link.get_attribute("href")).partition("#")[2]
         assert opened.execute_script("return document.getElementById(arguments[0])", target)
     assert [] == opened.get_log("browser")
