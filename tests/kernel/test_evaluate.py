@@ -46,7 +46,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> KernelEngine:
 def evaluated(candidate: str, engine: KernelEngine, *criteria: str) -> Evaluation:
     """Return the quick evaluation of a CCA by some criteria."""
     pack = load_pack("rfc9743")
-    design = Design(candidate=candidate, pack=pack, extent="quick", only=criteria)
+    design = Design(candidate=candidate, pack=pack, extent="quick", only=criteria, repetitions=8)
     return evaluate(design, engine=engine)
 
 
