@@ -4,6 +4,11 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from pygments.lexers.shell import BashLexer
@@ -38,9 +43,8 @@ html_theme = "furo"
 html_title = f"ccbench {version}"
 html_static_path = ["_static"]
 html_css_files = ["ccbench.css"]
-html_extra_path = ["raygen-bbr3-cubic.html"]
 templates_path = ["api/templates"]
-exclude_patterns = ["_site", "api/templates"]
+exclude_patterns = ["_site", "api/templates", "searches"]
 
 # Headings are link targets, as on GitHub.
 myst_heading_anchors = 3
@@ -142,8 +146,21 @@ def fill(_app: Sphinx, _page: str, source: list[str]) -> None:
             source[0] = source[0].replace(place, part())
 
 
+def write_reports(app: Sphinx, error: Exception | None) -> None:
+    """Write the report of each search in ``docs/searches`` beside the pages."""
+    searches = Path(app.srcdir) / "searches"
+    for folder in () if error else searches.iterdir():
+        with TemporaryDirectory() as temporary:
+            page = Path(temporary) / f"{folder.name}.html"
+            program = Path(sys.executable).with_name("ccbench")
+            # In this folder, the report's commands name the search as the site does.
+            command = [program, "report", folder.name, "-o", page, "--json"]
+            subprocess.run(command, cwd=searches, check=True, capture_output=True)  # noqa: S603
+            shutil.move(page, Path(app.outdir) / page.name)
+
+
 def setup(app: Sphinx) -> None:
-    """Fill in the generated tables, and omit the methods that scikit-learn adds to estimators.
+    """Fill in the generated parts, and omit the methods that scikit-learn adds to estimators.
 
     These methods refer to pages of its own site.
     """
@@ -152,4 +169,5 @@ def setup(app: Sphinx) -> None:
         lambda *event: True if re.fullmatch("set_.*_request", event[2]) else None,
     )
     app.connect("source-read", fill)
+    app.connect("build-finished", write_reports)
     app.add_lexer("sh", CommandLexer)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ccbench.harm import Experiment, HarmResult
     from ccbench.raygen.gene import Value
     from ccbench.raygen.strategy import Candidate
+    from ccbench.raygen.trace import Trace
 
 __all__ = ["Evaluation"]
 
@@ -44,6 +45,8 @@ class Evaluation:
         Harm of each seed that did not fail.
     error : str
         Reason of the first seed that failed; empty if none failed.
+    trace : Trace, optional
+        Throughput over time with the first seed, of a claim that did not fail.
 
     Notes
     -----
@@ -57,6 +60,7 @@ class Evaluation:
     seeds: tuple[int, ...]
     harms: tuple[HarmResult, ...]
     error: str = ""
+    trace: Trace | None = None
 
     @cached_property
     def harm(self) -> Estimate:

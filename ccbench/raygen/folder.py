@@ -8,10 +8,11 @@
 ``claims.csv``                 the same for the most harmful scenarios, run with fresh seeds
 ``worst-1.toml`` to 5          their competing scenarios; ``ccbench run worst-1.toml`` repeats one
 ``worst-1-solo.toml`` to 5     their solo scenarios of the beta flows
-``worst.png``                  throughput over time in the most harmful scenario
+``traces.json``                throughput over time in both runs of each, as figures draw it
+``worst.png``                  the figure of the most harmful scenario
 =============================  =================================================================
 
-The last four exist after the end of the search. A later change of a table, and any change of
+The last five exist after the end of the search. A later change of a table, and any change of
 ``search.json``, is detected when it is read.
 """
 
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench.base import durable, result_folders, validation
+from ccbench.base import durable, result_folders, safe_json, validation
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.base.os_errors import explain
 from ccbench.base.sealed import ChangedError, check_files, file_digest, sealed, unsealed
@@ -36,12 +37,22 @@ if TYPE_CHECKING:
 
     from ccbench.base.figures import Figure
     from ccbench.harm import Experiment
+    from ccbench.raygen.trace import Trace
 
-__all__ = ["CLAIMS_CSV", "RESULTS_CSV", "SEARCH_JSON", "WORST_PNG", "Folder", "read_folder"]
+__all__ = [
+    "CLAIMS_CSV",
+    "RESULTS_CSV",
+    "SEARCH_JSON",
+    "TRACES_JSON",
+    "WORST_PNG",
+    "Folder",
+    "read_folder",
+]
 
 CLAIMS_CSV = "claims.csv"
 RESULTS_CSV = "results.csv"
 SEARCH_JSON = "search.json"
+TRACES_JSON = "traces.json"
 WORST_PNG = "worst.png"
 
 #: Key in ``search.json`` with the digests of all files, which only a complete search has.
@@ -100,6 +111,11 @@ class Folder:
         heading = f"# {heading}\n"
         self._write_text(f"worst-{rank}.toml", heading + experiment.competing.to_toml())
         self._write_text(f"worst-{rank}-solo.toml", experiment.solo.to_toml())
+
+    def write_traces(self, traces: Mapping[int, Trace]) -> None:
+        """Write the throughput over time of the claims by their ranks."""
+        documents = {rank: trace.to_dict() for rank, trace in traces.items()}
+        self._write_text(TRACES_JSON, json.dumps(safe_json.plain(documents)) + "\n")
 
     def write_picture(self, figure: Figure) -> None:
         """Write the figure of the most harmful scenario."""
@@ -177,10 +193,10 @@ def _differences(expected: Mapping[str, Any], stored: object) -> Iterator[str]:
 
 def read_folder(
     path: Path,
-) -> tuple[SearchConfig, dict[str, Any], pd.DataFrame | None, pd.DataFrame | None]:
-    """Read settings, provenance, experiments and claims; a table is None if it does not exist yet.
+) -> tuple[SearchConfig, dict[str, Any], pd.DataFrame | None, pd.DataFrame | None, dict[str, Any]]:
+    """Read settings, provenance, experiments, claims and traces by rank.
 
-    All values of the tables are text.
+    All values of the tables are text. A table is None if it does not exist yet.
 
     Raises
     ------
@@ -199,9 +215,13 @@ def read_folder(
         with validation.within(f"{path / SEARCH_JSON}: "):
             config = SearchConfig.from_dict(document["search"])
         digests = document.get(_FILES, {})
-        check_files(path, {name: digests[name] for name in (RESULTS_CSV, CLAIMS_CSV) if digests})
+        read = (RESULTS_CSV, CLAIMS_CSV, TRACES_JSON)
+        check_files(path, {name: digests[name] for name in read if name in digests})
         experiments, claims = (_read_table(path / name) for name in (RESULTS_CSV, CLAIMS_CSV))
         _check_rows(experiments, document["experiments_done"])
+        traces = {}
+        if TRACES_JSON in digests:
+            traces = dict(safe_json.loads((path / TRACES_JSON).read_bytes()))
     except ChangedError as error:
         allowed = f"a folder with unchanged {RESULTS_CSV} and {CLAIMS_CSV}"
         step = f"start the search again, which restores them from stored runs ({error})"
@@ -213,7 +233,7 @@ def read_folder(
         raise validation.bad("folder", str(path), allowed, "repeat the search") from error
     own = {"search", "experiments_done", "experiments_planned", _FILES}
     provenance = {name: value for name, value in document.items() if name not in own}
-    return config, provenance, experiments, claims
+    return config, provenance, experiments, claims, traces
 
 
 def _check_rows(experiments: pd.DataFrame | None, done: int) -> None:

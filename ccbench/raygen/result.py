@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, read_folder
 from ccbench.raygen.ranking import groups
 from ccbench.raygen.selection import CLAIMED
 from ccbench.raygen.strategy import Candidate
+from ccbench.raygen.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -62,6 +63,8 @@ class SearchResult:
         of `experiments`. Empty for an unfinished search.
     provenance : mapping
         Versions of ccbench and the engine.
+    traces : mapping of Trace
+        Throughput over time of each claim by its rank, with the first of its fresh seeds.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class SearchResult:
     experiments: pd.DataFrame
     claims: pd.DataFrame
     provenance: Mapping[str, Any]
+    traces: Mapping[int, Trace] = field(default_factory=dict, repr=False)
 
     @classmethod
     def load(cls, folder: str | Path) -> SearchResult:
@@ -90,16 +94,23 @@ class SearchResult:
         >>> _ = raygen.search(config, output_dir="search")  # doctest: +SKIP
         >>> SearchResult.load("search").worst()  # doctest: +SKIP
         """
-        config, provenance, experiments, claims = read_folder(Path(folder))
+        config, provenance, experiments, claims, traces = read_folder(Path(folder))
         try:
             experiments = _typed(experiments, experiments_table(config, ()))
             claims = _typed(claims, claims_table(config, (), ()))
             _check(experiments, claims)
-        except (KeyError, OverflowError, ValueError) as error:
+            read = {int(rank): Trace.from_dict(document) for rank, document in traces.items()}
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             allowed = f"a folder with unchanged {RESULTS_CSV} and {CLAIMS_CSV}"
             step = f"repeat the search ({error})"
             raise validation.bad("folder", str(folder), allowed, step) from error
-        return cls(config=config, experiments=experiments, claims=claims, provenance=provenance)
+        return cls(
+            config=config,
+            experiments=experiments,
+            claims=claims,
+            provenance=provenance,
+            traces=read,
+        )
 
     @property
     def networks(self) -> int:

@@ -7,7 +7,6 @@ import math
 import time
 from collections import defaultdict
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from ccbench.raygen.progress import Progress, shown
 from ccbench.raygen.result import SearchResult, claims_table, experiments_table
 from ccbench.raygen.selection import CLAIMED, again, promising, safest
 from ccbench.raygen.strategy import Strategy, check_own, check_proposals
+from ccbench.raygen.trace import Trace
 from ccbench.raygen.work import Work
 
 if TYPE_CHECKING:
@@ -137,9 +137,14 @@ def search(  # noqa: PLR0913 - settings of the execution, all by keyword
         experiments=experiments_table(config, evaluations),
         claims=claims_table(config, evaluations, fresh),
         provenance=provenance,
+        traces={
+            rank: claim.trace
+            for rank, claim in enumerate(sorted(fresh, key=lambda e: e.rank), start=1)
+            if claim.trace is not None
+        },
     )
     if folder is not None:
-        _write_claims(folder, result, partial(emulate.run, engine=engine, store=store))
+        _write_claims(folder, result)
     return result
 
 
@@ -192,7 +197,7 @@ class _Search:
         worst = safest(self._evaluations.values(), CLAIMED)
         top = [evaluation.candidate for evaluation in worst]
         fresh = {candidate: self._config.fresh_seeds(candidate.number) for candidate in top}
-        return list(self._evaluations.values()), list(self._evaluated(fresh))
+        return list(self._evaluations.values()), list(self._evaluated(fresh, traced=True))
 
     def _evaluate(self, candidates: Sequence[Candidate]) -> None:
         """Run a generation. Each distinct scenario is run once."""
@@ -228,8 +233,13 @@ class _Search:
             self._record(copies, joined)
             self._strategy.revise(dict.fromkeys(copies, joined.relative))
 
-    def _evaluated(self, seeds: Mapping[Candidate, tuple[int, ...]]) -> Iterator[Evaluation]:
-        """Run each candidate with its seeds; yield each evaluation when it is complete."""
+    def _evaluated(
+        self, seeds: Mapping[Candidate, tuple[int, ...]], *, traced: bool = False
+    ) -> Iterator[Evaluation]:
+        """Run each candidate with its seeds; yield each evaluation when it is complete.
+
+        If `traced`, evaluations that did not fail have the trace of their first seed.
+        """
         experiments = {
             (candidate, seed): self._config.experiment(candidate.chromosome, seed)
             for candidate, own in seeds.items()
@@ -239,8 +249,13 @@ class _Search:
         self._report()
         metric = metric_of(self._config.metric)
 
+        traces: dict[tuple[Candidate, int], Trace] = {}
+
         def harm(key: tuple[Candidate, int], solo: Run, competing: Run) -> HarmResult:
-            return objective(metric, experiments[key], solo, competing)
+            if not traced or key[1] != seeds[key[0]][0]:
+                return objective(metric, experiments[key], solo, competing)
+            traces[key] = Trace.of(metric, experiments[key], solo, competing)
+            return traces[key].harm
 
         outcomes: dict[Candidate, dict[int, Outcome[HarmResult]]] = defaultdict(dict)
         needs = {key: experiment.scenarios for key, experiment in experiments.items()}
@@ -250,13 +265,15 @@ class _Search:
             own = seeds[candidate]
             if len(outcomes[candidate]) == len(own):
                 in_order = [outcomes[candidate][each] for each in own]
+                failed = [str(outcome.error) for outcome in in_order if outcome.error]
                 yield Evaluation(
                     candidate=candidate,
                     genes=self._config.space.values(candidate.chromosome),
                     experiment=experiments[candidate, own[0]],
                     seeds=own,
                     harms=tuple(outcome.result for outcome in in_order if outcome.value),
-                    error=next((str(outcome.error) for outcome in in_order if outcome.error), ""),
+                    error=failed[0] if failed else "",
+                    trace=None if failed else traces.get((candidate, own[0])),
                 )
 
     def _record(self, candidates: Iterable[Candidate], evaluation: Evaluation) -> None:
@@ -297,7 +314,7 @@ class _Search:
         self._written_s = time.monotonic()
 
 
-def _write_claims(folder: Folder, result: SearchResult, run: Callable[[Scenario], Run]) -> None:
+def _write_claims(folder: Folder, result: SearchResult) -> None:
     """Write the claims, their scenarios, and the figure of the first."""
     # Imports matplotlib, which takes a second.
     from ccbench.raygen.figures import throughput_figure  # noqa: PLC0415
@@ -310,6 +327,6 @@ def _write_claims(folder: Folder, result: SearchResult, run: Callable[[Scenario]
         heading = f"One run of {title}; its mean {words} is {claim['relative_harm']:+.3f}"
         folder.write_claim(claim["rank"], heading, experiment)
         if claim["rank"] == 1:
-            runs = run(experiment.solo), run(experiment.competing)
-            folder.write_picture(throughput_figure(experiment, *runs, title=title))
+            folder.write_picture(throughput_figure(experiment, result.traces[1], title=title))
+    folder.write_traces(result.traces)
     folder.finish()

@@ -7,8 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from ccbench.base.figures import Figure
-from ccbench.harm import measure, sides
-from ccbench.harm.experiment import INTERVAL_S, flow_names
+from ccbench.harm.experiment import flow_names
 from ccbench.raygen.figures.style import ALPHA_COLOUR, BETA_COLOUR
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ccbench.harm import Experiment
-    from ccbench.run.run import Run
+    from ccbench.raygen.trace import Trace
 
 __all__ = ["throughput_figure"]
 
@@ -24,14 +23,14 @@ __all__ = ["throughput_figure"]
 _TITLE_COLUMNS = 60
 
 
-def throughput_figure(experiment: Experiment, solo: Run, competing: Run, *, title: str) -> Figure:
+def throughput_figure(experiment: Experiment, trace: Trace, *, title: str) -> Figure:
     """Draw the throughput of both sides over time, and that of beta alone.
 
     Parameters
     ----------
     experiment : Experiment
-    solo, competing : Run
-        Runs of the experiment.
+    trace : Trace
+        Throughput of its runs.
     title : str
         Title, which may be wrapped.
 
@@ -43,19 +42,17 @@ def throughput_figure(experiment: Experiment, solo: Run, competing: Run, *, titl
 
     Examples
     --------
-    >>> throughput_figure(experiment, solo, competing, title="")  # doctest: +SKIP
+    >>> throughput_figure(experiment, Trace.of(None, experiment, *runs), title="")  # doctest: +SKIP
     """
-    harm = measure(solo, competing, experiment.measured_s)
-    flows = sides(solo.scenario, competing.scenario)
-    together = competing.throughput(INTERVAL_S)
+    harm = trace.harm
     figure = Figure(figsize=(5.5, 3.8), layout="constrained")
     axes = figure.subplots()
     # Transparent, for light and dark pages.
     axes.axvspan(harm.from_s, harm.to_s, color="0.5", alpha=0.12, linewidth=0, label="measured")
     alpha_name, beta_name = flow_names(experiment.alpha), flow_names(experiment.beta)
-    _draw_side(axes, together.iloc[:, flows.alpha], alpha_name, ALPHA_COLOUR)
-    _draw_side(axes, together.iloc[:, flows.beta], beta_name, BETA_COLOUR)
-    alone = solo.throughput(INTERVAL_S).sum(axis=1)
+    _draw_side(axes, trace.alpha, alpha_name, ALPHA_COLOUR)
+    _draw_side(axes, trace.beta, beta_name, BETA_COLOUR)
+    alone = trace.alone.sum(axis=1)
     axes.plot(alone.index, alone, color=BETA_COLOUR, linestyle=":", label=f"{beta_name} alone")
     axes.plot(
         (harm.from_s, harm.to_s),
@@ -67,7 +64,7 @@ def throughput_figure(experiment: Experiment, solo: Run, competing: Run, *, titl
     axes.set_title(fill(title, _TITLE_COLUMNS), fontsize="medium")
     axes.set_xlabel("time (s)")
     axes.set_ylabel("throughput (Mbit/s)")
-    axes.set_xlim(0, competing.scenario.duration_s)
+    axes.set_xlim(0, experiment.duration_s)
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", fontsize="small", ncols=3, frameon=False)

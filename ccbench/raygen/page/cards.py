@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base.errors import CcbenchError
 from ccbench.raygen.figures import throughput_figure
-from ccbench.raygen.objective import metric_of, objective
+from ccbench.raygen.objective import metric_of
 from ccbench.raygen.selection import CLAIMED
+from ccbench.raygen.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +42,7 @@ class Card:
 def cards_of(
     result: SearchResult, folder: Path, run: Callable[[Scenario], Run], pictures: Pictures
 ) -> Iterator[Card]:
-    """Yield the claims, or the worst networks of an unfinished search."""
+    """Yield the claims, or the worst networks of an unfinished search, which are run."""
     config = result.config
     confirmed = not result.claims.empty
     rows: Any = (result.claims if confirmed else result.worst(CLAIMED)).to_dict("records")
@@ -51,14 +52,14 @@ def cards_of(
         picture, reason = None, row["error"]
         if not reason:
             try:
-                solo, competing = run(experiment.solo), run(experiment.competing)
+                trace = result.traces.get(rank) or Trace.of(
+                    metric_of(config.metric), experiment, *map(run, experiment.scenarios)
+                )
             except CcbenchError as error:
                 reason = f"Its throughput over time is missing: {error}"
             else:
-                figure = throughput_figure(experiment, solo, competing, title=title)
-                metric = metric_of(config.metric)
-                harm = objective(metric, experiment, solo, competing).relative
-                words = _trace_words(config, experiment.seed, harm)
+                figure = throughput_figure(experiment, trace, title=title)
+                words = _trace_words(config, experiment.seed, trace.harm.relative)
                 picture = pictures.add(f"worst-{rank}", figure, words)
         yield Card(
             rank=rank,

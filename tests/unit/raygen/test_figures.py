@@ -15,7 +15,16 @@ from matplotlib.colors import to_hex
 
 from ccbench.base.errors import InputError
 from ccbench.harm import measure
-from ccbench.raygen import DEFAULT_SPACE, Choice, Number, SearchConfig, SearchResult, Space, search
+from ccbench.raygen import (
+    DEFAULT_SPACE,
+    Choice,
+    Number,
+    SearchConfig,
+    SearchResult,
+    Space,
+    Trace,
+    search,
+)
 from ccbench.raygen.figures import (
     TOP,
     check_heat_map,
@@ -317,7 +326,8 @@ class TestThroughputFigure:
         experiment = result.experiment(0)
         solo, competing = engine.run(experiment.solo), engine.run(experiment.competing)
         harm = measure(solo, competing)
-        (axes,) = throughput_figure(experiment, solo, competing, title="one run").axes
+        trace = Trace.of(None, experiment, solo, competing)
+        (axes,) = throughput_figure(experiment, trace, title="one run").axes
         lines = _lines(axes)
         assert lines[f"{harm.n_alpha} greedy"] == pytest.approx([harm.alpha_mbps] * 4)
         assert lines[f"{harm.n_beta} even"] == pytest.approx([harm.competing_mbps] * 4)

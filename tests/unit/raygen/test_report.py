@@ -428,7 +428,7 @@ class TestFailures:
     def test_no_trace(
         self, make_search: Any, engine: ArithmeticEngine, error: CcbenchError
     ) -> None:
-        """If a run is not available, the page is written and explains the missing figure."""
+        """A complete search is drawn without runs; else the page explains the missing figure."""
         _, folder = make_search()
 
         class Dead:
@@ -441,6 +441,10 @@ class TestFailures:
                 raise error
 
         dead: Any = Dead()
+        _, *files = report(folder, engine=dead, store=None)
+        assert 5 * 2 == len([path for path in files if path.match("worst-*")])
+        (folder / "claims.csv").unlink()
+        interrupted_after(folder, 16)
         page, *files = report(folder, engine=dead, store=None)
         assert 5 == _Page(page).text.count(f"throughput over time is missing: {error}")
         assert not [path for path in files if path.match("worst-*")]
