@@ -149,7 +149,7 @@ def fill(_app: Sphinx, _page: str, source: list[str]) -> None:
 def write_reports(app: Sphinx, error: Exception | None) -> None:
     """Write the report of each search in ``docs/searches`` beside the pages."""
     searches = Path(app.srcdir) / "searches"
-    for folder in () if error else searches.iterdir():
+    for folder in () if error else searches.glob("*"):
         with TemporaryDirectory() as temporary:
             page = Path(temporary) / f"{folder.name}.html"
             program = Path(sys.executable).with_name("ccbench")

@@ -65,8 +65,8 @@ class TestSearch:
 
     def test_bbr3(self) -> None:
         """So is the share that CUBIC loses beside BBRv3, by the rates on the page of the search."""
-        (lost,) = numbers("README.md", "one BBRv3 flow costs five CUBIC flows # %")
-        left, link = numbers("raygen.md", "leaves five CUBIC flows # of # Mbit/s")
+        (lost,) = numbers("README.md", "one BBRv3 flow costs three CUBIC flows # %")
+        left, link = numbers("raygen.md", "leaves three CUBIC flows # of # Mbit/s")
         assert lost == pytest.approx(100 * (1 - left / link), abs=1)
 
     def test_speed(self) -> None:

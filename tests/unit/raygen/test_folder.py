@@ -15,6 +15,7 @@ from ccbench.raygen import (
     CLAIMS_CSV,
     RESULTS_CSV,
     SEARCH_JSON,
+    TRACES_JSON,
     WORST_PNG,
     Progress,
     SearchResult,
