@@ -142,7 +142,7 @@ def elasticity(
     from ccbench.run.run import Run
 
     if plot is not None:
-        from ccbench import plots  # imports matplotlib
+        from ccbench import plots
 
         plots.check_path(plot)
     detector = Detector(pulse_hz=frequency, margin_hz=margin, window_s=window, threshold=threshold)

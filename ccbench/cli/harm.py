@@ -282,7 +282,7 @@ def _check_plot(plot: Path, *, sensitivity: bool) -> None:
     if not sensitivity:
         allowed = "left out without --sensitivity"
         raise validation.bad("--plot", str(plot), allowed, "add --sensitivity")
-    from ccbench import plots  # imports matplotlib
+    from ccbench import plots
 
     plots.check_path(plot)
 

@@ -147,7 +147,7 @@ def run(
     elif output is not None:
         run_files.check_folder(output)
     if plot is not None:
-        from ccbench import plots  # imports matplotlib
+        from ccbench import plots
 
         plots.check_path(plot)
     if pcap is not None and repeat > 1:

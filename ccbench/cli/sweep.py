@@ -177,7 +177,7 @@ def sweep(
         beta=_groups(beta, scenario),
     )
     if plot is not None:
-        from ccbench import plots  # imports matplotlib
+        from ccbench import plots
         from ccbench.sweeps import figures
 
         plots.check_path(plot)

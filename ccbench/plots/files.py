@@ -6,8 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-
 from ccbench.base import durable
 from ccbench.base.errors import InputError
 
@@ -64,6 +62,8 @@ def save(figure: Figure, path: str | Path) -> None:
     >>> from ccbench import plots
     >>> plots.save(plots.throughput_and_queue(run), "run.pdf")  # doctest: +SKIP
     """
+    import matplotlib as mpl  # noqa: PLC0415 - a path is checked without it
+
     path = check_path(path)
     suffix = path.suffix.lower()
     with durable.new_file(path) as temporary, mpl.rc_context(_REPRODUCIBLE):

@@ -59,13 +59,14 @@ def test_packaged() -> None:
 
 
 def test_imports(tmp_path: Path) -> None:
-    """An answer needs neither scikit-learn nor scipy, whose imports take most of a second."""
+    """An answer without a figure needs neither scikit-learn nor scipy nor matplotlib."""
     queue = np.tile(np.linspace(20, 64, 300), 5)
     lines = (f"{0.02 * i:.2f},{round(each)}" for i, each in enumerate(queue.tolist()))
     path = tmp_path / "5bw-85rtt-64q.csv"
     path.write_text("\n".join(["time_s,occupancy_packets", *lines]))
     script = (
-        "import sys; from ccbench.classify import judge_files; judge_files(sys.argv[1:]);"
-        "sys.exit(bool({'sklearn', 'scipy'} & set(sys.modules)))"
+        "import sys; from ccbench.cli.main import program;"
+        "program(['classify', sys.argv[1]], standalone_mode=False);"
+        "sys.exit(bool({'sklearn', 'scipy', 'matplotlib'} & set(sys.modules)))"
     )
     assert not subprocess.run([sys.executable, "-c", script, str(path)], check=False).returncode
