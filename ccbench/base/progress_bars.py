@@ -21,8 +21,7 @@ _NOTEBOOK_S = 0.25
 def progress(*columns: ProgressColumn | str) -> Progress:
     """Return a progress display: a bar, `columns` and the remaining time, or else the elapsed time.
 
-    The remaining time is extrapolated from the recent speed, or given by the task's field
-    ``left_s`` in seconds (None if unknown).
+    The remaining time is extrapolated from the recent speed.
 
     The display is a context manager. It is silent if standard error is not a terminal, and erased
     at the end. In a notebook, it is a line of text, which needs no widgets.
@@ -39,10 +38,7 @@ def progress(*columns: ProgressColumn | str) -> Progress:
 
     class Left(TimeRemainingColumn):
         def render(self, task: Task) -> Text:
-            if "left_s" in task.fields:
-                if task.fields["left_s"] is not None:
-                    return Text(f"left {timedelta(seconds=round(task.fields['left_s']))}")
-            elif task.time_remaining is not None:
+            if task.time_remaining is not None:
                 return Text("left ") + super().render(task)
             passed = timedelta(seconds=int(task.elapsed or 0))
             return Text(f"for {passed}", style="progress.elapsed")

@@ -234,20 +234,17 @@ class Campaign:
     def _has(self, run: Scenario, engine: Engine) -> bool:
         return self.store is not None and not self.fresh and self.store.has(run, engine)
 
-    def gathered(
-        self,
-        needs: Mapping[_Key, Sequence[Scenario]],
-        *,
-        on_run: Callable[[Scenario], None] | None = None,
-    ) -> Iterator[Gathered[_Key]]:
+    def expect(self, runs: int) -> CampaignProgress:
+        """Expect so many runs after the planned ones, and return the present progress."""
+        return self._tally.expect(runs)
+
+    def gathered(self, needs: Mapping[_Key, Sequence[Scenario]]) -> Iterator[Gathered[_Key]]:
         """Run scenarios and yield the runs of each result once all are complete or one has failed.
 
         Parameters
         ----------
         needs : mapping
             The scenarios of each result by the caller's keys. Equal scenarios run once.
-        on_run : callable, optional
-            Called with each completed or failed scenario.
 
         Yields
         ------
@@ -261,8 +258,6 @@ class Campaign:
             now = self._tally.finish(scenario)
             if self.on_progress is not None:
                 self.on_progress(now)
-            if on_run is not None:
-                on_run(scenario)
 
         # Longest first, so that cores do not idle during a long last run. The sort is stable, so
         # the runs of a result stay adjacent.
@@ -404,19 +399,17 @@ class Campaign:
         self,
         needs: Mapping[_Key, Sequence[Scenario]],
         measure: Callable[..., _Result],
-        *,
-        on_run: Callable[[Scenario], None] | None = None,
     ) -> Iterator[tuple[_Key, Outcome[_Result]]]:
         """Yield each key with its result or error as soon as it is complete or has failed.
 
         Parameters
         ----------
-        needs, on_run
+        needs
             As in :meth:`gathered`.
         measure : callable
             Converts a key and its runs to a result.
         """
-        for each in self.gathered(needs, on_run=on_run):
+        for each in self.gathered(needs):
             outcome: Outcome[_Result] = Outcome(error=each.error)
             if each.error is None:
                 try:

@@ -25,22 +25,38 @@ class CampaignProgress:
     Attributes
     ----------
     done, planned : int
-        Numbers of runs that are complete or have failed, and of all runs that are planned so far.
+        Numbers of runs that are complete or have failed, and of all runs that are planned or
+        expected so far.
     fraction : float
-        Completed fraction of the work of the planned runs, 0 to 1.
+        Completed fraction of the work of the planned runs, 0 to 1; it never decreases.
     """
 
     done: int
     planned: int
     fraction: float
 
+    @property
+    def stage(self) -> str:
+        """Name of the current part of the campaign; empty if it has no parts."""
+        return ""
+
+    @property
+    def state(self) -> str:
+        """What is complete, in words."""
+        return f"{self.done} of {self.planned} runs"
+
 
 class Tally:
     """Counts of the runs of a campaign and of their work."""
 
     def __init__(self) -> None:
-        self._done = self._planned = 0
-        self._done_mbit = self._planned_mbit = 0.0
+        self._done = self._planned = self._expected = 0
+        self._done_mbit = self._planned_mbit = self._fraction = 0.0
+
+    def expect(self, runs: int) -> CampaignProgress:
+        """Expect so many runs, which resemble those so far, after the planned ones."""
+        self._expected = runs
+        return self.now
 
     def add(self, scenarios: Iterable[Scenario]) -> None:
         """Add planned runs."""
@@ -52,9 +68,18 @@ class Tally:
         """Record a finished run."""
         self._done += 1
         self._done_mbit += work_mbit(scenario)
-        # Sums in another order may differ in the last digit and exceed 1.
-        fraction = min(self._done_mbit / self._planned_mbit, 1.0)
-        return CampaignProgress(done=self._done, planned=self._planned, fraction=fraction)
+        return self.now
+
+    @property
+    def now(self) -> CampaignProgress:
+        """The present progress."""
+        planned = self._planned + self._expected
+        if self._done:
+            expected_mbit = self._planned_mbit * planned / self._planned
+            # Sums in another order may differ in the last digit and exceed 1.
+            fraction = min(self._done_mbit / expected_mbit, 1.0)
+            self._fraction = max(self._fraction, fraction)
+        return CampaignProgress(done=self._done, planned=planned, fraction=self._fraction)
 
 
 @contextmanager
@@ -63,11 +88,13 @@ def shown(title: str) -> Iterator[Callable[[CampaignProgress], None]]:
 
     The bar appears with the first run.
     """
-    with progress("{task.fields[runs]}") as bar:
-        task = bar.add_task(title, total=1.0, runs="", visible=False)
+    with progress("{task.fields[state]}") as bar:
+        task = bar.add_task(title, total=1.0, state="", visible=False)
 
         def show(now: CampaignProgress) -> None:
-            runs = f"{now.done} of {now.planned} runs"
-            bar.update(task, completed=now.fraction, runs=runs, visible=True)
+            stage = now.stage or title
+            bar.update(
+                task, description=stage, completed=now.fraction, state=now.state, visible=True
+            )
 
         yield show

@@ -12,7 +12,7 @@ modules                                                         subject
 :mod:`.config`, :mod:`.search`, :mod:`.progress`                the search
 :mod:`.experiments`, :mod:`.evaluation`, :mod:`.trace`          runs and their harm
 :mod:`.selection`, :mod:`.ranking`                              further seeds, claims and confidence
-:mod:`.plan`, :mod:`.work`                                      expected time
+:mod:`.plan`                                                    expected time
 :mod:`.result`, :mod:`.folder`                                  results, in memory and as files
 :mod:`.analysis`                                                regions, importance of genes, models
 :mod:`ccbench.raygen.figures`, :mod:`.html`, :mod:`.page`       figures and the report

@@ -6,23 +6,24 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ccbench import emulate
 from ccbench.base import validation
 from ccbench.base.errors import EngineError
+from ccbench.emulate.progress import shown
 from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluation import Evaluation
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, Folder
 from ccbench.raygen.objective import metric_of, objective
-from ccbench.raygen.progress import Progress, shown
+from ccbench.raygen.progress import Progress
 from ccbench.raygen.result import SearchResult, claims_table, experiments_table
 from ccbench.raygen.selection import CLAIMED, again, promising, safest
 from ccbench.raygen.strategy import Strategy, check_own, check_proposals
 from ccbench.raygen.trace import Trace
-from ccbench.raygen.work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from ccbench.emulate import Campaign, Engine, Store
     from ccbench.emulate.campaign import Outcome
-    from ccbench.experiment.scenario import Scenario
+    from ccbench.emulate.progress import CampaignProgress
     from ccbench.harm import HarmResult
     from ccbench.raygen.space import Chromosome
     from ccbench.raygen.strategy import Candidate
@@ -118,16 +119,11 @@ def search(  # noqa: PLR0913 - settings of the execution, all by keyword
     if output_dir is not None:
         folder = Folder(Path(output_dir), {"search": config.to_dict(), **provenance})
     campaign = emulate.Campaign(engine=resolved, store=store, executor=executor, jobs=jobs)
-
-    def is_stored(scenario: Scenario) -> bool:
-        return store is not None and store.has(scenario, resolved)
-
-    with shown(on_progress) as report:
+    with nullcontext(on_progress) if on_progress else shown("search") as report:
         running = _Search(
             config=config,
             strategy=strategy,
             campaign=campaign,
-            work=Work(is_stored),
             folder=folder,
             on_progress=report,
         )
@@ -151,26 +147,24 @@ def search(  # noqa: PLR0913 - settings of the execution, all by keyword
 class _Search:
     """A running search."""
 
-    def __init__(  # noqa: PLR0913 - the parts of a search, all by keyword
+    def __init__(
         self,
         *,
         config: SearchConfig,
         strategy: Strategy,
         campaign: Campaign,
-        work: Work,
         folder: Folder | None,
         on_progress: Callable[[Progress], None],
     ) -> None:
         self._config = config
-        self._campaign = campaign
-        self._work = work
+        self._campaign = replace(campaign, on_progress=self._report)
         self._folder = folder
         self._on_progress = on_progress
         self._strategy = strategy
         self._planned = sum(strategy.sizes)
         self._generation = 0
         self._confirming = False
-        self._remaining = config.most_runs(strategy.sizes) // 2
+        self._remaining = config.most_runs(strategy.sizes)
         self._evaluations: dict[Candidate, Evaluation] = {}
         self._written_s = -math.inf
 
@@ -201,7 +195,7 @@ class _Search:
 
     def _evaluate(self, candidates: Sequence[Candidate]) -> None:
         """Run a generation. Each distinct scenario is run once."""
-        self._remaining -= len(candidates) * self._config.repeat
+        self._remaining -= 2 * len(candidates) * self._config.repeat
         evaluated = {
             candidate.chromosome: evaluation for candidate, evaluation in self._evaluations.items()
         }
@@ -220,7 +214,7 @@ class _Search:
 
     def _repeat_worst(self, count: int) -> None:
         """Run the most harmful scenarios with one more seed each, and update the strategy."""
-        self._remaining -= count
+        self._remaining -= 2 * count
         counts = promising(self._evaluations.values(), count, repeat=self._config.repeat)
         seeds = {
             candidate: self._config.seeds(candidate.chromosome, count)[-1:]
@@ -245,8 +239,7 @@ class _Search:
             for candidate, own in seeds.items()
             for seed in own
         }
-        self._work.add(experiments.values(), self._remaining)
-        self._report()
+        self._report(self._campaign.expect(self._remaining))
         metric = metric_of(self._config.metric)
 
         traces: dict[tuple[Candidate, int], Trace] = {}
@@ -259,7 +252,7 @@ class _Search:
 
         outcomes: dict[Candidate, dict[int, Outcome[HarmResult]]] = defaultdict(dict)
         needs = {key: experiment.scenarios for key, experiment in experiments.items()}
-        for key, outcome in self._campaign.outcomes(needs, harm, on_run=self._finish_run):
+        for key, outcome in self._campaign.outcomes(needs, harm):
             candidate, seed = key
             outcomes[candidate][seed] = outcome
             own = seeds[candidate]
@@ -282,24 +275,20 @@ class _Search:
             self._evaluations[candidate] = replace(evaluation, candidate=candidate)
             if time.monotonic() > self._written_s + _WRITE_EVERY_S:
                 self._write()
-            self._report()
+            self._report(self._now)
 
-    def _finish_run(self, scenario: Scenario) -> None:
-        self._work.finish(scenario)
-        self._report()
-
-    def _report(self) -> None:
+    def _report(self, now: CampaignProgress) -> None:
+        self._now = now
         evaluations = self._evaluations.values()
         self._on_progress(
             Progress(
-                done=len(evaluations),
-                planned=self._planned,
+                **asdict(now),
+                tried=len(evaluations),
+                networks=self._planned,
                 failed=sum(bool(evaluation.error) for evaluation in evaluations),
                 generation=self._generation,
                 generations=len(self._strategy.sizes),
                 confirming=self._confirming,
-                fraction=self._work.fraction(),
-                left_s=self._work.left_s(),
                 best=min(evaluations, key=lambda e: e.rank, default=None),
             )
         )

@@ -138,7 +138,7 @@ class TestSearch:
         """The same search resumes where it was stopped; finished experiments are not run again."""
 
         def stop(now: Progress) -> None:
-            if now.done == 3:
+            if now.tried == 3:
                 raise StopError
 
         with pytest.raises(StopError):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ccbench import Run
+    from ccbench.emulate.progress import CampaignProgress
 
 
 def scenario(mbps: float) -> Scenario:
@@ -41,15 +42,18 @@ class TestGathered:
         engine = ArithmeticEngine()
         a, b, c = map(scenario, (10, 20, 30))
         needs = {"one": (a,), "three": (c, b, a, c)}
-        campaign = emulate.Campaign(engine=engine, store=None, jobs=1)
-        done: list[Scenario] = []
-        actual = {
-            outcome.key: outcome.runs for outcome in campaign.gathered(needs, on_run=done.append)
-        }
+        heard: list[CampaignProgress] = []
+        campaign = emulate.Campaign(engine=engine, store=None, jobs=1, on_progress=heard.append)
+        campaign.expect(3)
+        actual = {outcome.key: outcome.runs for outcome in campaign.gathered(needs)}
         assert {k: list(v) for k, v in needs.items()} == {
             key: [run.scenario for run in runs] for key, runs in actual.items()
         }
-        assert [c, b, a] == engine.ran == done  # the longest first
+        assert [c, b, a] == engine.ran  # the longest first
+        assert [(1, 6), (2, 6), (3, 6)] == [(now.done, now.planned) for now in heard]
+        # The work of expected runs is that of the planned ones; progress never decreases.
+        assert heard[0].fraction < heard[1].fraction < heard[2].fraction == pytest.approx(0.5)
+        assert campaign.expect(30).fraction == heard[-1].fraction < campaign.expect(0).fraction
 
     def test_failure(self) -> None:
         """A failed run fails only the results that need it."""

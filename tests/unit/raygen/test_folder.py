@@ -163,7 +163,7 @@ class TestFolder:
         folder = tmp_path / "results"
 
         def vanish(now: Progress) -> None:
-            if now.done == 1:
+            if now.tried == 1:
                 shutil.rmtree(folder, ignore_errors=True)
 
         with pytest.raises(CcbenchError, match=r"^cannot write .*No such file or directory"):

@@ -170,17 +170,18 @@ class TestProgress:
         """Counts and the share of work grow to their totals; the claims run last."""
         heard: list[Progress] = []
         search(small(), engine=engine, store=None, on_progress=heard.append)
-        assert (heard[0].done, heard[0].fraction, heard[0].best) == (0, 0, None)
-        assert (heard[-1].done, heard[-1].generation) == (8, 3)
+        assert (heard[0].tried, heard[0].fraction, heard[0].best) == (0, 0, None)
+        assert (heard[-1].tried, heard[-1].generation) == (8, 3)
         assert heard[-1].fraction == pytest.approx(1)
+        assert heard[-1].done == heard[-1].planned
         for before, after in itertools.pairwise(heard):
-            assert before.done <= after.done
+            assert (before.tried, before.done) <= (after.tried, after.done)
             assert before.fraction <= after.fraction <= 1.0 + 1e-9
-        assert {(now.planned, now.generations) for now in heard} == {(8, 3)}
-        assert list(range(9)) == sorted({now.done for now in heard})
+        assert {(now.networks, now.generations) for now in heard} == {(8, 3)}
+        assert list(range(9)) == sorted({now.tried for now in heard})
         confirming = [now.confirming for now in heard]
         assert confirming == sorted(confirming)
-        assert {8} == {now.done for now in heard if now.confirming}
+        assert {8} == {now.tried for now in heard if now.confirming}
 
     def test_best_so_far(self, engine: Engine) -> None:
         """Without noise the reported best never falls and ends at the most harmful."""
@@ -190,20 +191,11 @@ class TestProgress:
         assert best == sorted(best)
         assert best[-1] == result.experiments["relative_harm"].max()
 
-    def test_time_left(self, engine: Engine) -> None:
-        """The time left is unknown at first, and 0 at the end."""
-        heard: list[Progress] = []
-        search(small(), engine=engine, store=None, on_progress=heard.append)
-        lefts = [now.left_s for now in heard]
-        finite = [left for left in lefts if left is not None]
-        assert [None] * (len(lefts) - len(finite)) == lefts[: len(lefts) - len(finite)]
-        assert 0 == pytest.approx(finite[-1], abs=1e-6)
-
     def test_exception_of_the_listener_ends_the_search(self, engine: Engine) -> None:
         """An exception of the listener, such as Ctrl-C, ends the search."""
 
         def interrupt(now: Progress) -> None:
-            if now.done == 3:
+            if now.tried == 3:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):

@@ -175,7 +175,7 @@ class TestEveryStrategy:
         config = _config(name, budget=12, population=4)
 
         def stop(now: Progress) -> None:
-            if now.done == 7:
+            if now.tried == 7:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
