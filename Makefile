@@ -51,9 +51,10 @@ docs: ## build the site in docs/_site
 	@scripts/bootstrap.sh dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_site
 
-pages: ## update the tables of the studies' pages from docs/studies/results
+pages: ## update the tables of the site from the results in docs/studies/results and docs/evaluations
 	@scripts/bootstrap.sh dev
 	$(BIN)/python docs/study_pages.py
+	$(BIN)/python docs/evaluation_pages.py
 
 fuzz: ## all property tests with 10,000 random examples of each (docs/reliability.md; an hour or more)
 	@scripts/bootstrap.sh dev

@@ -49,7 +49,8 @@ def values_figure(cells: Sequence[Cell], ccas: Sequence[str]) -> Figure:
         axes.set_xlabel(f"{title} ({unit})" if unit else title)
         axes.set_yticks(range(len(networks)), networks)
         axes.set_ylim(len(networks) - 0.5, -0.5)
-        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+        low, high = axes.get_xlim()
+        axes.set_xlim(min(0.0, low), high + 0.03 * (high - min(0.0, low)))
         axes.grid(alpha=0.3, axis="x")
     figure.legend(
         *panels[0].get_legend_handles_labels(),

@@ -30,13 +30,13 @@ def _lines(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detail
     yield f"\n{lead(evaluation)}\n"
     yield "## Summary\n"
     yield from _table(
-        ["section", "criterion", "RFC says", "evidence"]
+        ["section", "criterion"]
         + [f"compared with {other}" for other in others]
-        + ["definite failure"],
+        + ["definite failure", "evidence", "RFC says"],
         (
-            [row.section, row.title, row.obligation, row.evidence]
+            [row.section, row.title]
             + [row.compared[other] for other in others]
-            + ["; ".join(row.failures)]
+            + ["; ".join(row.failures), row.evidence, row.obligation]
             for row in rows
         ),
     )
@@ -72,14 +72,15 @@ def _criterion(evaluation: Evaluation, one: Detail) -> Iterator[str]:
     yield ""
     has_changes = evaluation.has_changes
     yield from _table(
-        ["network", "measure", *design.ccas]
+        ["network", "measure"]
         + [f"than {other}" for other in design.others]
-        + ["than before"] * has_changes,
+        + ["than before"] * has_changes
+        + list(design.ccas),
         (
             [cell.case.network.name, measured(cell)]
-            + [shown(cell, cca) for cca in design.ccas]
             + [JUDGEMENTS[each.judgement] for each in cell.comparisons]
             + [JUDGEMENTS[cell.change.judgement] if cell.change else ""] * has_changes
+            + [shown(cell, cca) for cca in design.ccas]
             for cell in one.cells
         ),
     )
