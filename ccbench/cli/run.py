@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ccbench.base import validation
-from ccbench.base.counts import counted
 from ccbench.base.errors import InputError
 from ccbench.base.estimate import Estimate
 from ccbench.base.progress_bars import progress
@@ -48,12 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-#: Maximum memory in bytes of a queue log that is not saved; a larger log is summarised.
-_LARGE_LOG_BYTES = 200e6
-#: Size in bytes above which a capture is announced.
-_LARGE_CAPTURE_BYTES = 1e9
-#: Expected duration in seconds above which a run is announced.
-_LONG_S = 300
 #: Maximum number of flows with a row each; more flows are shown by group.
 _MOST_ROWS = 30
 #: Maximum number of flows that a warning names.
@@ -161,8 +154,7 @@ def run(
     if seed is not None:
         loaded = replace(loaded, seed=seed)
     loaded = replace(loaded, path=replace(loaded.path, noise=noise.over(loaded.path.noise)))
-    extra = _metrics_named(metrics)
-    loaded = replace(loaded, queue_log=_enough_log(loaded, extra))
+    loaded, extra = _recording(loaded, metrics)
     chosen = engine.make(lambda engine: _check(loaded, scenario, engine))
     loaded = _feasible(
         loaded,
@@ -188,7 +180,10 @@ def run(
             as_json=as_json,
         )
     else:
-        _announce_if_large(loaded, chosen, pcap)
+        if pcap is not None:
+            from ccbench.emulate import outlook
+
+            _announce(outlook.size_of_capture(loaded, chosen, pcap))
         _run_once(loaded, chosen, output, plot, pcap, metrics=extra, fresh=fresh, as_json=as_json)
 
 
@@ -344,22 +339,14 @@ def _repeat(
         click.echo(_EXACT.format(count=count))
 
 
-def _metrics_named(names: Sequence[str]) -> tuple[Metric, ...]:
-    """Return the metrics to print beside the tables."""
+def _recording(scenario: Scenario, names: Sequence[str]) -> tuple[Scenario, tuple[Metric, ...]]:
+    """Return a scenario that records enough for metrics beside the tables, and the metrics."""
     if not names:
-        return ()
-    from ccbench.metrics import named
+        return scenario, ()
+    from ccbench.metrics import least_log, named
 
-    return named(names)
-
-
-def _enough_log(scenario: Scenario, metrics: Sequence[Metric]) -> bool | str:
-    """Return the scenario's `queue_log`, or more if metrics need it."""
-    if not metrics:
-        return scenario.queue_log
-    from ccbench.metrics import least_log
-
-    return max(scenario.queue_log, least_log(metrics), key=(False, "summary", True).index)
+    metrics = named(names)
+    return replace(scenario, queue_log=least_log(metrics, least=scenario.queue_log)), metrics
 
 
 def _print_metrics(values: pd.DataFrame) -> None:
@@ -450,58 +437,23 @@ def _feasible(
     scenario: Scenario, path: Path, engine: Engine, count: int, *, is_for_table: bool, fresh: bool
 ) -> Scenario:
     """Return the scenario of a file to run, and announce a long run."""
-    from ccbench import emulate
+    from ccbench.emulate import DEFAULT_STORE, outlook
     from ccbench.run.repetition import repetitions
 
     _check(scenario, path, engine)
     runs = repetitions(scenario, count)
-    if not fresh and all(emulate.DEFAULT_STORE.has(run, engine) for run in runs):
+    if not fresh and all(DEFAULT_STORE.has(run, engine) for run in runs):
         return scenario
     if is_for_table:
-        scenario = _without_large_log(scenario, engine)
-    _announce_if_long(scenario, engine, count)
+        scenario, words = outlook.summarised_log(scenario, engine)
+        _announce(words)
+    _announce(outlook.duration(scenario, engine, count))
     return scenario
 
 
-def _without_large_log(scenario: Scenario, engine: Engine) -> Scenario:
-    """Return the scenario with a queue summary in place of a large queue log."""
-    if scenario.queue_log is not True:
-        return scenario
-    from ccbench.emulate.resources import size
-
-    summarised = replace(scenario, queue_log="summary")
-    saved_bytes = engine.needs(scenario).reading_bytes - engine.needs(summarised).reading_bytes
-    if saved_bytes <= _LARGE_LOG_BYTES:
-        return scenario
-    click.echo(
-        f'queue_log = "summary" for this table, as the full log would take about '
-        f"{size(saved_bytes)} of memory: -o FOLDER records it",
-        err=True,
-    )
-    return summarised
-
-
-def _announce_if_long(scenario: Scenario, engine: Engine, count: int) -> None:
-    from ccbench import emulate
-
-    run_s = emulate.expected_s([scenario], engine)
-    if run_s is None:
-        return
-    expected_s = run_s * math.ceil(count / emulate.cores())
-    if expected_s > _LONG_S:
-        subject = "this run takes" if count == 1 else "these runs take"
-        click.echo(f"{subject} about {counted(round(expected_s / 60), 'minute')}", err=True)
-
-
-def _announce_if_large(scenario: Scenario, engine: Engine, pcap: Path | None) -> None:
-    from ccbench.emulate.engine import CapturingEngine
-    from ccbench.emulate.resources import size
-
-    if pcap is None or not isinstance(engine, CapturingEngine):
-        return
-    capture_bytes = engine.capture_bytes(scenario)
-    if capture_bytes > _LARGE_CAPTURE_BYTES:
-        click.echo(f"the capture takes up to {size(capture_bytes)} in {pcap}", err=True)
+def _announce(words: str) -> None:
+    if words:
+        click.echo(words, err=True)
 
 
 def _print_files(

@@ -72,15 +72,15 @@ def named(names: Iterable[str], *, among: Mapping[str, Metric] = METRICS) -> tup
     return tuple(chosen.values())
 
 
-def least_log(metrics: Iterable[Metric]) -> bool | str:
-    """Return the least `queue_log` of a scenario that records enough for some metrics.
+def least_log(metrics: Iterable[Metric], *, least: bool | str = False) -> bool | str:
+    """Return the least `queue_log`, not below `least`, that records enough for some metrics.
 
     Examples
     --------
     >>> least_log(named(["throughput"])), least_log(named(["sojourn_time_p99", "throughput"]))
     (False, 'summary')
     """
-    needed = {metric.queue_log for metric in metrics}
+    needed = {least, *(metric.queue_log for metric in metrics)}
     return True if True in needed else "summary" if "summary" in needed else False
 
 

@@ -10,7 +10,7 @@ modules                                                         subject
 :mod:`.quantities`, :mod:`.gene`, :mod:`.space`                 the search space
 :mod:`.strategy`, :mod:`.strategies`                            proposals
 :mod:`.config`, :mod:`.search`, :mod:`.progress`                the search
-:mod:`.experiments`, :mod:`.evaluation`, :mod:`.trace`          runs and their harm
+:mod:`.experiments`, :mod:`.evaluation`, :mod:`.timeline`       runs and their harm
 :mod:`.selection`, :mod:`.ranking`                              further seeds, claims and confidence
 :mod:`.plan`                                                    expected time
 :mod:`.result`, :mod:`.folder`                                  results, in memory and as files
@@ -36,7 +36,7 @@ from ccbench.base.settings import StrategySetting
 from ccbench.base.validation import Range
 from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluation import Evaluation
-from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, SEARCH_JSON, TRACES_JSON, WORST_PNG
+from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, SEARCH_JSON, TIMELINES_JSON, WORST_PNG
 from ccbench.raygen.gene import Choice, Gene, Number
 from ccbench.raygen.html import report
 from ccbench.raygen.plan import Plan, plan
@@ -51,7 +51,7 @@ from ccbench.raygen.strategy import (
     batches,
     check_budget,
 )
-from ccbench.raygen.trace import Trace
+from ccbench.raygen.timeline import Timeline
 
 if TYPE_CHECKING:
     from ccbench.raygen.strategies.genetic import Genetic
@@ -64,7 +64,7 @@ __all__ = [
     "DEFAULT_SPACE",
     "RESULTS_CSV",
     "SEARCH_JSON",
-    "TRACES_JSON",
+    "TIMELINES_JSON",
     "WORST_PNG",
     "BaseStrategy",
     "Candidate",
@@ -85,7 +85,7 @@ __all__ = [
     "StrategySetting",
     "Surrogate",
     "SweepStrategy",
-    "Trace",
+    "Timeline",
     "batches",
     "check_budget",
     "plan",

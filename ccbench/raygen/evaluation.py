@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ccbench.harm import Experiment, HarmResult
     from ccbench.raygen.gene import Value
     from ccbench.raygen.strategy import Candidate
-    from ccbench.raygen.trace import Trace
+    from ccbench.raygen.timeline import Timeline
 
 __all__ = ["Evaluation"]
 
@@ -45,7 +45,7 @@ class Evaluation:
         Harm of each seed that did not fail.
     error : str
         Reason of the first seed that failed; empty if none failed.
-    trace : Trace, optional
+    timeline : Timeline, optional
         Throughput over time with the first seed, of a claim that did not fail.
 
     Notes
@@ -60,7 +60,7 @@ class Evaluation:
     seeds: tuple[int, ...]
     harms: tuple[HarmResult, ...]
     error: str = ""
-    trace: Trace | None = None
+    timeline: Timeline | None = None
 
     @cached_property
     def harm(self) -> Estimate:

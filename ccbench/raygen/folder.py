@@ -8,7 +8,7 @@
 ``claims.csv``                 the same for the most harmful scenarios, run with fresh seeds
 ``worst-1.toml`` to 5          their competing scenarios; ``ccbench run worst-1.toml`` repeats one
 ``worst-1-solo.toml`` to 5     their solo scenarios of the beta flows
-``traces.json``                throughput over time in both runs of each, as figures draw it
+``timelines.json``                throughput over time in both runs of each, as figures draw it
 ``worst.png``                  the figure of the most harmful scenario
 =============================  =================================================================
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
     from ccbench.base.figures import Figure
     from ccbench.harm import Experiment
-    from ccbench.raygen.trace import Trace
+    from ccbench.raygen.timeline import Timeline
 
 __all__ = [
     "CLAIMS_CSV",
     "RESULTS_CSV",
     "SEARCH_JSON",
-    "TRACES_JSON",
+    "TIMELINES_JSON",
     "WORST_PNG",
     "Folder",
     "read_folder",
@@ -52,7 +52,7 @@ __all__ = [
 CLAIMS_CSV = "claims.csv"
 RESULTS_CSV = "results.csv"
 SEARCH_JSON = "search.json"
-TRACES_JSON = "traces.json"
+TIMELINES_JSON = "timelines.json"
 WORST_PNG = "worst.png"
 
 #: Key in ``search.json`` with the digests of all files, which only a complete search has.
@@ -112,10 +112,10 @@ class Folder:
         self._write_text(f"worst-{rank}.toml", heading + experiment.competing.to_toml())
         self._write_text(f"worst-{rank}-solo.toml", experiment.solo.to_toml())
 
-    def write_traces(self, traces: Mapping[int, Trace]) -> None:
+    def write_timelines(self, timelines: Mapping[int, Timeline]) -> None:
         """Write the throughput over time of the claims by their ranks."""
-        documents = {rank: trace.to_dict() for rank, trace in traces.items()}
-        self._write_text(TRACES_JSON, json.dumps(safe_json.plain(documents)) + "\n")
+        documents = {rank: timeline.to_dict() for rank, timeline in timelines.items()}
+        self._write_text(TIMELINES_JSON, json.dumps(safe_json.plain(documents)) + "\n")
 
     def write_picture(self, figure: Figure) -> None:
         """Write the figure of the most harmful scenario."""
@@ -194,7 +194,7 @@ def _differences(expected: Mapping[str, Any], stored: object) -> Iterator[str]:
 def read_folder(
     path: Path,
 ) -> tuple[SearchConfig, dict[str, Any], pd.DataFrame | None, pd.DataFrame | None, dict[str, Any]]:
-    """Read settings, provenance, experiments, claims and traces by rank.
+    """Read settings, provenance, experiments, claims and timelines by rank.
 
     All values of the tables are text. A table is None if it does not exist yet.
 
@@ -215,13 +215,13 @@ def read_folder(
         with validation.within(f"{path / SEARCH_JSON}: "):
             config = SearchConfig.from_dict(document["search"])
         digests = document.get(_FILES, {})
-        read = (RESULTS_CSV, CLAIMS_CSV, TRACES_JSON)
+        read = (RESULTS_CSV, CLAIMS_CSV, TIMELINES_JSON)
         check_files(path, {name: digests[name] for name in read if name in digests})
         experiments, claims = (_read_table(path / name) for name in (RESULTS_CSV, CLAIMS_CSV))
         _check_rows(experiments, document["experiments_done"])
-        traces = {}
-        if TRACES_JSON in digests:
-            traces = dict(safe_json.loads((path / TRACES_JSON).read_bytes()))
+        timelines = {}
+        if TIMELINES_JSON in digests:
+            timelines = dict(safe_json.loads((path / TIMELINES_JSON).read_bytes()))
     except ChangedError as error:
         allowed = f"a folder with unchanged {RESULTS_CSV} and {CLAIMS_CSV}"
         step = f"start the search again, which restores them from stored runs ({error})"
@@ -233,7 +233,7 @@ def read_folder(
         raise validation.bad("folder", str(path), allowed, "repeat the search") from error
     own = {"search", "experiments_done", "experiments_planned", _FILES}
     provenance = {name: value for name, value in document.items() if name not in own}
-    return config, provenance, experiments, claims, traces
+    return config, provenance, experiments, claims, timelines
 
 
 def _check_rows(experiments: pd.DataFrame | None, done: int) -> None:

@@ -16,7 +16,7 @@ from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, read_folder
 from ccbench.raygen.ranking import groups
 from ccbench.raygen.selection import CLAIMED
 from ccbench.raygen.strategy import Candidate
-from ccbench.raygen.trace import Trace
+from ccbench.raygen.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,7 +63,7 @@ class SearchResult:
         of `experiments`. Empty for an unfinished search.
     provenance : mapping
         Versions of ccbench and the engine.
-    traces : mapping of Trace
+    timelines : mapping of Timeline
         Throughput over time of each claim by its rank, with the first of its fresh seeds.
 
     Examples
@@ -77,7 +77,7 @@ class SearchResult:
     experiments: pd.DataFrame
     claims: pd.DataFrame
     provenance: Mapping[str, Any]
-    traces: Mapping[int, Trace] = field(default_factory=dict, repr=False)
+    timelines: Mapping[int, Timeline] = field(default_factory=dict, repr=False)
 
     @classmethod
     def load(cls, folder: str | Path) -> SearchResult:
@@ -94,12 +94,12 @@ class SearchResult:
         >>> _ = raygen.search(config, output_dir="search")  # doctest: +SKIP
         >>> SearchResult.load("search").worst()  # doctest: +SKIP
         """
-        config, provenance, experiments, claims, traces = read_folder(Path(folder))
+        config, provenance, experiments, claims, timelines = read_folder(Path(folder))
         try:
             experiments = _typed(experiments, experiments_table(config, ()))
             claims = _typed(claims, claims_table(config, (), ()))
             _check(experiments, claims)
-            read = {int(rank): Trace.from_dict(document) for rank, document in traces.items()}
+            read = {int(rank): Timeline.from_dict(document) for rank, document in timelines.items()}
         except (KeyError, OverflowError, TypeError, ValueError) as error:
             allowed = f"a folder with unchanged {RESULTS_CSV} and {CLAIMS_CSV}"
             step = f"repeat the search ({error})"
@@ -109,7 +109,7 @@ class SearchResult:
             experiments=experiments,
             claims=claims,
             provenance=provenance,
-            traces=read,
+            timelines=read,
         )
 
     @property

@@ -23,7 +23,7 @@ from ccbench.raygen.progress import Progress
 from ccbench.raygen.result import SearchResult, claims_table, experiments_table
 from ccbench.raygen.selection import CLAIMED, again, promising, safest
 from ccbench.raygen.strategy import Strategy, check_own, check_proposals
-from ccbench.raygen.trace import Trace
+from ccbench.raygen.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -133,10 +133,10 @@ def search(  # noqa: PLR0913 - settings of the execution, all by keyword
         experiments=experiments_table(config, evaluations),
         claims=claims_table(config, evaluations, fresh),
         provenance=provenance,
-        traces={
-            rank: claim.trace
+        timelines={
+            rank: claim.timeline
             for rank, claim in enumerate(sorted(fresh, key=lambda e: e.rank), start=1)
-            if claim.trace is not None
+            if claim.timeline is not None
         },
     )
     if folder is not None:
@@ -191,7 +191,7 @@ class _Search:
         worst = safest(self._evaluations.values(), CLAIMED)
         top = [evaluation.candidate for evaluation in worst]
         fresh = {candidate: self._config.fresh_seeds(candidate.number) for candidate in top}
-        return list(self._evaluations.values()), list(self._evaluated(fresh, traced=True))
+        return list(self._evaluations.values()), list(self._evaluated(fresh, with_timeline=True))
 
     def _evaluate(self, candidates: Sequence[Candidate]) -> None:
         """Run a generation. Each distinct scenario is run once."""
@@ -228,11 +228,11 @@ class _Search:
             self._strategy.revise(dict.fromkeys(copies, joined.relative))
 
     def _evaluated(
-        self, seeds: Mapping[Candidate, tuple[int, ...]], *, traced: bool = False
+        self, seeds: Mapping[Candidate, tuple[int, ...]], *, with_timeline: bool = False
     ) -> Iterator[Evaluation]:
         """Run each candidate with its seeds; yield each evaluation when it is complete.
 
-        If `traced`, evaluations that did not fail have the trace of their first seed.
+        If `with_timeline`, evaluations that did not fail have the timeline of their first seed.
         """
         experiments = {
             (candidate, seed): self._config.experiment(candidate.chromosome, seed)
@@ -242,13 +242,13 @@ class _Search:
         self._report(self._campaign.expect(self._remaining))
         metric = metric_of(self._config.metric)
 
-        traces: dict[tuple[Candidate, int], Trace] = {}
+        timelines: dict[tuple[Candidate, int], Timeline] = {}
 
         def harm(key: tuple[Candidate, int], solo: Run, competing: Run) -> HarmResult:
-            if not traced or key[1] != seeds[key[0]][0]:
+            if not with_timeline or key[1] != seeds[key[0]][0]:
                 return objective(metric, experiments[key], solo, competing)
-            traces[key] = Trace.of(metric, experiments[key], solo, competing)
-            return traces[key].harm
+            timelines[key] = Timeline.of(metric, experiments[key], solo, competing)
+            return timelines[key].harm
 
         outcomes: dict[Candidate, dict[int, Outcome[HarmResult]]] = defaultdict(dict)
         needs = {key: experiment.scenarios for key, experiment in experiments.items()}
@@ -266,7 +266,7 @@ class _Search:
                     seeds=own,
                     harms=tuple(outcome.result for outcome in in_order if outcome.value),
                     error=failed[0] if failed else "",
-                    trace=None if failed else traces.get((candidate, own[0])),
+                    timeline=None if failed else timelines.get((candidate, own[0])),
                 )
 
     def _record(self, candidates: Iterable[Candidate], evaluation: Evaluation) -> None:
@@ -316,6 +316,6 @@ def _write_claims(folder: Folder, result: SearchResult) -> None:
         heading = f"One run of {title}; its mean {words} is {claim['relative_harm']:+.3f}"
         folder.write_claim(claim["rank"], heading, experiment)
         if claim["rank"] == 1:
-            folder.write_picture(throughput_figure(experiment, result.traces[1], title=title))
-    folder.write_traces(result.traces)
+            folder.write_picture(throughput_figure(experiment, result.timelines[1], title=title))
+    folder.write_timelines(result.timelines)
     folder.finish()

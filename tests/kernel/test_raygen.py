@@ -93,7 +93,7 @@ class TestSearch:
         for gene in DEFAULT_SPACE.genes:
             assert table[gene.name].between(gene.at(0), gene.at(1)).all()
         assert set(files(folder)) == {
-            *("results.csv", "claims.csv", "search.json", "traces.json", "worst.png"),
+            *("results.csv", "claims.csv", "search.json", "timelines.json", "worst.png"),
             *(f"worst-{rank}.toml" for rank in range(1, 6)),
             *(f"worst-{rank}-solo.toml" for rank in range(1, 6)),
         }

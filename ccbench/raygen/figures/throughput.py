@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ccbench.harm import Experiment
-    from ccbench.raygen.trace import Trace
+    from ccbench.raygen.timeline import Timeline
 
 __all__ = ["throughput_figure"]
 
@@ -23,13 +23,13 @@ __all__ = ["throughput_figure"]
 _TITLE_COLUMNS = 60
 
 
-def throughput_figure(experiment: Experiment, trace: Trace, *, title: str) -> Figure:
+def throughput_figure(experiment: Experiment, timeline: Timeline, *, title: str) -> Figure:
     """Draw the throughput of both sides over time, and that of beta alone.
 
     Parameters
     ----------
     experiment : Experiment
-    trace : Trace
+    timeline : Timeline
         Throughput of its runs.
     title : str
         Title, which may be wrapped.
@@ -42,17 +42,19 @@ def throughput_figure(experiment: Experiment, trace: Trace, *, title: str) -> Fi
 
     Examples
     --------
-    >>> throughput_figure(experiment, Trace.of(None, experiment, *runs), title="")  # doctest: +SKIP
+    >>> throughput_figure(
+    ...     experiment, Timeline.of(None, experiment, *runs), title=""
+    ... )  # doctest: +SKIP
     """
-    harm = trace.harm
+    harm = timeline.harm
     figure = Figure(figsize=(5.5, 3.8), layout="constrained")
     axes = figure.subplots()
     # Transparent, for light and dark pages.
     axes.axvspan(harm.from_s, harm.to_s, color="0.5", alpha=0.12, linewidth=0, label="measured")
     alpha_name, beta_name = flow_names(experiment.alpha), flow_names(experiment.beta)
-    _draw_side(axes, trace.alpha, alpha_name, ALPHA_COLOUR)
-    _draw_side(axes, trace.beta, beta_name, BETA_COLOUR)
-    alone = trace.alone.sum(axis=1)
+    _draw_side(axes, timeline.alpha, alpha_name, ALPHA_COLOUR)
+    _draw_side(axes, timeline.beta, beta_name, BETA_COLOUR)
+    alone = timeline.alone.sum(axis=1)
     axes.plot(alone.index, alone, color=BETA_COLOUR, linestyle=":", label=f"{beta_name} alone")
     axes.plot(
         (harm.from_s, harm.to_s),

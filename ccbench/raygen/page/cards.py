@@ -12,7 +12,7 @@ from ccbench.base.errors import CcbenchError
 from ccbench.raygen.figures import throughput_figure
 from ccbench.raygen.objective import metric_of
 from ccbench.raygen.selection import CLAIMED
-from ccbench.raygen.trace import Trace
+from ccbench.raygen.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -52,14 +52,14 @@ def cards_of(
         picture, reason = None, row["error"]
         if not reason:
             try:
-                trace = result.traces.get(rank) or Trace.of(
+                timeline = result.timelines.get(rank) or Timeline.of(
                     metric_of(config.metric), experiment, *map(run, experiment.scenarios)
                 )
             except CcbenchError as error:
                 reason = f"Its throughput over time is missing: {error}"
             else:
-                figure = throughput_figure(experiment, trace, title=title)
-                words = _trace_words(config, experiment.seed, trace.harm.relative)
+                figure = throughput_figure(experiment, timeline, title=title)
+                words = _timeline_words(config, experiment.seed, timeline.harm.relative)
                 picture = pictures.add(f"worst-{rank}", figure, words)
         yield Card(
             rank=rank,
@@ -83,7 +83,7 @@ def cards_of(
         )
 
 
-def _trace_words(config: SearchConfig, seed: int, harm: float) -> str:
+def _timeline_words(config: SearchConfig, seed: int, harm: float) -> str:
     return (
         f"Throughput over time in the run with seed {seed}, whose {config.harm_words} is "
         f"{harm:+.3f}. Thick lines are the sums over the flows of {config.alpha} and of "

@@ -22,7 +22,7 @@ from ccbench.raygen import (
     SearchConfig,
     SearchResult,
     Space,
-    Trace,
+    Timeline,
     search,
 )
 from ccbench.raygen.figures import (
@@ -326,8 +326,8 @@ class TestThroughputFigure:
         experiment = result.experiment(0)
         solo, competing = engine.run(experiment.solo), engine.run(experiment.competing)
         harm = measure(solo, competing)
-        trace = Trace.of(None, experiment, solo, competing)
-        (axes,) = throughput_figure(experiment, trace, title="one run").axes
+        timeline = Timeline.of(None, experiment, solo, competing)
+        (axes,) = throughput_figure(experiment, timeline, title="one run").axes
         lines = _lines(axes)
         assert lines[f"{harm.n_alpha} greedy"] == pytest.approx([harm.alpha_mbps] * 4)
         assert lines[f"{harm.n_beta} even"] == pytest.approx([harm.competing_mbps] * 4)

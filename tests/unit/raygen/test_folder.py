@@ -15,7 +15,7 @@ from ccbench.raygen import (
     CLAIMS_CSV,
     RESULTS_CSV,
     SEARCH_JSON,
-    TRACES_JSON,
+    TIMELINES_JSON,
     WORST_PNG,
     Progress,
     SearchResult,
@@ -50,7 +50,7 @@ class TestFolder:
         result = search(small(), engine=engine, output_dir=tmp_path / "a" / "b")
         folder = tmp_path / "a" / "b"
         assert {path.name for path in folder.iterdir()} == {
-            *(RESULTS_CSV, CLAIMS_CSV, SEARCH_JSON, TRACES_JSON, WORST_PNG),
+            *(RESULTS_CSV, CLAIMS_CSV, SEARCH_JSON, TIMELINES_JSON, WORST_PNG),
             *(f"worst-{rank}.toml" for rank in range(1, 6)),
             *(f"worst-{rank}-solo.toml" for rank in range(1, 6)),
         }

@@ -16,7 +16,7 @@ from ccbench.raygen import (
     CLAIMS_CSV,
     RESULTS_CSV,
     SEARCH_JSON,
-    TRACES_JSON,
+    TIMELINES_JSON,
     WORST_PNG,
     Progress,
     SearchConfig,
@@ -98,7 +98,7 @@ class TestSearch:
             folder = tmp_path / "together"
             together = search(small(), engine=_Late(engine), store=None, jobs=8, output_dir=folder)
             assert_same(together, alone)
-            for name in (RESULTS_CSV, CLAIMS_CSV, SEARCH_JSON, TRACES_JSON, WORST_PNG):
+            for name in (RESULTS_CSV, CLAIMS_CSV, SEARCH_JSON, TIMELINES_JSON, WORST_PNG):
                 assert (folder / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
     def test_executor_of_the_caller(self, engine: Engine) -> None:

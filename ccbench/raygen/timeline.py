@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from ccbench.metrics import Metric
     from ccbench.run.run import Run
 
-__all__ = ["Trace"]
+__all__ = ["Timeline"]
 
 #: Decimals of rates: bits per second.
 _DECIMALS = 6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Trace:
+class Timeline:
     """Throughput over time of both runs of an experiment, and the harm.
 
     Attributes
@@ -43,8 +43,10 @@ class Trace:
     alone: pd.DataFrame
 
     @classmethod
-    def of(cls, metric: Metric | None, experiment: Experiment, solo: Run, competing: Run) -> Trace:
-        """Return the trace of an experiment's runs.
+    def of(
+        cls, metric: Metric | None, experiment: Experiment, solo: Run, competing: Run
+    ) -> Timeline:
+        """Return the timeline of an experiment's runs.
 
         Raises
         ------
@@ -61,7 +63,7 @@ class Trace:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the trace as a dictionary of JSON-able values."""
+        """Return the timeline as a dictionary of JSON-able values."""
         tables = {name: getattr(self, name) for name in ("alpha", "beta", "alone")}
         return {
             "harm": self.harm.to_dict(),
@@ -70,8 +72,8 @@ class Trace:
         }
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> Trace:
-        """Return the trace of :meth:`to_dict`.
+    def from_dict(cls, document: dict[str, Any]) -> Timeline:
+        """Return the timeline of :meth:`to_dict`.
 
         Raises
         ------
