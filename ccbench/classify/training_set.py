@@ -19,7 +19,8 @@ from ccbench.base import durable, validation
 from ccbench.base.errors import InputError
 from ccbench.base.sealed import ChangedError, sealed, unsealed
 from ccbench.classify import columns
-from ccbench.classify.evidence import Calibration, calibrated
+from ccbench.classify.calibration import calibrated, cross_validated
+from ccbench.classify.evidence import Calibration
 from ccbench.classify.occupancy import STEP_S
 from ccbench.classify.reactions import Limits, Reactions, choose_limits
 from ccbench.classify.setting import Setting
@@ -328,7 +329,7 @@ def train(
         noisy=measured,
         limits=choose_limits(rows) if measured and rows else None,
         windows=parts,
-        calibration=calibrated(parts) if parts else None,
+        calibration=calibrated(cross_validated(parts)) if parts else None,
     )
 
 
