@@ -52,6 +52,9 @@ ERROR = 0.05
 #: The estimated statistic.
 Statistic: TypeAlias = Literal["mean", "median"]
 
+#: Relative difference that may be a rounding error of sums of measurements.
+_ROUNDING = 1e-12
+
 #: Skewness beyond which a sample is called skewed, in standard deviations of the skewness of normal
 #: samples of its size. It is exceeded by 2.5 % of normal samples of six values, and by all of those
 #: with an outlier; fewer than five values cannot exceed it.
@@ -189,9 +192,9 @@ class Estimate:
         """Return value and interval, each formatted by `form`, with as many decimals as it needs.
 
         The interval of a mean is written as half width. Without an interval, or if all
-        measurements are equal, there is only the value.
+        measurements are equal except for rounding errors, there is only the value.
         """
-        if not self.half_width > 0:
+        if not self.half_width > _ROUNDING * abs(self.value):
             return format(self.value, form)
         form = _refined(form or ".3f", self.value, self.half_width)
         value, unsigned = format(self.value, form), form.lstrip("+")

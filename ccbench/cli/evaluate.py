@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -62,6 +63,14 @@ __all__ = ["evaluate"]
 @click.option("--quick", "extent", flag_value="quick", help="One network per criterion: minutes.")
 @click.option("--full", "extent", flag_value="full", help="More repetitions of all networks.")
 @click.option(
+    "--search",
+    type=click.IntRange(min=4),
+    metavar="N",
+    default=0,
+    help="Also try N networks for each criterion of mixed algorithms, and evaluate the worst, "
+    "reduced to the fewest flows and round numbers; such as 60.",
+)
+@click.option(
     "--answers",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -89,6 +98,7 @@ def evaluate(
     against: str | None,
     only: str,
     extent: Extent | None,
+    search: int,
     answers: Path | None,
     fail_on: Literal["regression", "failure"] | None,
     seed: int,
@@ -107,7 +117,9 @@ def evaluate(
     Finished runs are stored: the same command continues an interrupted evaluation.
     """
     from ccbench import evaluate as library
+    from ccbench.emulate import CampaignPlan
     from ccbench.emulate.progress import shown
+    from ccbench.evaluate import worst
 
     if lists:
         _list(pack, as_json=as_json)
@@ -123,22 +135,32 @@ def evaluate(
         extent=extent or "default",
         only=tuple(filter(None, (name.strip() for name in only.split(",")))),
         seed=seed,
+        search=search,
     )
     given = library.NO_ANSWERS if answers is None else library.load_answers(answers, design.pack)
     runner = engine.make()
     named = [("--baseline", cca) for cca in baselines] + [("--against", version)] * bool(version)
     check_ccas(("CCA", candidate), *named, engine=runner)
+    if search and not worst.searched(design):
+        message = "--search is for criteria of mixed algorithms, which --only leaves out: drop one"
+        raise click.UsageError(message)
     if dry_run:
         workers.check_local("--dry-run")
+        plans = [library.plan(design, engine=runner)]
+        plans += worst.plan(design, engine=runner) if search else []
         about = {"criteria": str(len(design.criteria)), "networks": str(len(design.cases))}
-        print_plan(library.plan(design, engine=runner), workers.jobs, about, as_json=as_json)
+        print_plan(CampaignPlan.total(plans), workers.jobs, about, as_json=as_json)
         return ExitStatus.OK
     if output is not None:
         result_folders.prepare(output, "evaluation")
-    with workers.connected() as chosen, shown(f"evaluating {candidate}") as on_progress:
-        result = library.evaluate(
-            design, earlier=earlier, engine=runner, on_progress=on_progress, **chosen
-        )
+    with workers.connected() as chosen:
+        if search:
+            found = worst.search(design, engine=runner, **chosen)
+            design = replace(design, witnesses=found)
+        with shown(f"evaluating {candidate}") as on_progress:
+            result = library.evaluate(
+                design, earlier=earlier, engine=runner, on_progress=on_progress, **chosen
+            )
     if output is not None:
         library.save(result, output, given)
     if as_json:
@@ -214,6 +236,9 @@ def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
     )
     click.echo()
     click.echo(lead(result))
+    for criterion in design.criteria:
+        if witness := design.witness(criterion):
+            click.echo(f"{criterion.section} {criterion.title}: {witness.words}")
     for cell in result.failures:
         if cell.failed is not None:
             value = "" if cell.failed.is_run else f" ({shown(cell, design.candidate)})"

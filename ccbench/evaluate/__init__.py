@@ -17,6 +17,7 @@ from ccbench.evaluate.evaluator import evaluate, plan
 from ccbench.evaluate.judgement import BaselineComparison, Judgement
 from ccbench.evaluate.pack import DEFAULT_PACK, Pack, load_pack, pack_names
 from ccbench.evaluate.report import save
+from ccbench.evaluate.worst import Witness
 
 __all__ = [
     "BASELINES",
@@ -37,6 +38,7 @@ __all__ = [
     "Measure",
     "Network",
     "Pack",
+    "Witness",
     "evaluate",
     "load_answers",
     "load_criterion",

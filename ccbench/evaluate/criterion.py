@@ -231,6 +231,9 @@ class Criterion(Document):
         A question for the author, in place of measures.
     candidates : tuple of str
         Labels of the groups of flows that take the congestion control that is evaluated.
+    harmed : str
+        Label of the flows that the candidate may harm, for a search for the worst network
+        (:mod:`ccbench.evaluate.worst`); empty for none.
     measures : tuple of Measure
         In TOML tables headed ``[[criterion.measures]]``.
     networks : tuple of Network
@@ -259,6 +262,7 @@ class Criterion(Document):
     about: str = field(default="", metadata=checked(validation.one_line))
     question: str = field(default="", metadata=checked(validation.one_line))
     candidates: tuple[str, ...] = field(default=(CANDIDATE,), metadata=checked(_texts))
+    harmed: str = field(default="", metadata=checked(validation.one_line))
     measures: tuple[Measure, ...] = field(default=(), metadata=tables(Measure, least=0))
     networks: tuple[Network, ...] = field(default=(), metadata=tables(Network, least=0))
     name: str = field(
@@ -341,6 +345,9 @@ def load_criterion(path: Path) -> Criterion:
                 for i, measure in enumerate(criterion.measures):
                     with validation.within(f"{CRITERION_TABLE}.measures[{i}]."):
                         check_measure(measure, scenario)
+                if criterion.harmed:
+                    with validation.within(f"{CRITERION_TABLE}."):
+                        _check_harmed(criterion, scenario)
         return criterion
 
 
@@ -357,3 +364,14 @@ def check_measure(measure: Measure, scenario: Scenario) -> None:
     labels = _names(scenario.flows)
     if measure.of not in labels:
         raise validation.bad("of", measure.of, f"one of {', '.join(labels)}", "name a label")
+
+
+def _check_harmed(criterion: Criterion, scenario: Scenario) -> None:
+    """Check that a search can vary the scenario: only the candidate and the others, on a link."""
+    labels = [flow.name for flow in scenario.flows]
+    if sorted(labels) != sorted([*criterion.candidates, criterion.harmed]) or len(labels) != 2:  # noqa: PLR2004
+        allowed = "the label of the only flows beside the candidate"
+        raise validation.bad("harmed", criterion.harmed, allowed, f"{', '.join(labels)} are there")
+    if scenario.path.bottlenecks[0].trace is not None:
+        allowed = "left out with a link of varying rate"
+        raise validation.bad("harmed", criterion.harmed, allowed, "remove one of the two")

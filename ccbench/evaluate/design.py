@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ccbench.evaluate.criterion import Criterion, Network
     from ccbench.evaluate.pack import Pack
+    from ccbench.evaluate.worst import Witness
     from ccbench.experiment.scenario import Scenario
 
 __all__ = ["BASELINES", "EXTENTS", "Case", "Design", "Extent", "Key"]
@@ -71,6 +72,11 @@ class Design:
     seed : int
     repetitions : int, optional
         Default: that of the extent (:data:`EXTENTS`).
+    search : int
+        Networks that the search for the worst one of each criterion of mixed algorithms tries; 0
+        for no search.
+    witnesses : tuple of Witness
+        Worst networks of criteria (:func:`.worst.search`), which are evaluated, too.
 
     Raises
     ------
@@ -87,6 +93,8 @@ class Design:
     only: tuple[str, ...] = ()
     seed: int = 1
     repetitions: int | None = None
+    search: int = 0
+    witnesses: tuple[Witness, ...] = ()
 
     def __post_init__(self) -> None:
         names = {name for one in self.pack.criteria for name in (one.section, one.key)}
@@ -128,9 +136,18 @@ class Design:
         return tuple(
             Case(criterion, network)
             for criterion in self.criteria
-            for network in criterion.networks
+            for network in (*criterion.networks, *self._found(criterion))
             if network.quick or self.extent != "quick"
         )
+
+    def _found(self, criterion: Criterion) -> list[Network]:
+        """Return the worst network of a criterion that a search has found, if any."""
+        witness = self.witness(criterion)
+        return [witness.network] if witness and witness.settings else []
+
+    def witness(self, criterion: Criterion) -> Witness | None:
+        """Return the result of the search for the worst network of a criterion, if any."""
+        return next((one for one in self.witnesses if one.criterion == criterion.key), None)
 
     @cached_property
     def seeds(self) -> tuple[int, ...]:

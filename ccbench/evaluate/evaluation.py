@@ -183,6 +183,7 @@ class Evaluation:
                 }
                 for one in design.criteria
             ],
+            "witnesses": [asdict(witness) for witness in design.witnesses],
             "cells": [cell.to_dict() for cell in self.cells],
             "errors": [
                 {"case": case, "cca": cca, "reason": reason}

@@ -12,6 +12,7 @@ modules                                                         subject
 :mod:`.config`, :mod:`.search`, :mod:`.progress`                the search
 :mod:`.experiments`, :mod:`.evaluation`, :mod:`.timeline`       runs and their harm
 :mod:`.selection`, :mod:`.ranking`                              further seeds, claims and confidence
+:mod:`.shrinking`                                               the simplest scenario that shows it
 :mod:`.plan`                                                    expected time
 :mod:`.result`, :mod:`.folder`                                  results, in memory and as files
 :mod:`.analysis`                                                regions, importance of genes, models

@@ -12,6 +12,9 @@ import pytest
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.source.lookup import installed
 from ccbench.evaluate import Design, evaluate, load_pack
+from ccbench.evaluate.pack import PACKS
+from ccbench.evaluate.worst import search
+from ccbench.raygen.shrinking import digits
 
 if TYPE_CHECKING:
     from ccbench.evaluate import Evaluation
@@ -31,6 +34,9 @@ FAULTS = {
     "tired": ("7.8-pause", "the rate does not recover after a pause"),
     "restless": ("5.1.1-outage", "changes the field icsk_rto"),
 }
+
+#: Files of a pack with one criterion.
+_COMPETITION = {"pack.toml", "5.2.1-cubic.toml"}
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +81,19 @@ def test_nothing_else(engine: KernelEngine) -> None:
         for one in cell.comparisons
         if one.baseline == "reno" and one.judgement != "like"
     ]
+
+
+def test_worst_network(engine: KernelEngine, tmp_path: Path) -> None:
+    """A search finds a simple network in which BBR takes CUBIC's share, in a shorter run."""
+    pack = tmp_path / "pack"
+    shutil.copytree(PACKS / "rfc9743", pack, ignore=lambda _, names: {*names} - _COMPETITION)
+    file = pack / "5.2.1-cubic.toml"
+    text = file.read_text(encoding="utf-8").replace("duration_s = 60", "duration_s = 20")
+    file.write_text(text.replace("[20, 60]", "[5, 20]"), encoding="utf-8")
+    design = Design(candidate="bbr", pack=load_pack(pack), extent="quick", search=4)
+    (witness,) = search(design, engine=engine)
+    counts = [value for name, value in witness.settings if name.endswith("count")]
+    assert [1, 1] == counts
+    assert all(digits(value) <= 2 for _, value in witness.settings)
+    assert witness.duration_s <= 20
+    assert sum(harm > witness.bound for harm in witness.harm) > len(witness.harm) / 2

@@ -47,7 +47,12 @@ def save(
     'report.html'
     """
     # Imports matplotlib.
-    from ccbench.evaluate.report.content import SCENARIOS, details, summary  # noqa: PLC0415
+    from ccbench.evaluate.report.content import (  # noqa: PLC0415
+        SCENARIOS,
+        details,
+        summary,
+        witness_file,
+    )
     from ccbench.evaluate.report.junit import junit_of  # noqa: PLC0415
     from ccbench.evaluate.report.markdown import markdown_of  # noqa: PLC0415
     from ccbench.evaluate.report.page import page_of  # noqa: PLC0415
@@ -62,6 +67,12 @@ def save(
     for key, case in cases.items():
         scenario = design.scenario(case, design.candidate)
         durable.write_text(folder / SCENARIOS / f"{key}.toml", scenario.to_toml())
+    for criterion in design.criteria:
+        witness = design.witness(criterion)
+        if witness and witness.settings:
+            shortest = witness.scenario(criterion, design.candidate, design.seeds[0])
+            file = folder / SCENARIOS / witness_file(criterion)
+            durable.write_text(file, shortest.to_toml())
     texts = {
         "report.html": page_of(evaluation, rows, found),
         "report.md": markdown_of(evaluation, rows, found),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ccbench.evaluate.evaluation import Cell, Evaluation
     from ccbench.pages import Picture, Pictures
 
-__all__ = ["SCENARIOS", "Detail", "Row", "command", "details", "summary"]
+__all__ = ["SCENARIOS", "Detail", "Row", "command", "details", "summary", "witness_file"]
 
 #: Folder of the scenarios, beside the page.
 SCENARIOS = "scenarios"
@@ -51,6 +51,7 @@ class Detail:
     commands: Mapping[str, str]
     answer: str
     not_applicable: str
+    search: str
 
 
 def summary(evaluation: Evaluation, answers: Answers) -> list[Row]:
@@ -109,6 +110,7 @@ def _detail(
         commands=_commands(evaluation, criterion, cells) if cells else {},
         answer=answers.of(criterion.key),
         not_applicable=dict(answers.not_applicable).get(criterion.key, ""),
+        search=witness.words if (witness := evaluation.design.witness(criterion)) else "",
     )
 
 
@@ -146,10 +148,20 @@ def _pictures(
 def _commands(
     evaluation: Evaluation, criterion: Criterion, cells: Sequence[Cell]
 ) -> dict[str, str]:
-    return {
+    commands = {
         "all runs": command(evaluation, only=(criterion.key,)),
         "one run": f"ccbench run {SCENARIOS}/{cells[0].case.key}.toml",
     }
+    witness = evaluation.design.witness(criterion)
+    if witness and witness.settings:
+        file = f"{SCENARIOS}/{witness_file(criterion)}"
+        commands["worst network"] = f"ccbench harm --scenario {file}"
+    return commands
+
+
+def witness_file(criterion: Criterion) -> str:
+    """Return the name of the file with the shortest scenario of the worst network."""
+    return f"{criterion.key}--worst.toml"
 
 
 def command(evaluation: Evaluation, only: tuple[str, ...] = ()) -> str:
@@ -164,6 +176,8 @@ def command(evaluation: Evaluation, only: tuple[str, ...] = ()) -> str:
         words += ["--against", design.against]
     if design.extent != "default":
         words.append(f"--{design.extent}")
+    if design.search:
+        words += ["--search", str(design.search)]
     if only or design.only:
         words += ["--only", ",".join(only or design.only)]
     if design.seed != 1:

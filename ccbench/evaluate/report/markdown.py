@@ -86,6 +86,8 @@ def _criterion(evaluation: Evaluation, one: Detail) -> Iterator[str]:
     )
     for cca, reason in one.errors.items():
         yield f"\n**{cca}: a run failed.** {reason}"
+    if one.search:
+        yield f"\n{one.search}"
     yield ""
     yield from (f"![{picture.caption}]({FIGURES}/{picture.name}.svg)" for picture in one.pictures)
     yield ""

@@ -96,6 +96,10 @@ class TestEstimate:
         low, high = format(Estimate(values, of="median"), form).split("(")[1].split(" to ")
         assert float(low.rstrip("%")) < float(high.rstrip("%)"))
 
+    def test_rounding_errors(self) -> None:
+        """Values that differ by rounding errors are shown as equal ones."""
+        assert "4.999" == f"{Estimate([4.9992, 4.9992 + 1e-15, 4.9992 - 1e-15]):.3f}"
+
     def test_equal_values(self) -> None:
         """Equal values are printed without an interval, rather than with one of width 0."""
         assert f"{Estimate((50.0,) * 6, of='median'):.2f}" == "50.00"

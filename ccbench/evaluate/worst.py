@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worst network for the flows beside a candidate, found by a search and made simple.
+
+A criterion of mixed algorithms names the flows that may be `harmed`. A search
+(:mod:`ccbench.raygen`) varies its network and the numbers of flows; the worst network, confirmed
+with fresh seeds, is shrunk (:mod:`ccbench.raygen.shrinking`) as long as most of the harm remains,
+and becomes a network of the criterion, in which the baselines run, too.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from ccbench import harm, raygen
+from ccbench.base.errors import EngineError, InputError
+from ccbench.base.estimate import Estimate
+from ccbench.base.random_streams import derived_seed
+from ccbench.evaluate.criterion import Criterion, Network
+from ccbench.experiment.path import NetworkPath
+from ccbench.raygen import Number, SearchConfig, Space
+from ccbench.raygen.shrinking import shrunk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ccbench.emulate import CampaignPlan
+    from ccbench.evaluate.design import Design
+    from ccbench.experiment.scenario import Scenario
+    from ccbench.harm import Experiment, RepeatedHarm
+
+__all__ = ["FEWEST", "Witness", "plan", "search", "searched"]
+
+#: The networks of a search: small enough for many runs of a minute.
+_GENES = (
+    Number(name="bandwidth_mbps", low=5, high=50),
+    Number(name="rtt_ms", low=10, high=200),
+    Number(name="queue_bdp", low=0.25, high=8),
+    Number(name="alpha_flows", low=1, high=4),
+    Number(name="beta_flows", low=1, high=4),
+)
+#: Settings of the criterion's bottleneck that genes replace.
+_VARIED = ("bandwidth_mbps", "queue_bdp", "queue_packets")
+#: Fewest networks of a search: the smallest first generation.
+FEWEST = 4
+#: Networks of a search for each in its first generation.
+_GENERATIONS = 5
+#: Share of the harm that a simpler network must have.
+_KEPT = 0.75
+#: Most repetitions for a decision whether it has.
+_MOST = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Witness:
+    """The result of a search for the worst network of a criterion.
+
+    Attributes
+    ----------
+    criterion : str
+        Key of the criterion.
+    tried : int
+        Number of networks that the search has tried.
+    settings : tuple of (str, object)
+        Settings of the simplest network that shows the harm, by their paths; empty if no network
+        has harm that the fresh seeds confirm.
+    duration_s : float
+        The shortest duration that shows it.
+    harm : tuple of float
+        Relative harm in the repetitions of this network and duration.
+    bound : float
+        Relative harm that each simpler network must exceed.
+    """
+
+    criterion: str
+    tried: int
+    settings: tuple[tuple[str, Any], ...] = ()
+    duration_s: float = 0.0
+    harm: tuple[float, ...] = ()
+    bound: float = 0.0
+
+    @property
+    def network(self) -> Network:
+        """The network for the criterion, at the criterion's own duration."""
+        return Network(
+            name=f"worst of {self.tried} searched: {self._described}",
+            settings=self.settings,
+            quick=True,
+        )
+
+    @property
+    def _described(self) -> str:
+        values = dict(self.settings)
+        flows = " against ".join(str(v) for name, v in self.settings if name.endswith("count"))
+        return (
+            f"{values['bottlenecks.0.bandwidth_mbps']:g} Mbit/s, {values['rtt_ms']:g} ms, "
+            f"{values['bottlenecks.0.queue_bdp']:g} BDP, {flows}"
+        )
+
+    @property
+    def words(self) -> str:
+        """The result of the search in a sentence or two."""
+        if not self.settings:
+            return f"A search over {self.tried} networks found no harm that fresh seeds confirm."
+        return (
+            f"A search over {self.tried} networks found harm in {self._described}, after reduction "
+            f"to the fewest flows and round numbers. {self.duration_s:g} s suffice to show it: "
+            f"relative harm {Estimate(self.harm, of='median'):.2f}, the share of throughput that "
+            "these flows lose, minus that under fair sharing."
+        )
+
+    def scenario(self, criterion: Criterion, cca: str, seed: int) -> Scenario:
+        """Return the shortest scenario that shows it; the candidate's flows are the first."""
+        found = criterion.scenario_of(self.network, cca, seed)
+        flows = sorted(found.flows, key=lambda flow: flow.name == criterion.harmed)
+        name = f"{criterion.title}, {self._described}"
+        return replace(found, flows=tuple(flows), duration_s=self.duration_s, name=name)
+
+
+def searched(design: Design) -> tuple[Criterion, ...]:
+    """Return the chosen criteria that name flows which may be harmed."""
+    return tuple(one for one in design.criteria if one.harmed)
+
+
+def plan(design: Design, **campaign: Any) -> list[CampaignPlan]:
+    """Return the plan of the search of each such criterion, without the shrinking.
+
+    Parameters
+    ----------
+    design, **campaign
+        As in :func:`search`.
+    """
+    return [
+        raygen.plan(_config(design, one), engine=campaign.get("engine", "kernel"))
+        for one in searched(design)
+    ]
+
+
+def search(design: Design, **campaign: Any) -> tuple[Witness, ...]:
+    """Search for the worst network of each criterion with flows that may be harmed.
+
+    Parameters
+    ----------
+    design : Design
+        Its `search` is the number of networks that each search tries; each takes two runs.
+    **campaign
+        `engine`, `store`, `executor` and `jobs` of a :class:`~ccbench.emulate.Campaign`.
+
+    Raises
+    ------
+    InputError
+        If the engine cannot run the networks.
+    EngineError
+        If all networks of the first generation fail.
+
+    Examples
+    --------
+    >>> design = Design(candidate="bbr", pack=load_pack("rfc9743"), search=60)  # doctest: +SKIP
+    >>> witnesses = search(design)  # doctest: +SKIP
+    >>> evaluate(replace(design, witnesses=witnesses))  # doctest: +SKIP
+    """
+    return tuple(_witness(design, one, campaign) for one in searched(design))
+
+
+def _witness(design: Design, criterion: Criterion, campaign: Mapping[str, Any]) -> Witness:
+    config = _config(design, criterion)
+    result = raygen.search(config, **campaign)
+    witness = Witness(criterion=criterion.key, tried=result.networks)
+    claims = result.claims[result.claims["error"] == ""]
+    if claims.empty or not claims["relative_harm_low"].iloc[0] > 0:
+        return witness
+    claim = claims.iloc[0]
+    bound = _KEPT * float(claim["relative_harm"])
+    first = _settings(criterion, dict(config.space.values(config.space.chromosome(claim))))
+    duration_s = config.duration_s
+
+    def measured(settings: Mapping[str, Any], duration_s: float) -> RepeatedHarm:
+        experiment = _experiment(design, criterion, settings, duration_s)
+        return harm.repeat(experiment, bound=bound, max_repetitions=_MOST, **campaign)
+
+    def shows(settings: Mapping[str, Any], duration_s: float = duration_s) -> bool:
+        try:
+            return measured(settings, duration_s).decision == "above"
+        except (EngineError, InputError):  # such as a queue of less than a packet
+            return False
+
+    if not shows(first):
+        return witness
+    simplest = shrunk(first, shows)
+    shortest = shrunk({"duration_s": duration_s}, lambda given: shows(simplest, **given))
+    return replace(
+        witness,
+        settings=tuple(simplest.items()),
+        bound=bound,
+        harm=measured(simplest, **shortest).relative.values,
+        **shortest,
+    )
+
+
+def _config(design: Design, criterion: Criterion) -> SearchConfig:
+    """Return the settings of the search."""
+    scenario = criterion.scenario_of(criterion.networks[0], design.candidate, 1)
+    (harmed,) = (flow for flow in scenario.flows if flow.name == criterion.harmed)
+    names = {field.name for field in fields(NetworkPath)} - {"rtt_ms", "noise"}
+    fixed = copy.deepcopy({k: value for k, value in criterion.scenario if k in names})
+    for name in _VARIED:
+        fixed["bottlenecks"][0].pop(name, None)
+    return SearchConfig(
+        alpha=design.candidate,
+        beta=harmed.cca,
+        budget=design.search,
+        population=max(FEWEST, -(-design.search // _GENERATIONS)),
+        duration_s=scenario.duration_s,
+        seed=derived_seed(design.seed, "worst network", criterion.key),
+        space=Space(_GENES, path=fixed),
+    )
+
+
+def _settings(criterion: Criterion, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of genes as settings of the criterion's scenario."""
+    labels = [flow.get("label") for flow in dict(criterion.scenario)["flows"]]
+    numbers = [labels.index(label) for label in (criterion.candidates[0], criterion.harmed)]
+    counts = (int(values[name]) for name in ("alpha_flows", "beta_flows"))
+    return {
+        "bottlenecks.0.bandwidth_mbps": values["bandwidth_mbps"],
+        "rtt_ms": values["rtt_ms"],
+        "bottlenecks.0.queue_bdp": values["queue_bdp"],
+        **{f"flows.{i}.count": count for i, count in zip(numbers, counts, strict=True)},
+    }
+
+
+def _experiment(
+    design: Design, criterion: Criterion, settings: Mapping[str, Any], duration_s: float
+) -> Experiment:
+    """Return the harm of the candidate in a network of the criterion."""
+    seed = derived_seed(design.seed, "simplest network", criterion.key)
+    network = Network(name="", settings=tuple(settings.items()))
+    scenario = criterion.scenario_of(network, design.candidate, seed)
+    return harm.Experiment(
+        alpha=tuple(flow for flow in scenario.flows if flow.name in criterion.candidates),
+        beta=tuple(flow for flow in scenario.flows if flow.name == criterion.harmed),
+        path=scenario.path,
+        duration_s=duration_s,
+        seed=seed,
+    )
