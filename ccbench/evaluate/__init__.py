@@ -17,7 +17,7 @@ from ccbench.evaluate.evaluator import evaluate, plan
 from ccbench.evaluate.judgement import BaselineComparison, Judgement
 from ccbench.evaluate.pack import DEFAULT_PACK, Pack, load_pack, pack_names
 from ccbench.evaluate.report import save
-from ccbench.evaluate.worst import Witness
+from ccbench.evaluate.witness import Witness
 
 __all__ = [
     "BASELINES",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ccbench.evaluate.criterion import Criterion, Network
     from ccbench.evaluate.pack import Pack
-    from ccbench.evaluate.worst import Witness
+    from ccbench.evaluate.witness import Witness
     from ccbench.experiment.scenario import Scenario
 
 __all__ = ["BASELINES", "EXTENTS", "Case", "Design", "Extent", "Key"]
@@ -76,7 +76,7 @@ class Design:
         Networks that the search for the worst one of each criterion of mixed algorithms tries; 0
         for no search.
     witnesses : tuple of Witness
-        Worst networks of criteria (:func:`.worst.search`), which are evaluated, too.
+        Worst networks of criteria (:func:`~ccbench.evaluate.worst.search`), evaluated, too.
 
     Raises
     ------

@@ -10,14 +10,14 @@ and becomes a network of the criterion, in which the baselines run, too.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ccbench import harm, raygen
 from ccbench.base.errors import EngineError, InputError
-from ccbench.base.estimate import Estimate
 from ccbench.base.random_streams import derived_seed
-from ccbench.evaluate.criterion import Criterion, Network
+from ccbench.evaluate.criterion import Network
+from ccbench.evaluate.witness import Witness
 from ccbench.experiment.path import NetworkPath
 from ccbench.raygen import Number, SearchConfig, Space
 from ccbench.raygen.shrinking import shrunk
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ccbench.emulate import CampaignPlan
+    from ccbench.evaluate.criterion import Criterion
     from ccbench.evaluate.design import Design
-    from ccbench.experiment.scenario import Scenario
     from ccbench.harm import Experiment, RepeatedHarm
 
-__all__ = ["FEWEST", "Witness", "plan", "search", "searched"]
+__all__ = ["FEWEST", "plan", "search", "searched"]
 
 #: The networks of a search: small enough for many runs of a minute.
 _GENES = (
@@ -50,72 +50,6 @@ _GENERATIONS = 5
 _KEPT = 0.75
 #: Most repetitions for a decision whether it has.
 _MOST = 12
-
-
-@dataclass(frozen=True, kw_only=True)
-class Witness:
-    """The result of a search for the worst network of a criterion.
-
-    Attributes
-    ----------
-    criterion : str
-        Key of the criterion.
-    tried : int
-        Number of networks that the search has tried.
-    settings : tuple of (str, object)
-        Settings of the simplest network that shows the harm, by their paths; empty if no network
-        has harm that the fresh seeds confirm.
-    duration_s : float
-        The shortest duration that shows it.
-    harm : tuple of float
-        Relative harm in the repetitions of this network and duration.
-    bound : float
-        Relative harm that each simpler network must exceed.
-    """
-
-    criterion: str
-    tried: int
-    settings: tuple[tuple[str, Any], ...] = ()
-    duration_s: float = 0.0
-    harm: tuple[float, ...] = ()
-    bound: float = 0.0
-
-    @property
-    def network(self) -> Network:
-        """The network for the criterion, at the criterion's own duration."""
-        return Network(
-            name=f"worst of {self.tried} searched: {self._described}",
-            settings=self.settings,
-            quick=True,
-        )
-
-    @property
-    def _described(self) -> str:
-        values = dict(self.settings)
-        flows = " against ".join(str(v) for name, v in self.settings if name.endswith("count"))
-        return (
-            f"{values['bottlenecks.0.bandwidth_mbps']:g} Mbit/s, {values['rtt_ms']:g} ms, "
-            f"{values['bottlenecks.0.queue_bdp']:g} BDP, {flows}"
-        )
-
-    @property
-    def words(self) -> str:
-        """The result of the search in a sentence or two."""
-        if not self.settings:
-            return f"A search over {self.tried} networks found no harm that fresh seeds confirm."
-        return (
-            f"A search over {self.tried} networks found harm in {self._described}, after reduction "
-            f"to the fewest flows and round numbers. {self.duration_s:g} s suffice to show it: "
-            f"relative harm {Estimate(self.harm, of='median'):.2f}, the share of throughput that "
-            "these flows lose, minus that under fair sharing."
-        )
-
-    def scenario(self, criterion: Criterion, cca: str, seed: int) -> Scenario:
-        """Return the shortest scenario that shows it; the candidate's flows are the first."""
-        found = criterion.scenario_of(self.network, cca, seed)
-        flows = sorted(found.flows, key=lambda flow: flow.name == criterion.harmed)
-        name = f"{criterion.title}, {self._described}"
-        return replace(found, flows=tuple(flows), duration_s=self.duration_s, name=name)
 
 
 def searched(design: Design) -> tuple[Criterion, ...]:
