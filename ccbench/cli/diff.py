@@ -83,6 +83,8 @@ def _print(a: Run, b: Run, found: Difference, plot: str | None) -> None:
     pairs = {"A": made_by(a.provenance), "B": made_by(b.provenance)}
     for name, (own, other) in found.settings.items():
         pairs[name] = f"{_text(own)} in A, {_text(other)} in B"
+    for name, (own, other) in found.modules.items():
+        pairs[f"module {name}"] = f"{_text(own)} in A, {_text(other)} in B"
     if found.is_alike:
         pairs["result"] = "alike: every sample" + ("" if found.without_packets else " and packet")
     else:

@@ -10,10 +10,11 @@ import numpy as np
 
 from ccbench.base.errors import InputError
 from ccbench.run import queue_events
+from ccbench.run.cca_info import COLUMNS
 from ccbench.run.tables import NO_FLOW, RUN_TABLES, SUMMARY_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -61,7 +62,8 @@ class FirstState:
     a, b : mapping or None
         The sample in each run, as in the table ``flows``; None if a run has none at this time.
     columns : tuple of str
-        The columns that differ.
+        The columns that differ; those of the congestion control's state by their names, if it has
+        the same in both runs.
     """
 
     time_ns: int
@@ -79,6 +81,8 @@ class Difference:
     ----------
     settings : mapping
         Settings of the scenarios that differ, with both values; None where one is absent.
+    modules : mapping
+        Digests in both runs of the kernel's modules that differ; None where one is not loaded.
     packet : FirstPacket or None
         None if packets are alike or not compared.
     state : FirstState or None
@@ -90,6 +94,7 @@ class Difference:
     """
 
     settings: Mapping[str, tuple[Any, Any]]
+    modules: Mapping[str, tuple[Any, Any]]
     packet: FirstPacket | None
     state: FirstState | None
     tables: tuple[str, ...]
@@ -132,7 +137,8 @@ def difference(a: RunRecord, b: RunRecord) -> Difference:
     logs = {"a": a.scenario.queue_log, "b": b.scenario.queue_log}
     without = tuple(name for name, log in logs.items() if log is not True)
     return Difference(
-        settings=dict(_settings(a, b)),
+        settings=_different(*(dict(_leaves(run.scenario.to_dict())) for run in (a, b))),
+        modules=_different(*(run.provenance.get("modules", {}) for run in (a, b))),
         packet=None if without else _first_packet(a, b),
         state=_first_state(a, b),
         tables=tuple(_tables(a, b, has_packets=not without)),
@@ -152,12 +158,10 @@ def _check_comparable(a: RunRecord, b: RunRecord) -> None:
             )
 
 
-def _settings(a: RunRecord, b: RunRecord) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    own, other = (dict(_leaves(run.scenario.to_dict())) for run in (a, b))
-    for name in sorted(own.keys() | other.keys()):
-        values = own.get(name), other.get(name)
-        if values[0] != values[1]:
-            yield name, values
+def _different(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return the names with other values in two mappings, with both values."""
+    pairs = {name: (a.get(name), b.get(name)) for name in sorted(a.keys() | b.keys())}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def _leaves(part: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -190,7 +194,11 @@ def _first_packet(a: RunRecord, b: RunRecord) -> FirstPacket | None:
 
 
 def _first_state(a: RunRecord, b: RunRecord) -> FirstState | None:
+    fields = [_fields(run) for run in (a, b)]
+    others = [flow for flow, (own, other) in enumerate(zip(*fields, strict=True)) if own != other]
     rows = [run.flows.sort_values(["time_ns", "flow"], kind="stable") for run in (a, b)]
+    for frame in rows if others else ():  # states of two congestion controls are not comparable
+        frame.loc[frame["flow"].isin(others), list(COLUMNS)] = np.nan
     at = _first_row(rows[0], rows[1])
     if at is None:
         return None
@@ -200,8 +208,28 @@ def _first_state(a: RunRecord, b: RunRecord) -> FirstState | None:
         row if row and (row["time_ns"], row["flow"]) == (time_ns, flow) else None
         for row in (own, other)
     )
-    columns = [name for name in _names(a.flows) if not (own and other) or own[name] != other[name]]
+    own, other = (
+        row and _named(row, names[flow]) for row, names in zip((own, other), fields, strict=True)
+    )
+    names = [*(own or other or {})]
+    columns = [name for name in names if not (own and other) or own[name] != other.get(name)]
     return FirstState(time_ns, flow, own, other, tuple(columns))
+
+
+def _fields(run: RunRecord) -> list[tuple[str, ...]]:
+    """Return the names of the state that the congestion control of each flow reports."""
+    described = run.provenance.get("cca_info", {})
+    return [tuple(described.get(cca, ())) for cca in run.scenario.flow_table()["cca"]]
+
+
+def _named(row: Row, names: Sequence[str]) -> Row:
+    """Return a sample in which the congestion control's state has its names."""
+    of_column = dict(zip(COLUMNS, names, strict=False))
+    return {
+        of_column.get(name, name): value
+        for name, value in row.items()
+        if name in of_column or name not in COLUMNS or value is not None
+    }
 
 
 def _first_row(a: pd.DataFrame, b: pd.DataFrame) -> int | None:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.bisect import Commits, RunQuestion, bisect
+from ccbench.bisect import SAVED, Commits, RunQuestion, bisect
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.experiment.flow import Flow
+from ccbench.run.difference import difference
+from ccbench.run.run import Run
 from tests.kernel.conftest import dumbbell
 from tests.unit.bisect.conftest import git_in
 
@@ -37,7 +39,7 @@ _COMMITS: Mapping[str, tuple[str, str]] = {
 
 
 def test_commit(tmp_path: Path) -> None:
-    """A broken commit is skipped, and the one that changes a constant is found."""
+    """A broken commit is skipped, the one that changes a constant is found, and the runs saved."""
     module = Path(shutil.copytree(_AIMD, tmp_path / "repository" / "tcp_aimd"))
     git = git_in(module.parent)
     git("init", "-q", "-b", "main")
@@ -51,11 +53,15 @@ def test_commit(tmp_path: Path) -> None:
     state = git("status", "--porcelain", "-b"), git("reflog")
     question = RunQuestion(dumbbell(Flow(cca="aimd"), Flow(cca="cubic"), queue_log=True))
     history = Commits.between(module, "HEAD~8")
-    found = bisect(history, question, make_engine=KernelEngine)
+    found = bisect(history, question, make_engine=KernelEngine, output=tmp_path / "out")
     assert found.first_bad is not None
     assert "Keep more" == found.first_bad.subject
     verdicts = {each.version.subject: each.verdict for each in found.tested}
     assert "skipped" == verdicts["Undo in another way"]
     assert "good" == verdicts["Undo as Reno"]
     json.dumps(found.to_dict())
+    change = difference(*(Run.load(tmp_path / "out" / name) for name in SAVED))
+    assert {"tcp_aimd"} == {*change.modules}
+    assert {} == change.settings
+    assert change.packet
     assert state == (git("status", "--porcelain", "-b"), git("reflog"))

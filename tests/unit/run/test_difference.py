@@ -140,6 +140,34 @@ def test_symmetry(run: Run) -> None:
     assert {"seed": (SCENARIO.seed, SCENARIO.seed + 1)} == dict(one.settings)
 
 
+def described(run: Run, names: list[str], digest: str) -> Run:
+    """Return a run whose first congestion control reports states of these names."""
+    own = {"cca_info": {"bbr": names}, "modules": {"tcp_bbr": digest, "tcp_cubic": "c"}}
+    return replace(run, provenance={**run.provenance, **own})
+
+
+def test_modules(run: Run) -> None:
+    """Modules with other digests are named, and states have the names of their descriptions."""
+    one, two = (described(run, ["mode", "gain"], digest) for digest in "ab")
+    found = difference(one, with_sample(two, 8, cca_info_1=2.0))
+    assert {"tcp_bbr": ("a", "b")} == dict(found.modules)
+    assert found.state is not None
+    assert ("gain",) == found.state.columns
+    assert found.state.b
+    assert 2.0 == found.state.b["gain"]
+    assert "mode" in found.state.b
+
+
+def test_states_of_two_ccas(run: Run) -> None:
+    """States with other names are not compared; the first of any other column is the difference."""
+    one = with_sample(described(run, ["mode"], "a"), 4, cca_info_0=1.0)
+    two = with_sample(described(run, ["rate"], "a"), 8, cwnd_packets=5)
+    found = difference(one, two).state
+    assert found is not None
+    assert ("cwnd_packets",) == found.columns
+    assert 5_000_000_000 == found.time_ns
+
+
 def test_without_log(run: Run, make_run: MakeRun) -> None:
     """Without a queue log in one run, states are compared and the run is named."""
     found = difference(run, make_run(replace(SCENARIO, queue_log=False), [5, 3]))
