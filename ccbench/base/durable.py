@@ -87,7 +87,12 @@ def is_possible(path: Path) -> bool:
     """Return whether a file or folder can be created at `path`, for checks before long work."""
     if _is_device(path):
         return os.access(path, os.W_OK)
-    return os.access(existing(_behind_links(path).absolute().parent), os.W_OK | os.X_OK)
+    folder = existing(_behind_links(path).absolute().parent)
+    try:  # a file without a name: permissions alone allow root everything, also in /proc
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        return error.errno in NO_ROOM
+    return True
 
 
 def existing(folder: Path) -> Path:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import ccbench
+from ccbench.base import limits
 from ccbench.base.cache import ELSEWHERE, cache_dir
 from ccbench.base.errors import CcbenchError, ConsoleError, InputError
 from ccbench.base.os_errors import explain
@@ -55,9 +56,12 @@ if TYPE_CHECKING:
 __all__ = ["main", "program"]
 
 
-#: Python's message if memory or the limit of threads is exhausted.
-_NO_THREAD = "can't start new thread"
-_NO_MEMORY = "there is not enough memory: free some, run fewer in parallel, or raise `ulimit -v`"
+#: Messages of Python and of the loader of libraries if memory or the limit of threads is exhausted.
+_EXHAUSTED = ("can't start new thread", "failed to map segment")
+_NO_MEMORY = "there is not enough memory{}: free some, run fewer in parallel, or raise `ulimit -v`"
+
+#: Address space of the program with its libraries, in MB.
+_PROGRAM_MB = 1024
 
 
 class _Program(click.Group):
@@ -65,6 +69,7 @@ class _Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            limits.ADDRESS_SPACE.check(_PROGRAM_MB, "ccbench")
             return super().invoke(ctx)
         except (CcbenchError, click.ClickException, click.exceptions.Exit, click.Abort):
             raise
@@ -73,8 +78,10 @@ class _Program(click.Group):
         except Exception as error:
             if ctx.params["debug"]:
                 raise
-            if isinstance(error, MemoryError) or _NO_THREAD in str(error):
-                raise CcbenchError(_NO_MEMORY) from error
+            if isinstance(error, MemoryError) or any(words in str(error) for words in _EXHAUSTED):
+                allowed = limits.ADDRESS_SPACE.allowed()
+                limit = "" if allowed is None else f" (ulimit -v is {allowed:.0f} MB)"
+                raise CcbenchError(_NO_MEMORY.format(limit)) from error
             if isinstance(error, OSError):  # no space left, no permission, ...
                 raise CcbenchError(_explained(error)) from error
             raise CcbenchError(

@@ -102,7 +102,6 @@ def _metrics() -> Iterable[str]:
     "--vary",
     type=varied,
     multiple=True,
-    required=True,
     metavar="SETTING=V1,V2,...",
     shell_complete=_complete_path,
     help="Path of a setting in the file, and its values: rtt_ms=10,40 or flows.1.cca=cubic,bbr or "
@@ -228,6 +227,9 @@ def _check_options(
             raise click.UsageError(message)
     if beta and "harm" not in metrics:
         message = "--beta is for --metric harm: add --metric harm, or leave --beta out"
+        raise click.UsageError(message)
+    if not vary:
+        message = "--vary is missing: name a setting and its values, such as --vary rtt_ms=10,40"
         raise click.UsageError(message)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -159,6 +160,18 @@ class TestErrors:
         result = failing(MemoryError())
         assert_refused(result, "not enough memory: free some", status=ExitStatus.FAILED)
         assert "bug" not in result.stderr
+
+    def test_address_space(
+        self, failing: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Too low a limit of memory is named with its value and the need, before a command runs."""
+        monkeypatch.setattr(resource, "getrlimit", lambda _: (2**28, 2**28))
+        result = failing(AssertionError("the command ran"))
+        words = "address space (ulimit -v) is 256 MB, and ccbench needs 1024 MB: raise it"
+        assert_refused(result, words, status=ExitStatus.FAILED)
+        monkeypatch.setattr(resource, "getrlimit", lambda _: (2**30, 2**30))
+        result = failing(ImportError("libX.so: failed to map segment from shared object"))
+        assert_refused(result, "memory (ulimit -v is 1024 MB): free", status=ExitStatus.FAILED)
 
     def test_ctrl_c(self, failing: Callable[..., Result]) -> None:
         """Ctrl-C ends with a short line, no traceback, and the shell's status for it."""

@@ -102,6 +102,13 @@ class TestKinds:
         assert_refused(result, "foreign", "another")
         assert before == sorted(Path("foreign").iterdir())
 
+    @pytest.mark.parametrize("words", _WRITERS, ids=lambda words: words[0])
+    def test_proc(self, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+        """A folder where nothing can be created, even by root, is refused before any work."""
+        monkeypatch.setattr("ccbench.datacenter.simulation.simulate", pytest.fail)
+        monkeypatch.setattr("ccbench.emulate.run", pytest.fail)
+        assert_refused(ccbench(*words, "-o", "/proc/x"), "/proc/x")
+
     def test_foreign_scheme(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A foreign folder in the place of a scheme's results is refused before any simulation."""
         monkeypatch.setattr("ccbench.datacenter.simulation.simulate", pytest.fail)
@@ -162,13 +169,10 @@ class TestRefusals:
         assert "" == done.stdout
 
     def test_forbidden(self, forbidden: Path) -> None:
-        """An error about missing permission does not suggest freeing space."""
+        """A folder without permission is refused at once, and nothing suggests freeing space."""
         words = ("--sizes", 1000, "--load", 1, "--duration", 1, "-o", forbidden / "flows.csv")
         result = ccbench("traffic", *words)
-        place = forbidden / "flows.csv"
-        assert_refused(
-            result, f"{place}: Permission denied: get permission", status=ExitStatus.FAILED
-        )
+        assert_refused(result, "forbidden/flows.csv", "in a writable folder: choose another")
         assert "room" not in result.stderr
 
     @pytest.mark.usefixtures("arithmetic")

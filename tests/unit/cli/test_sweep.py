@@ -67,7 +67,8 @@ class TestSweepCommand:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ((), ("--vary",)),
+            ((), ("--vary rtt_ms=10,40",)),
+            (("--beta", "even"), ("--beta", "--metric harm")),
             (("--vary", "rtt_ms"), ("rtt_ms", "SETTING=VALUE")),
             (("--vary", "rtt_ms=1,,2"), ("rtt_ms=1,,2",)),
             (("--vary", "=1"), ("=1",)),

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import mmap
 import os
-import resource
 import tempfile
 
+from ccbench.base import limits
 from ccbench.base.errors import MissingRequirement
 
 __all__ = ["FOLDER_STEP", "MEMORY_FOLDER", "check_folder", "check_limits"]
 
 #: Folder of the unlinked file that is the guest's memory; its file system must be in memory.
 MEMORY_FOLDER = "/dev/shm"  # noqa: S108 - UML creates the file with an unpredictable name
-
-_MB = 2**20
 
 #: Address space of the kernel as a program beyond the guest's memory, in MB.
 _PROGRAM_MB = 16
@@ -40,21 +38,10 @@ def check_limits(memory_mb: int) -> None:
     MissingRequirement
         If a limit is too low.
     """
-    megabytes, files = (_MB, " MB"), (1, "")
-    address_mb = memory_mb + _PROGRAM_MB
-    needs = (
-        ("address space", "v", "unlimited", resource.RLIMIT_AS, address_mb, megabytes),
-        ("the size of files", "f", "unlimited", resource.RLIMIT_FSIZE, memory_mb, megabytes),
-        ("open files", "n", "1024", resource.RLIMIT_NOFILE, _FILES, files),
-    )
-    for name, flag, step, limit, needed, (size, unit) in needs:
-        allowed, _ = resource.getrlimit(limit)
-        if allowed != resource.RLIM_INFINITY and allowed < needed * size:
-            amounts = (f"{n:.0f}{unit}" for n in (allowed / size, needed))
-            raise MissingRequirement(
-                "the limit of {} (ulimit -{}) is {}, and this virtual kernel needs {}: raise it, "
-                "for example by `ulimit -{} {}`".format(name, flag, *amounts, flag, step)
-            )
+    user = "this virtual kernel"
+    limits.ADDRESS_SPACE.check(memory_mb + _PROGRAM_MB, user)
+    limits.FILE_SIZE.check(memory_mb, user)
+    limits.OPEN_FILES.check(_FILES, user)
 
 
 def check_folder() -> None:
