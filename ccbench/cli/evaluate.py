@@ -139,8 +139,10 @@ def evaluate(
     )
     given = library.NO_ANSWERS if answers is None else library.load_answers(answers, design.pack)
     runner = engine.make()
-    named = [("--baseline", cca) for cca in baselines] + [("--against", version)] * bool(version)
-    check_ccas(("CCA", candidate), *named, engine=runner)
+    named = [("CCA", candidate), *(("--baseline", cca) for cca in baselines)]
+    if against is not None and earlier is None:
+        named.append(("--against", version))
+    check_ccas(*named, engine=runner)
     if search and not worst.searched(design):
         message = "--search is for criteria of mixed algorithms, which --only leaves out: drop one"
         raise click.UsageError(message)

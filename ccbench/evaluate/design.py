@@ -107,7 +107,7 @@ class Design:
             raise validation.bad(
                 "baselines", self.baselines, "another CCA than the candidate", step
             )
-        if self.against == self.candidate:
+        if self.against and self.against == self.candidate:
             allowed = "another CCA than the candidate"
             raise validation.bad("against", self.against, allowed, "name the other version")
 

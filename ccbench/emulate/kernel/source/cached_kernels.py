@@ -7,11 +7,15 @@ import os
 import stat
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ccbench.base.errors import CcbenchError
 from ccbench.base.locks import locked
 from ccbench.emulate.kernel.source import integrity
+from ccbench.emulate.kernel.source.cached_trees import trees
+from ccbench.emulate.kernel.source.guest_build import path_of_build
+from ccbench.emulate.kernel.source.guest_sources import find_sources
 from ccbench.emulate.kernel.source.kernel_build import DESCRIPTION, load_build
 from ccbench.emulate.kernel.source.locks import only_one, remove_unused
 from ccbench.emulate.kernel.source.lookup import ready
@@ -19,7 +23,7 @@ from ccbench.emulate.kernel.source.paths import kernels_dir
 from ccbench.emulate.kernel.source.tree import load_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
     from pathlib import Path
 
     from ccbench.emulate.kernel.source.variants import Variant
@@ -56,9 +60,11 @@ class CachedKernel:
         Size on the disk. Files shared by several kernels are counted with the first of them.
     state : str
         ``"running"``, in use by a process; ``"current"``, the default kernel; ``"newest"`` of its
-        name and HZ; ``"old"`` or ``"damaged"``, removed by :func:`prune`.
+        name and HZ, for builds that of today's modules; ``"old"`` or ``"damaged"``, removed by
+        :func:`prune`.
     ccas, qdiscs, features : tuple of str
-        A build's congestion controls, qdiscs of bottlenecks and features of the kernel, sorted.
+        A build's congestion controls, qdiscs of bottlenecks and features of the kernel, sorted,
+        without the modules that a user has no longer.
     name : str
         The name of its own of a kernel that is not as released, else empty.
     patches : tuple of str
@@ -98,11 +104,12 @@ def cached_kernels() -> tuple[CachedKernel, ...]:
     if in_use is not None:
         current.add(in_use.path.resolve())
     counted: set[tuple[int, int]] = set()
-    kernels = [*_in_cache("tree", _tree, counted), *_in_cache("build", _build, counted)]
-    newest: dict[_Group, float] = {}
-    for kernel in kernels:
-        group = _group(kernel)
-        newest[group] = max(newest.get(group, 0.0), kernel.made_s)
+    today = _of_today()
+    described = partial(_build, today=today)
+    kernels = [*_in_cache("tree", _tree, counted), *_in_cache("build", described, counted)]
+    newest: dict[_Group, Path] = {}
+    for kernel in sorted(kernels, key=lambda one: (one.path in today, one.made_s)):
+        newest[_group(kernel)] = kernel.path
     return tuple(replace(kernel, state=_state(kernel, current, newest)) for kernel in kernels)
 
 
@@ -164,14 +171,25 @@ def _tree(path: Path) -> dict[str, Any]:
     }
 
 
-def _build(path: Path) -> dict[str, Any]:
+def _of_today() -> frozenset[Path]:
+    """Return the places of the builds with today's modules, the user's included."""
+    cache = kernels_dir()
+    try:
+        sources = find_sources()
+        return frozenset(path_of_build(tree, cache, sources) for tree in trees(cache, sources))
+    except CcbenchError:
+        return frozenset()
+
+
+def _build(path: Path, today: Container[Path]) -> dict[str, Any]:
     build = load_build(path)
+    own = () if path in today else (*build.own.ccas, *build.own.qdiscs)
     return {
         "release": build.release,
         "hz": build.hz,
         "made_s": (path / DESCRIPTION).stat().st_mtime,
-        "ccas": build.ccas,
-        "qdiscs": tuple(build.queues),
+        "ccas": tuple(cca for cca in build.ccas if cca not in own),
+        "qdiscs": tuple(qdisc for qdisc in build.queues if qdisc not in own),
         "features": tuple(sorted(build.descriptions.features.values())),
         **_own(build.variant),
     }
@@ -181,7 +199,7 @@ def _own(variant: Variant) -> dict[str, Any]:
     return {"name": variant.name, "patches": tuple(file for file, _ in variant.patches)}
 
 
-def _state(kernel: CachedKernel, current: Iterable[Path], newest: Mapping[_Group, float]) -> str:
+def _state(kernel: CachedKernel, current: Iterable[Path], newest: Mapping[_Group, Path]) -> str:
     if _is_running(kernel.path):
         return "running"
     # All other files of a tree only serve to compile modules.
@@ -191,7 +209,7 @@ def _state(kernel: CachedKernel, current: Iterable[Path], newest: Mapping[_Group
         return "old" if (kernel.path / integrity.FILE).exists() else "damaged"
     if kernel.path.resolve() in current:
         return "current"
-    is_newest = kernel.made_s == newest[_group(kernel)]
+    is_newest = kernel.path == newest[_group(kernel)]
     return "newest" if is_newest else "old"
 
 

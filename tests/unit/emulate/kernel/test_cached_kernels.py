@@ -117,6 +117,29 @@ class TestKept:
         assert words["Linux 6.13.1 also"] == "newer"
 
     @pytest.mark.usefixtures("sources")
+    def test_left_by_own_modules(
+        self, kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A newer build with a module that the user has no longer is old, and is not listed."""
+        usual = build.build(kernel)
+        os.utime(usual.path / "build.json", (1, 1))
+        own = {"tcp_own/Kbuild": "obj-m := tcp_own.o\n"}
+        own["tcp_own/tcp_own.c"] = MODULE.replace("swift", "mine")
+        folder = write(tmp_path / "own", own) / "tcp_own"
+        monkeypatch.setenv("CCBENCH_MODULES", str(folder))
+        mine = lookup.of_release("6.12")
+        assert mine is not None
+        assert mine.own.ccas == ("mine",)
+        shown = CliRunner().invoke(cli.program, ["kernel", "list"]).stdout
+        assert "mine" in shown
+        monkeypatch.delenv("CCBENCH_MODULES")
+        states = {one.path.name: one.state for one in cached_kernels() if one.kind == "build"}
+        assert states == {usual.version: "current", mine.version: "old"}
+        assert "mine" not in CliRunner().invoke(cli.program, ["kernel", "list"]).stdout
+        shutil.rmtree(usual.path)
+        assert "mine" not in CliRunner().invoke(cli.program, ["kernel", "list"]).stdout
+
+    @pytest.mark.usefixtures("sources")
     def test_held(self, kernel: Path) -> None:
         """A running build is not removed; a build removed before its use is an error."""
         built = build.build(kernel)
