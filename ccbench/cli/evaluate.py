@@ -66,7 +66,6 @@ __all__ = ["evaluate"]
     "--search",
     type=click.IntRange(min=4),
     metavar="N",
-    default=0,
     help="Also try N networks for each criterion of mixed algorithms, and evaluate the worst, "
     "reduced to the fewest flows and round numbers; such as 60.",
 )
@@ -98,7 +97,7 @@ def evaluate(
     against: str | None,
     only: str,
     extent: Extent | None,
-    search: int,
+    search: int | None,
     answers: Path | None,
     fail_on: Literal["regression", "failure"] | None,
     seed: int,
@@ -135,7 +134,7 @@ def evaluate(
         extent=extent or "default",
         only=tuple(filter(None, (name.strip() for name in only.split(",")))),
         seed=seed,
-        search=search,
+        search=search or 0,
     )
     given = library.NO_ANSWERS if answers is None else library.load_answers(answers, design.pack)
     runner = engine.make()

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
-from tests.unit.cli.conftest import assert_refused, ccbench
+from ccbench.cli._status import ExitStatus
+from tests.unit.cli.conftest import ccbench
+
+if TYPE_CHECKING:
+    import pytest
+
+    from tests.unit.conftest import ArithmeticEngine
 
 
-@pytest.mark.usefixtures("arithmetic")
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [(("",), "CCA is ''"), (("even", "--against", ""), "--against is ''")],
-    ids=["candidate", "against"],
-)
-def test_empty(words: tuple[str, ...], named: str) -> None:
-    """An empty name, as from a variable that is not set, is refused under its own name."""
-    assert_refused(ccbench("evaluate", *words), named)
+def test_names_are_checked(arithmetic: ArithmeticEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each given name is checked under its own option; an empty one is not as if left out."""
+    checked: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        type(arithmetic), "check_cca", lambda _, name, option: checked.append((option, name))
+    )
+    options = ("--only", "5.1.1", "--dry-run", "--baseline", "greedy", "--against", "")
+    result = ccbench("evaluate", "even", *options)
+    assert ExitStatus.OK == result.exit_code, result.stderr
+    assert [("CCA", "even"), ("--baseline", "greedy"), ("--against", "")] == checked
+    checked.clear()
+    ccbench("evaluate", "", *options[:-2])
+    assert ("CCA", "") == checked[0]
