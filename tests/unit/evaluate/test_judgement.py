@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BaselineComparison of values with those of a baseline."""
+"""Comparison of values with those of a baseline."""
 
 from __future__ import annotations
 
