@@ -19,6 +19,7 @@ from ccbench.datacenter.schemes import schemes
 from ccbench.emulate.registry import ENGINES
 from ccbench.experiment.qdiscs import QDISCS
 from ccbench.raygen import strategies
+from ccbench.sweeps import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +95,15 @@ def engine_pages() -> str:
     return "\n".join(dict.fromkeys(info.page.removesuffix(".md") for info in ENGINES.values()))
 
 
+def metrics_table() -> str:
+    """Return the table of metrics, from their descriptions."""
+    lines = ["| metric | unit | of each | definition |", "| --- | --- | --- | --- |"]
+    for metric in METRICS.values():
+        cells = (f"`{metric.name}`", metric.unit, metric.of_each, metric.definition)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def strategies_table() -> str:
     """Return the table of search strategies, from their descriptions."""
     rows = [["`--strategy`", "networks", "settings"], ["---"] * 3]
@@ -133,6 +143,7 @@ def qdiscs_tables() -> str:
 _GENERATED = {
     "<!-- engine pages -->": engine_pages,
     "<!-- engines -->": engines_table,
+    "<!-- metrics -->": metrics_table,
     "<!-- qdiscs -->": qdiscs_tables,
     "<!-- schemes -->": schemes_table,
     "<!-- strategies -->": strategies_table,

@@ -25,7 +25,7 @@ def metrics(*, as_json: bool) -> None:
         {
             "name": metric.name,
             "unit": metric.unit,
-            "of": {"flow": "group of flows"}.get(metric.scope, metric.scope),
+            "of": metric.of_each,
             "definition": metric.definition,
         }
         for metric in METRICS.values()

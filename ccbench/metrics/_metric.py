@@ -220,6 +220,11 @@ class Metric:
         unit = self.unit.lower().replace("bit/s", "bps").replace("/", "_per_")
         return f"{self.name}_{unit}" if unit else self.name
 
+    @property
+    def of_each(self) -> str:
+        """The objects of which each has a value in tables, in words."""
+        return "group of flows" if self.scope == "flow" else self.scope
+
     def exists_for(self, flow: Flow) -> bool:
         """Return whether the metric exists for a kind of flows."""
         return not self.kinds or flow.kind in self.kinds

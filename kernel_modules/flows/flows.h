@@ -276,8 +276,22 @@ void ecn_write(const struct flow *flow);
 
 /* ---- one file per kind ---- */
 
-extern const struct flow_ops bulk_ops, bytes_ops, rate_ops, onoff_ops, cbr_ops, poisson_ops,
-	served_ops, video_ops, messages_ops, subflow_ops, frames_ops;
+/* The number of each kind in enum ccbench_flow_kind, and the name of its operations. */
+#define FLOW_KINDS(kind)				\
+	kind(CCBENCH_BULK, bulk_ops)			\
+	kind(CCBENCH_BYTES, bytes_ops)			\
+	kind(CCBENCH_RATE, rate_ops)			\
+	kind(CCBENCH_ONOFF, onoff_ops)			\
+	kind(CCBENCH_CBR, cbr_ops)			\
+	kind(CCBENCH_POISSON, poisson_ops)		\
+	kind(CCBENCH_SERVED, served_ops)		\
+	kind(CCBENCH_VIDEO, video_ops)			\
+	kind(CCBENCH_MESSAGES, messages_ops)		\
+	kind(CCBENCH_SUBFLOW, subflow_ops)		\
+	kind(CCBENCH_FRAMES, frames_ops)
+
+#define DECLARE_KIND(number, ops) extern const struct flow_ops ops;
+FLOW_KINDS(DECLARE_KIND)
 
 /* ---- multipath.c ---- */
 

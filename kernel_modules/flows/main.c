@@ -34,19 +34,8 @@ static bool close_all;
 module_param(close_all, bool, 0);
 MODULE_PARM_DESC(close_all, "close all connections at the end, and print the free memory");
 
-static const struct flow_ops *const kinds[] = {
-	[CCBENCH_BULK] = &bulk_ops,
-	[CCBENCH_BYTES] = &bytes_ops,
-	[CCBENCH_RATE] = &rate_ops,
-	[CCBENCH_ONOFF] = &onoff_ops,
-	[CCBENCH_CBR] = &cbr_ops,
-	[CCBENCH_POISSON] = &poisson_ops,
-	[CCBENCH_SERVED] = &served_ops,
-	[CCBENCH_VIDEO] = &video_ops,
-	[CCBENCH_MESSAGES] = &messages_ops,
-	[CCBENCH_SUBFLOW] = &subflow_ops,
-	[CCBENCH_FRAMES] = &frames_ops,
-};
+#define KIND_OF_NUMBER(number, ops) [number] = &ops,
+static const struct flow_ops *const kinds[] = { FLOW_KINDS(KIND_OF_NUMBER) };
 
 struct flow *flows;
 u32 flow_count;

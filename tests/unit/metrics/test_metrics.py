@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ccbench import Bottleneck, Change, Flow, NetworkPath, Scenario, sweeps
+from ccbench import Bottleneck, Change, Flow, NetworkPath, Scenario
 from ccbench.base.errors import InputError
 from ccbench.metrics import METRICS, Part, achieved, measured, named
 from tests.unit.conftest import steps
@@ -162,16 +161,6 @@ class TestResponses:
 
 
 class TestTable:
-    def test_page(self) -> None:
-        """The page lists exactly the metrics of sweeps, with units and definitions."""
-        page = Path("docs/how-to/metrics.md").read_text(encoding="utf-8")
-        listed = [line for line in page.splitlines() if line.startswith("| `")]
-        of = {"flow": "group of flows"}
-        assert listed == [
-            f"| `{m.name}` | {m.unit} | {of.get(m.scope, m.scope)} | {m.definition} |"
-            for m in sweeps.METRICS.values()
-        ]
-
     def test_columns(self) -> None:
         """No two metrics share a column of a table."""
         columns = [metric.column for metric in METRICS.values()]
