@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccbench.base import validation
+from ccbench.base import durable, validation
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.kernel import releases
 from ccbench.emulate.kernel.source.linux import NAME_A_SOURCE, OLDEST, message_line
@@ -73,8 +73,6 @@ def fetch(directory: Path, report: Callable[[str], None], release: str | None = 
     """
     if tarball := downloaded(directory, release):
         return tarball
-    if release is not None and not releases.is_possible(release):
-        raise _no_such(release, directory)
     wanted = release or _PREFERRED_RELEASE
     tarballs = _tarballs(directory)
     other = _choose(tarballs, None) if release is None else None
@@ -101,13 +99,16 @@ def downloaded(directory: Path, release: str | None = None) -> Path | None:
     Raises
     ------
     InputError
-        If `release` is not the name of a release, or too old.
+        If `release` is not the name of a release, or too old, or cannot exist.
     """
     if release is not None:
         _check(release)
     tarballs = _tarballs(directory)
-    package = _choose(tarballs, release or _PREFERRED_RELEASE)
-    return tarballs[package] if package else None
+    if package := _choose(tarballs, release or _PREFERRED_RELEASE):
+        return tarballs[package]
+    if release is not None and not releases.is_possible(release):
+        raise _no_such(release, directory)
+    return None
 
 
 def package_of(tarball: str) -> str:
@@ -193,7 +194,7 @@ def _from_other_suites(
 
 def _no_such(release: str, directory: Path) -> InputError:
     """Return the error for a release that cannot exist, with those known without a download."""
-    listed = _listed(directory, {}) if shutil.which("apt-cache") else []
+    listed = _listed(durable.existing(directory), {}) if shutil.which("apt-cache") else []
     known = {*_releases([*listed, *_tarballs(directory)]).values(), releases.NEWEST_TESTED}
     names = ", ".join(sorted(known, key=releases.numbers))
     step = f"list all with `ccbench kernel list --offered`, or {NAME_A_SOURCE}"

@@ -93,6 +93,13 @@ class TestBuild:
         assert changed.ccas == ("changed", "swift")
         assert changed.version != built.version
 
+    @pytest.mark.usefixtures("sources")
+    def test_impossible_release(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A release that cannot exist is refused before waiting for another build."""
+        monkeypatch.setattr(build, "only_one", pytest.fail)
+        with pytest.raises(InputError, match=r"release is '99\.9'"):
+            build.build(release="99.9")
+
     def test_unchanged_modules(
         self, kernel: Path, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
