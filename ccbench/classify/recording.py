@@ -68,6 +68,8 @@ _LEAST_ACKS = 20
 _LATEST_S, _LONGEST_QUEUE = 9e9, 1e9
 
 _CSV_COLUMNS = ("time_s", "occupancy_packets")
+#: Columns of tables of windows, which are not queues.
+_WINDOW_COLUMN = re.compile("cwnd|window|inflight|in_flight", re.IGNORECASE)
 #: Values of the column ``event``, and their events at a queue.
 _CSV_EVENTS = {
     **dict.fromkeys(("in", "enqueue", "+"), "enqueue"),
@@ -308,7 +310,10 @@ def _of_window(window: Window, setting: Setting | None, path: Path) -> Recording
     part, pauses_s = longest_busy_part(window)
     given = setting or Setting.within(path.name)
     own = given or part.setting()
-    notes = [] if given else [f"estimated network {own.name}"]
+    rate_and_rtt = f"{own.bandwidth_mbps:.3g} Mbit/s, {own.rtt_ms:.3g} ms"
+    network = f"estimated network {rate_and_rtt}, queue of {own.queue_packets} packets"
+    notes = [] if given else [network]
+    notes.append(f"{part.duration_s:.1f} s of data")
     if pauses_s:
         kind = "the application pauses" if len(pauses_s) == 1 else "like a video or a browser"
         notes.append(
@@ -442,8 +447,8 @@ def _nearest(recorded: Setting | None, settings: Sequence[Setting]) -> Setting:
     """Return the setting that is within the tolerance of the recorded one, or that one itself."""
     if recorded is None:
         names = ", ".join(setting.name for setting in settings)
-        allowed = "given, as neither this file nor its name contains it"
-        step = f"write --setting FILE=NAME, for example with one of {names}"
+        allowed = "that of the bottleneck, as neither this file nor its name contains it"
+        step = f"write --setting FILE=NAME with its rate, RTT and queue, such as {names}"
         raise validation.bad("setting", None, allowed, step)
     for setting in settings:
         pairs = (
@@ -465,6 +470,11 @@ def _from_csv(path: Path) -> pd.DataFrame:
     except (OSError, ValueError, KeyError) as error:
         allowed = f"a CSV file with the columns {' and '.join(_CSV_COLUMNS)}, both numbers"
         reason: object = error
+        if isinstance(error, KeyError) and any(map(_WINDOW_COLUMN.search, table.columns)):
+            allowed = f"{' and '.join(_CSV_COLUMNS)}, as a window is not a queue"
+            step = "record windows with ss -tin, tcp:tcp_probe or qlog: see docs/classify.md"
+            names = ", ".join(map(str, table.columns))
+            raise validation.bad(f"header of {path}", names, allowed, step) from error
         if isinstance(error, KeyError):
             reason = f"there is no column {error}, only {', '.join(map(repr, table.columns))}"
         raise validation.bad("file", str(path), allowed, f"correct it ({reason})") from error

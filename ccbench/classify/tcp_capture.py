@@ -104,7 +104,11 @@ def windows_of(segments: Iterable[Segment], name: str) -> list[Window]:
             allowed = "one with the ACKs too, or two captures, before and after the queue"
             step = "record both directions, without a filter by address of the source"
             raise validation.bad("capture", name, allowed, step)
-        seen = f"{longest[0].packets} in {longest[0].duration_s:.3g} s" if longest else "none"
+        if not longest:
+            allowed = "one with packets of TCP"
+            step = "repeat the download without QUIC, as with curl --http2, and record it"
+            raise validation.bad("capture", name, allowed, step)
+        seen = f"{longest[0].packets} in {longest[0].duration_s:.3g} s"
         allowed = f"a TCP connection with {_LEAST_PACKETS} data segments in {_LEAST_S:g} s"
         step = f"record a longer download (the largest connection has {seen})"
         raise validation.bad("capture", name, allowed, step)

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from ccbench.base import validation
+from ccbench.base.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from ccbench.base.errors import InputError
 
 __all__ = ["INSTEAD_OF_LOOPBACK", "Target", "is_loopback", "read_list", "read_targets"]
 
@@ -205,7 +204,8 @@ def read_targets(names: Sequence[str], hosts: Path | None = None) -> list[Target
     if hosts is not None:
         targets += read_list(hosts)
     if not targets:
-        raise validation.bad("names", [], "a server or a file", "name one, such as example.com")
+        message = "no server or file is given: name one, such as example.com or download.pcap"
+        raise InputError(message)
     for target in targets:
         if target.is_loopback:
             raise _loopback(target.name)

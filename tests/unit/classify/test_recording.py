@@ -227,7 +227,7 @@ class TestRead:
 
     def test_no_setting(self, tmp_path: Path) -> None:
         """A file without a setting is an input error unless a setting is named."""
-        with pytest.raises(InputError, match="setting is None; it must be given"):
+        with pytest.raises(InputError, match="setting is None; it must be that of"):
             read(csv(tmp_path / "a.csv", 7))
 
     @pytest.mark.parametrize(

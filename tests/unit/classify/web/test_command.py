@@ -107,7 +107,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            ((), "names is"),
+            ((), "no server or file is given"),
             (("a b.com",), "server is 'a b.com'"),
             (("http://localhost:8088/x",), "not this machine's loopback: let the server listen on"),
             (("example.com", "https://127.0.1.1"), "server is 'https://127.0.1.1'; it must be a"),
