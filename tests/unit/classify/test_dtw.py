@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -134,8 +135,13 @@ def dtaidistance() -> Any:
 
 @pytest.fixture
 def tslearn() -> Any:
-    """Give the module of tslearn, without its compilation, which takes longer than the test."""
-    pytest.importorskip("numba").config.DISABLE_JIT = True
+    """Give the module of tslearn, without its compilation, which takes longer than the test.
+
+    If another test has imported it already, it is compiled: numba cannot mix the two.
+    """
+    numba = pytest.importorskip("numba")
+    if "tslearn" not in sys.modules:
+        numba.config.DISABLE_JIT = True
     return pytest.importorskip("tslearn.metrics")
 
 
