@@ -473,8 +473,8 @@ def _from_csv(path: Path) -> pd.DataFrame:
         if isinstance(error, KeyError) and any(map(_WINDOW_COLUMN.search, table.columns)):
             allowed = f"{' and '.join(_CSV_COLUMNS)}, as a window is not a queue"
             step = "record windows with ss -tin, tcp:tcp_probe or qlog: see docs/classify.md"
-            names = ", ".join(map(str, table.columns))
-            raise validation.bad(f"header of {path}", names, allowed, step) from error
+            header = ", ".join(map(str, table.columns))
+            raise validation.bad(f"header of {path}", header, allowed, step) from error
         if isinstance(error, KeyError):
             reason = f"there is no column {error}, only {', '.join(map(repr, table.columns))}"
         raise validation.bad("file", str(path), allowed, f"correct it ({reason})") from error
