@@ -127,6 +127,19 @@ class TestProbeRtt:
 
 
 class TestFairness:
+    def test_late_flow(self) -> None:
+        """A flow that starts 15 s late keeps far below its half for the first minute (PAM 2024)."""
+        noise = Noise(forward_jitter_ms=0.7, reverse_jitter_ms=0.7, start_spread_ms=20)
+        shares = []
+        for seed in range(1, 5):
+            flows = (bbr3(), bbr3(start_s=15))
+            order = flows if seed % 2 else flows[::-1]
+            path = {"bandwidth_mbps": 100, "rtt_ms": 100, "queue_packets": round(100 * 100 / 12)}
+            scenario = dumbbell(*order, duration_s=60, noise=noise, seed=seed, **path)
+            mean = run(replace(scenario, queue_log=False)).throughput(1.0).loc[30.0:].mean()
+            shares.append(mean.iloc[order.index(flows[1])] / mean.sum())
+        assert np.mean(shares) < 0.35
+
     @pytest.mark.parametrize("seed", range(1, 5))
     @pytest.mark.parametrize(("mbps", "rtt_ms"), [(20, 40), (50, 20)])
     def test_two_flows(self, mbps: float, rtt_ms: float, seed: int) -> None:
