@@ -151,10 +151,11 @@ def bisect(
 
     Examples
     --------
-    >>> history = Commits.between(Path("tcp_mine"), "v1.0")  # doctest: +SKIP
-    >>> question = RunQuestion(Scenario.load("scenario.toml"))  # doctest: +SKIP
-    >>> bisect(history, question, make_engine=KernelEngine).first_bad.subject  # doctest: +SKIP
-    'Halve the increase'
+    The commit of a repository since which a run differs::
+
+        history = Commits.between(Path("tcp_mine"), "v1.0")
+        question = RunQuestion(Scenario.load("scenario.toml"))
+        bisect(history, question, make_engine=KernelEngine).first_bad.subject
     """
     versions = history.versions
     with workspace() as folder:

@@ -123,7 +123,9 @@ class Commits:
 
         Examples
         --------
-        >>> Commits.between(Path("tcp_mine"), "v1.0").versions  # doctest: +SKIP
+        The commits that change a module, after a tag::
+
+            Commits.between(Path("tcp_mine"), "v1.0").versions
         """
         if not folder.is_dir():
             raise validation.bad("module", str(folder), "an existing folder", "correct the path")

@@ -76,8 +76,9 @@ class Tally:
         planned = self._planned + self._expected
         if self._done:
             expected_mbit = self._planned_mbit * planned / self._planned
-            # Sums in another order may differ in the last digit and exceed 1.
-            fraction = min(self._done_mbit / expected_mbit, 1.0)
+            # Sums in another order differ in the last digit; the whole is 1, and no part more.
+            is_all = self._done == planned
+            fraction = 1.0 if is_all else min(self._done_mbit / expected_mbit, 1.0)
             self._fraction = max(self._fraction, fraction)
         return CampaignProgress(done=self._done, planned=planned, fraction=self._fraction)
 

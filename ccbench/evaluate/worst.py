@@ -90,9 +90,10 @@ def search(design: Design, **campaign: Any) -> tuple[Witness, ...]:
 
     Examples
     --------
-    >>> design = Design(candidate="bbr", pack=load_pack("rfc9743"), search=60)  # doctest: +SKIP
-    >>> witnesses = search(design)  # doctest: +SKIP
-    >>> evaluate(replace(design, witnesses=witnesses))  # doctest: +SKIP
+    The worst of 60 networks for the flows beside BBR, as further networks of an evaluation::
+
+        design = Design(candidate="bbr", pack=load_pack("rfc9743"), search=60)
+        evaluate(replace(design, witnesses=search(design)))
     """
     return tuple(_witness(design, one, campaign) for one in searched(design))
 

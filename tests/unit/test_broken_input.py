@@ -7,12 +7,15 @@ made extreme. ``CCBENCH_EXAMPLES=10000`` sets the number of examples of each, 10
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
+import stat
 import string
+import tempfile
 import tracemalloc
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -308,10 +311,14 @@ def test_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -
     Path("kept").mkdir(mode=0o555)
     Path("link.parquet").symlink_to("kept/set.parquet")
 
-    def allows(path: str | Path, wanted: int) -> bool:  # also root
-        return Path(path).stat().st_mode >> 6 & wanted == wanted
+    make_file = tempfile.TemporaryFile
 
-    monkeypatch.setattr("os.access", allows)
+    def allowed(**given: Any) -> Any:  # also root
+        if not Path(given["dir"]).stat().st_mode & stat.S_IWUSR:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return make_file(**given)
+
+    monkeypatch.setattr("tempfile.TemporaryFile", allowed)
     done = CliRunner().invoke(program, line.split())
     assert 2 == done.exit_code, done.output
     assert re.search(line.rsplit(maxsplit=1)[-1].partition("/")[0], done.stderr)

@@ -42,9 +42,10 @@ def throughput_figure(experiment: Experiment, timeline: Timeline, *, title: str)
 
     Examples
     --------
-    >>> throughput_figure(
-    ...     experiment, Timeline.of(None, experiment, *runs), title=""
-    ... )  # doctest: +SKIP
+    >>> from ccbench.raygen.timeline import Timeline
+    >>> timeline = Timeline.of(None, experiment, solo, competing)
+    >>> len(throughput_figure(experiment, timeline, title="The worst network").axes)
+    1
     """
     harm = timeline.harm
     figure = Figure(figsize=(5.5, 3.8), layout="constrained")
