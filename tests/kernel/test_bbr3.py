@@ -134,9 +134,17 @@ class TestFairness:
         for seed in range(1, 5):
             flows = (bbr3(), bbr3(start_s=15))
             order = flows if seed % 2 else flows[::-1]
-            path = {"bandwidth_mbps": 100, "rtt_ms": 100, "queue_packets": round(100 * 100 / 12)}
-            scenario = dumbbell(*order, duration_s=60, noise=noise, seed=seed, **path)
-            mean = run(replace(scenario, queue_log=False)).throughput(1.0).loc[30.0:].mean()
+            scenario = dumbbell(
+                *order,
+                bandwidth_mbps=100,
+                rtt_ms=100,
+                queue_packets=round(100 * 100 / 12),
+                duration_s=60,
+                noise=noise,
+                seed=seed,
+                queue_log=False,
+            )
+            mean = run(scenario).throughput(1.0).loc[30.0:].mean()
             shares.append(mean.iloc[order.index(flows[1])] / mean.sum())
         assert np.mean(shares) < 0.35
 
