@@ -109,14 +109,14 @@ def interval_of(values: Sequence[float], metric: Metric) -> tuple[float, float]:
 def negligible(unit: str, path: NetworkPath) -> float:
     """Return the difference that does not matter on a path, in a unit of metrics.
 
-    Delays of 1 ms do not matter on the Internet, but where the round-trip time is 0.2 ms.
+    Delays of 1 ms do not matter on the Internet, but where the round-trip time is 0.5 ms.
 
     Examples
     --------
     >>> from ccbench import Bottleneck, NetworkPath
     >>> link = Bottleneck(bandwidth_mbps=1000, queue_packets=200)
-    >>> [negligible("ms", NetworkPath(bottlenecks=(link,), rtt_ms=rtt)) for rtt in (40, 0.2)]
-    [1.0, 0.01]
+    >>> [negligible("ms", NetworkPath(bottlenecks=(link,), rtt_ms=rtt)) for rtt in (40, 0.5)]
+    [1.0, 0.025]
     """
     least = _NEGLIGIBLE.get(unit, 0.0)
     if unit == "Mbit/s":
