@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+import places
 from pygments.lexers.shell import BashLexer
 from pygments.token import Name, Text
 
@@ -91,8 +93,10 @@ def engines_table() -> str:
 
 
 def engine_pages() -> str:
-    """Return the pages of the engines, as entries of a table of contents."""
-    return "\n".join(dict.fromkeys(info.page.removesuffix(".md") for info in ENGINES.values()))
+    """Return the table of contents with the pages of the engines."""
+    pages = dict.fromkeys(info.page.removesuffix(".md") for info in ENGINES.values())
+    options = (":caption: Engines", ":maxdepth: 1", ":hidden:")
+    return "\n".join(["```{toctree}", *options, "", "engines", *pages, "```"])
 
 
 def metrics_table() -> str:
@@ -141,20 +145,18 @@ def qdiscs_tables() -> str:
 
 
 _GENERATED = {
-    "<!-- engine pages -->": engine_pages,
-    "<!-- engines -->": engines_table,
-    "<!-- metrics -->": metrics_table,
-    "<!-- qdiscs -->": qdiscs_tables,
-    "<!-- schemes -->": schemes_table,
-    "<!-- strategies -->": strategies_table,
+    "engine pages": engine_pages,
+    "engines": engines_table,
+    "metrics": metrics_table,
+    "qdiscs": qdiscs_tables,
+    "schemes": schemes_table,
+    "strategies": strategies_table,
 }
 
 
 def fill(_app: Sphinx, _page: str, source: list[str]) -> None:
     """Insert the generated parts."""
-    for place, part in _GENERATED.items():
-        if place in source[0]:
-            source[0] = source[0].replace(place, part())
+    source[0] = places.filled(source[0], _GENERATED)
 
 
 def write_reports(app: Sphinx, error: Exception | None) -> None:

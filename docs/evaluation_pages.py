@@ -3,17 +3,18 @@
 
 ``python docs/evaluation_pages.py FOLDER ...`` first takes the results of ``ccbench evaluate CCA -o
 FOLDER`` to ``evaluations/CCA.json``, without values of single runs. ``evaluations.md`` has places
-for the tables between two comments: ``<!-- league -->`` and ``<!-- details -->``.
+(``places.py``) for the tables: ``league`` and ``details``.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import places
 
 from ccbench.base.counts import counted
 from ccbench.evaluate import Measure, load_pack
@@ -35,8 +36,6 @@ Result: TypeAlias = "Mapping[str, Any]"
 #: Signs of judgements in the league, in the order in which they are shown.
 _SIGNS = {"better": "+", "worse": "−", "other": "±"}
 _WORDS = {"better": "better", "like": "like it", "worse": "worse", "other": "different"}
-
-_PLACE = re.compile(r"(<!-- (league|details) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def compact(evaluation: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,12 +75,13 @@ def results() -> list[Result]:
 
 def filled(text: str, of: Sequence[Result]) -> str:
     """Return the page with its tables filled in from the results."""
-
-    def fill(place: re.Match[str]) -> str:
-        lines = _league(of) if place[2] == "league" else _details(of)
-        return f"{place[1]}\n" + "\n".join(lines) + f"\n\n{place[3]}"
-
-    return _PLACE.sub(fill, text)
+    return places.filled(
+        text,
+        {
+            "league": lambda: "\n".join(_league(of)),
+            "details": lambda: "\n".join(_details(of)),
+        },
+    )
 
 
 def _league(of: Sequence[Result]) -> Iterator[str]:

@@ -2,9 +2,9 @@
 """Write the tables of the studies' pages from the studies' results: ``make pages``.
 
 ``ccbench study run NAME`` writes ``studies/results/NAME.json``; ``studies/figures.csv`` lists
-all figures and tables of the publications. A page has a place for each table, between two comments,
-the first of which names it: ``<!-- results: NAME ... -->``, ``<!-- summary -->`` (counts by
-publication) or ``<!-- figures -->`` (all figures with their states).
+all figures and tables of the publications. A page has a place (``places.py``) for each table:
+``results: NAME ...``, ``summary`` (counts by publication) or ``figures`` (all figures with their
+states).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +44,6 @@ _OTHERS, _NOT_BUILT = "needs other people's servers", "not built"
 #: The order in which they are counted.
 _STATES = (_AGREES, _DIFFERS, _DIRECTION, _NO_NUMBER, _NOT_RUN, _OTHERS, _NOT_BUILT)
 _NO_PUBLICATION = "no publication"
-_PLACE = re.compile(r"(<!-- (results: [^>]*|summary|figures) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class PublishedFigure:
 
 def pages() -> list[Path]:
     """Return the pages with places for tables."""
-    return [path for path in sorted(STUDIES.glob("*.md")) if _PLACE.search(_text(path))]
+    return [path for path in sorted(STUDIES.glob("*.md")) if places.names(_text(path))]
 
 
 def results() -> dict[str, Result]:
@@ -91,18 +92,14 @@ def published_figures() -> list[PublishedFigure]:
 
 def filled(text: str, of: Mapping[str, Result], figures: Sequence[PublishedFigure]) -> str:
     """Return a page with its tables filled in from the results and the published figures."""
-
-    def fill(place: re.Match[str]) -> str:
-        kind, _, names = place[2].partition(": ")
-        if kind == "results":
-            table = _comparisons(names.split(), of)
-        elif kind == "summary":
-            table = _summary(of.values())
-        else:
-            table = _inventory(figures, of)
-        return f"{place[1]}\n{table}\n\n{place[3]}"
-
-    return _PLACE.sub(fill, text)
+    return places.filled(
+        text,
+        {
+            "results": lambda names: _comparisons(names.split(), of),
+            "summary": lambda: _summary(of.values()),
+            "figures": lambda: _inventory(figures, of),
+        },
+    )
 
 
 def explained(page: str) -> set[str]:
@@ -234,8 +231,12 @@ def _state(figure: PublishedFigure, of: Mapping[str, Result]) -> tuple[str, str]
 
 def placed(page: str) -> set[str]:
     """Return the names of the studies whose results have a place on a page."""
-    places = re.findall(r"<!-- results: ([^>]*) -->", page)
-    return {name for names in places for name in names.split()}
+    return {
+        study
+        for place in places.names(page)
+        if place.startswith("results: ")
+        for study in place.split()[1:]
+    }
 
 
 def _text(path: Path) -> str:

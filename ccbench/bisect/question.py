@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ccbench.base.errors import InputError
 from ccbench.base.estimate import Estimate
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ccbench.emulate import CampaignPlan
     from ccbench.evaluate import Cell, Design, Evaluation, Measure
     from ccbench.experiment.scenario import Scenario
+    from ccbench.run.difference import Difference
     from ccbench.run.run import Run
 
 __all__ = ["CriterionQuestion", "MetricQuestion", "Question", "RunQuestion"]
@@ -77,6 +78,13 @@ class Question(Protocol):
         """Save the runs or the report of a version to a folder."""
 
 
+class RunAnswer(NamedTuple):
+    """The run of a version, and its difference from that of the good version, if there is one."""
+
+    run: Run
+    difference: Difference | None
+
+
 @dataclass(frozen=True)
 class RunQuestion:
     """Whether the run differs from that of the good version.
@@ -95,18 +103,22 @@ class RunQuestion:
         """Return the plan of one run."""
         return Campaign(**campaign).plan({"": (self.scenario,)})
 
-    def ask(self, **campaign: Any) -> Run:
-        """Return the run."""
+    def _run(self, **campaign: Any) -> Run:
         runs: dict[str, Run] = Campaign(**campaign).measured(
             {"": (self.scenario,)}, lambda _key, run: run
         )
         return runs[""]
 
-    def after_good(self, answer: Run) -> RunQuestion:
-        """Compare with this run."""
-        return replace(self, good=answer)
+    def ask(self, **campaign: Any) -> RunAnswer:
+        """Return the run with its difference from that of the good version."""
+        run = self._run(**campaign)
+        return RunAnswer(run, None if self.good is None else difference(self.good, run))
 
-    def after_bad(self, answer: Run) -> RunQuestion:
+    def after_good(self, answer: RunAnswer) -> RunQuestion:
+        """Compare with this run."""
+        return replace(self, good=answer.run)
+
+    def after_bad(self, answer: RunAnswer) -> RunQuestion:
         """Check that this run differs."""
         if self.verdict(answer) == "good":
             raise InputError(
@@ -115,28 +127,28 @@ class RunQuestion:
             )
         return self
 
-    def verdict(self, answer: Run) -> Verdict:
+    def verdict(self, answer: RunAnswer) -> Verdict:
         """Return whether a run is alike."""
-        return "good" if self.good is None or difference(self.good, answer).is_alike else "bad"
+        return "good" if answer.difference is None or answer.difference.is_alike else "bad"
 
-    def words(self, answer: Run) -> str:
+    def words(self, answer: RunAnswer) -> str:
         """Return the time from which a run differs."""
-        if self.good is None or self.good is answer:
+        found = answer.difference
+        if found is None:
             return "the reference"
-        found = difference(self.good, answer)
         if found.is_alike:
             return "alike"
         if found.time_ns is None:
             return f"differs: {', '.join(found.tables)}"
         return f"differs from {found.time_ns / 1e9:.9f} s"
 
-    def values(self, answer: Run) -> tuple[float, ...]:  # noqa: ARG002 - of the protocol
+    def values(self, answer: RunAnswer) -> tuple[float, ...]:  # noqa: ARG002 - of the protocol
         """Return none."""
         return ()
 
     def save(self, folder: Path, **campaign: Any) -> None:
         """Save the run."""
-        self.ask(**campaign).save(folder)
+        self._run(**campaign).save(folder)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from typing import TYPE_CHECKING, Any
+
+import evaluation_pages
 
 from ccbench.evaluate import Design, evaluate, load_pack, save
 from tests.documentation import DOCS
@@ -13,12 +14,6 @@ from tests.unit.conftest import NoisyEngine
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-_SPEC = importlib.util.spec_from_file_location("evaluation_pages", DOCS / "evaluation_pages.py")
-assert _SPEC is not None
-assert _SPEC.loader is not None
-evaluation_pages: Any = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(evaluation_pages)
 
 
 def cell(criterion: str, judgement: str, failure: str = "") -> dict[str, Any]:

@@ -3,26 +3,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+import study_pages
+from study_pages import PublishedFigure
 
 from ccbench import studies
-from tests.documentation import DOCS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-_SPEC = importlib.util.spec_from_file_location("study_pages", DOCS / "study_pages.py")
-assert _SPEC is not None
-assert _SPEC.loader is not None
-study_pages: Any = importlib.util.module_from_spec(_SPEC)
-sys.modules[_SPEC.name] = study_pages  # its dataclass looks up its module here
-_SPEC.loader.exec_module(study_pages)
 
 PAGES = study_pages.pages()
 RESULTS = study_pages.results()
@@ -44,17 +36,19 @@ def comparison(verdict: str = "agrees", kind: str = "number", **more: object) ->
     }
 
 
-def result(name: str, *comparisons: Mapping[str, object]) -> dict[str, object]:
+def result(name: str, *comparisons: Mapping[str, object]) -> study_pages.Result:
     """Return a study's result."""
     return {"study": name, "publication": "A 1999", "comparisons": list(comparisons)}
 
 
-def figure(*names: str, state: str = "", reason: str = "") -> object:
+def figure(*names: str, state: str = "", reason: str = "") -> PublishedFigure:
     """Return a published figure with its studies."""
-    return study_pages.PublishedFigure("A 1999", "Figure 1", "shares", names, state, reason)
+    return PublishedFigure("A 1999", "Figure 1", "shares", names, state, reason)
 
 
-def lines(page: str, *results: Mapping[str, object], figures: tuple[object, ...] = ()) -> list[str]:
+def lines(
+    page: str, *results: study_pages.Result, figures: tuple[PublishedFigure, ...] = ()
+) -> list[str]:
     """Return the lines that replace a placeholder of a page."""
     of = {item["study"]: item for item in results}
     filled: str = study_pages.filled(f"above\n<!-- {page} -->\n<!-- end -->\n", of, figures)
