@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["CONFIDENCE", "ERROR", "Difference", "Estimate", "fewest", "order_statistics"]
+__all__ = ["CONFIDENCE", "ERROR", "Estimate", "MeanDifference", "fewest", "order_statistics"]
 
 #: Probability that an interval contains the true value, and that it does not.
 CONFIDENCE = 0.95
@@ -264,7 +264,7 @@ def fewest(error: float) -> int:
 
 
 @dataclass(frozen=True)
-class Difference:
+class MeanDifference:
     """The difference of the means of two sets of independent measurements, by Welch's test.
 
     Attributes
@@ -278,7 +278,7 @@ class Difference:
 
     Examples
     --------
-    >>> change = Difference.between(Estimate((1.0, 1.2, 1.1)), Estimate((1.9, 2.0, 2.4)))
+    >>> change = MeanDifference.between(Estimate((1.0, 1.2, 1.1)), Estimate((1.9, 2.0, 2.4)))
     >>> round(change.mean, 2), round(change.half_width, 2), round(change.p_value, 3)
     (1.0, 0.57, 0.014)
     """
@@ -288,7 +288,7 @@ class Difference:
     p_value: float
 
     @classmethod
-    def between(cls, first: Estimate, second: Estimate) -> Difference:
+    def between(cls, first: Estimate, second: Estimate) -> MeanDifference:
         """Return the difference of two estimates."""
         mean = second.mean - first.mean
         if min(first.repetitions, second.repetitions) < 2:  # noqa: PLR2004 - no variance

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from ccbench.base.errors import MissingRequirement
 
-__all__ = ["ADDRESS_SPACE", "FILE_SIZE", "OPEN_FILES", "Limit"]
+__all__ = ["ADDRESS_SPACE", "FILE_SIZE", "OPEN_FILES", "ProcessLimit"]
 
 
 @dataclass(frozen=True)
-class Limit:
+class ProcessLimit:
     """A limit of this process.
 
     Attributes
@@ -69,6 +69,6 @@ class Limit:
 
 _MB = 2**20
 
-ADDRESS_SPACE = Limit("address space", "v", resource.RLIMIT_AS, "unlimited", " MB", _MB)
-FILE_SIZE = Limit("the size of files", "f", resource.RLIMIT_FSIZE, "unlimited", " MB", _MB)
-OPEN_FILES = Limit("open files", "n", resource.RLIMIT_NOFILE, "1024")
+ADDRESS_SPACE = ProcessLimit("address space", "v", resource.RLIMIT_AS, "unlimited", " MB", _MB)
+FILE_SIZE = ProcessLimit("the size of files", "f", resource.RLIMIT_FSIZE, "unlimited", " MB", _MB)
+OPEN_FILES = ProcessLimit("open files", "n", resource.RLIMIT_NOFILE, "1024")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ccbench.classify.clusters import Clustering
 
-__all__ = ["Panel", "dendrogram_figure", "medoids_figure"]
+__all__ = ["ClusterPanel", "dendrogram_figure", "medoids_figure"]
 
 #: Maximum number of items with a leaf each; with more items, a leaf is a cluster. With more
 #: clusters than the second number, a leaf is several clusters.
@@ -38,7 +38,7 @@ _MEDOID_COLOUR = "tab:blue"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Panel:
+class ClusterPanel:
     """The traces of a cluster.
 
     Parameters
@@ -137,12 +137,12 @@ def dendrogram_figure(
     return figure
 
 
-def medoids_figure(rows: Sequence[Sequence[Panel | None]], *, title: str = "") -> Figure:
+def medoids_figure(rows: Sequence[Sequence[ClusterPanel | None]], *, title: str = "") -> Figure:
     """Draw the medoid of each cluster, with the other traces of the cluster behind it.
 
     Parameters
     ----------
-    rows : sequence of sequence of Panel or None
+    rows : sequence of sequence of ClusterPanel or None
         A row for each cluster, a column for each setting; None is an empty panel.
     title : str, optional
 
@@ -158,7 +158,7 @@ def medoids_figure(rows: Sequence[Sequence[Panel | None]], *, title: str = "") -
 
     Examples
     --------
-    >>> panel = Panel(title="unknown #1", medoid=np.arange(1000) % 60)
+    >>> panel = ClusterPanel(title="unknown #1", medoid=np.arange(1000) % 60)
     >>> len(medoids_figure([[panel, None]]).axes)
     2
     """
@@ -184,7 +184,7 @@ def medoids_figure(rows: Sequence[Sequence[Panel | None]], *, title: str = "") -
     return figure
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
+def _draw(axes: Axes, panel: ClusterPanel) -> None:
     for other in panel.others[:_MAX_OTHERS]:
         axes.plot(np.arange(len(other)) * STEP_S, other, color="0.6", linewidth=0.4, alpha=0.5)
     times_s = np.arange(len(panel.medoid)) * STEP_S

@@ -213,7 +213,7 @@ class Reclustering:
 
 def _group_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
     from ccbench.classify.clusters_plot import (  # noqa: PLC0415 - matplotlib
-        Panel,
+        ClusterPanel,
         dendrogram_figure,
         medoids_figure,
     )
@@ -227,7 +227,7 @@ def _group_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
         yield f"{name}-dendrogram", dendrogram
         rows = [
             [
-                Panel(
+                ClusterPanel(
                     title=f"{label} (N = {cluster.size}): {names[cluster.medoid]}",
                     medoid=points[cluster.medoid],
                     others=[points[member] for member in cluster.members],
@@ -247,7 +247,7 @@ def _file_name(group: str) -> str:
 
 def _unknown_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
     from ccbench.classify.clusters_plot import (  # noqa: PLC0415 - matplotlib
-        Panel,
+        ClusterPanel,
         dendrogram_figure,
         medoids_figure,
     )
@@ -276,7 +276,7 @@ def _unknown_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
     settings = [setting for setting in report.cuts if any(setting in points for points in traces)]
     rows = [
         [
-            Panel(
+            ClusterPanel(
                 title=f"{label} (N = {cluster.size}): {name}, {setting.name}",
                 medoid=traces[cluster.medoid][setting],
                 others=[traces[i][setting] for i in cluster.members if setting in traces[i]],

@@ -17,12 +17,12 @@ from ccbench.datacenter.switch import EVERY_PACKET, Bitmap, Packet, Settings, Si
 from ccbench.datacenter.vectors import Answer, Departure, Refresh
 
 if TYPE_CHECKING:
-    from ccbench.datacenter.vectors import Scenario
+    from ccbench.datacenter.vectors import SwitchScenario
 
 __all__ = ["Simulated", "unsupported"]
 
 
-def unsupported(scenario: Scenario) -> str | None:
+def unsupported(scenario: SwitchScenario) -> str | None:
     """Return a scenario's feature that the simulator lacks, in a word; None if there is none."""
     if scenario.settings.no_backpressure:
         return "pairs of ports without backpressure"
@@ -42,7 +42,7 @@ def unsupported(scenario: Scenario) -> str | None:
 
 
 class Simulated:
-    """A switch of the simulator, as a :class:`~ccbench.datacenter.vectors.Implementation`.
+    """A switch of the simulator, as a :class:`~ccbench.datacenter.vectors.SwitchImplementation`.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ candidate and each baseline, compares the values (:mod:`~ccbench.evaluate.judgem
 from __future__ import annotations
 
 from ccbench.evaluate.answers import NO_ANSWERS, Answers, load_answers
-from ccbench.evaluate.criterion import CANDIDATE, Criterion, Measure, Network, load_criterion
+from ccbench.evaluate.criterion import CANDIDATE, Criterion, Measure, Variant, load_criterion
 from ccbench.evaluate.design import BASELINES, EXTENTS, Case, Design, Extent
 from ccbench.evaluate.evaluation import Cell, Evaluation, Failed
 from ccbench.evaluate.evaluator import evaluate, plan
@@ -36,8 +36,8 @@ __all__ = [
     "Failed",
     "Judgement",
     "Measure",
-    "Network",
     "Pack",
+    "Variant",
     "Witness",
     "evaluate",
     "load_answers",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.flow import Flow
     from ccbench.run.run import Run
 
-__all__ = ["CANDIDATE", "Criterion", "Measure", "Network", "check_measure", "load_criterion"]
+__all__ = ["CANDIDATE", "Criterion", "Measure", "Variant", "check_measure", "load_criterion"]
 
 #: Label of the groups of flows that take the congestion control that is evaluated.
 CANDIDATE = "candidate"
@@ -192,7 +192,7 @@ def _names(flows: tuple[Flow, ...]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network(Document):
+class Variant(Document):
     """A variant of a criterion's scenario.
 
     Parameters
@@ -236,7 +236,7 @@ class Criterion(Document):
         (:mod:`ccbench.evaluate.worst`); empty for none.
     measures : tuple of Measure
         In TOML tables headed ``[[criterion.measures]]``.
-    networks : tuple of Network
+    networks : tuple of Variant
         Variants of the scenario; by default one, which is also quick. In TOML tables headed
         ``[[criterion.networks]]``.
     name, folder : str
@@ -264,7 +264,7 @@ class Criterion(Document):
     candidates: tuple[str, ...] = field(default=(CANDIDATE,), metadata=checked(_texts))
     harmed: str = field(default="", metadata=checked(validation.one_line))
     measures: tuple[Measure, ...] = field(default=(), metadata=tables(Measure, least=0))
-    networks: tuple[Network, ...] = field(default=(), metadata=tables(Network, least=0))
+    networks: tuple[Variant, ...] = field(default=(), metadata=tables(Variant, least=0))
     name: str = field(
         default="", metadata=checked(validation.one_line) | document_form(omits_default=True)
     )
@@ -281,14 +281,14 @@ class Criterion(Document):
                 "add [[criterion.measures]] or a question"
             )
         if self.measures and not self.networks:
-            set_field(self, "networks", (Network(name="", quick=True),))
+            set_field(self, "networks", (Variant(name="", quick=True),))
 
     @property
     def key(self) -> str:
         """Name of the criterion among those of its pack: that of its file."""
         return self.name or self.section
 
-    def scenario_of(self, network: Network, cca: str, seed: int) -> Scenario:
+    def scenario_of(self, network: Variant, cca: str, seed: int) -> Scenario:
         """Return the scenario of a network with a congestion control in the place of the candidate.
 
         A scenario that does not state its noise has the typical noise of its path.

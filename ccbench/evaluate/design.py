@@ -14,7 +14,7 @@ from ccbench.base.random_streams import repetition_seeds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ccbench.evaluate.criterion import Criterion, Network
+    from ccbench.evaluate.criterion import Criterion, Variant
     from ccbench.evaluate.pack import Pack
     from ccbench.evaluate.witness import Witness
     from ccbench.experiment.scenario import Scenario
@@ -35,7 +35,7 @@ class Case(NamedTuple):
     """A network of a criterion."""
 
     criterion: Criterion
-    network: Network
+    network: Variant
 
     @property
     def key(self) -> str:
@@ -140,7 +140,7 @@ class Design:
             if network.quick or self.extent != "quick"
         )
 
-    def _found(self, criterion: Criterion) -> list[Network]:
+    def _found(self, criterion: Criterion) -> list[Variant]:
         """Return the worst network of a criterion that a search has found, if any."""
         witness = self.witness(criterion)
         return [witness.network] if witness and witness.settings else []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base.estimate import Estimate
-from ccbench.evaluate.criterion import Network
+from ccbench.evaluate.criterion import Variant
 
 if TYPE_CHECKING:
     from ccbench.evaluate.criterion import Criterion
@@ -45,9 +45,9 @@ class Witness:
     bound: float = 0.0
 
     @property
-    def network(self) -> Network:
+    def network(self) -> Variant:
         """The network for the criterion, at the criterion's own duration."""
-        return Network(
+        return Variant(
             name=f"worst of {self.tried} searched: {self._described}",
             settings=self.settings,
             quick=True,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ccbench import harm, raygen
 from ccbench.base.errors import EngineError, InputError
 from ccbench.base.random_streams import derived_seed
-from ccbench.evaluate.criterion import Network
+from ccbench.evaluate.criterion import Variant
 from ccbench.evaluate.witness import Witness
 from ccbench.experiment.path import NetworkPath
 from ccbench.raygen import Number, SearchConfig, Space
@@ -170,7 +170,7 @@ def _experiment(
 ) -> Experiment:
     """Return the harm of the candidate in a network of the criterion."""
     seed = derived_seed(design.seed, "simplest network", criterion.key)
-    network = Network(name="", settings=tuple(settings.items()))
+    network = Variant(name="", settings=tuple(settings.items()))
     scenario = criterion.scenario_of(network, design.candidate, seed)
     return harm.Experiment(
         alpha=tuple(flow for flow in scenario.flows if flow.name in criterion.candidates),

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_REPETITIONS",
     "REPETITIONS",
+    "HarmRepetition",
     "RepeatedHarm",
-    "Repetition",
     "plan",
     "repeat",
     "repeat_each",
@@ -73,7 +73,7 @@ _METRIC_INTERVALS = ("solo", "competing", "absolute", "relative")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Repetition:
+class HarmRepetition:
     """One measurement of an experiment.
 
     Attributes
@@ -111,7 +111,7 @@ class RepeatedHarm:
     ----------
     experiment : Experiment
         The experiment with the seed of the first repetition.
-    repetitions : tuple of Repetition
+    repetitions : tuple of HarmRepetition
         In the order of their seeds (:func:`~ccbench.base.random_streams.repetition_seeds`).
     is_exact : bool
         Whether the experiment is deterministic: every seed gives the same two runs. There is then
@@ -127,7 +127,7 @@ class RepeatedHarm:
     """
 
     experiment: Experiment
-    repetitions: tuple[Repetition, ...]
+    repetitions: tuple[HarmRepetition, ...]
     is_exact: bool
     precision: float | None = None
     bound: float | None = None
@@ -437,7 +437,7 @@ def repeat_each(  # noqa: PLR0913 - independent choices, all by keyword
     def seeded(key: _Key) -> Callable[[int], tuple[Scenario, ...]]:
         return lambda seed: replace(experiments[key], seed=seed).scenarios
 
-    def measure(pair: tuple[_Key, int], solo: Run, competing: Run) -> Repetition:
+    def measure(pair: tuple[_Key, int], solo: Run, competing: Run) -> HarmRepetition:
         key, i = pair
         return _measured(replace(experiments[key], seed=seeds[key][i]), solo, competing, chosen)
 
@@ -462,7 +462,7 @@ def repeat_each(  # noqa: PLR0913 - independent choices, all by keyword
     }
 
 
-def _headline(repetitions: Sequence[Repetition]) -> list[float]:
+def _headline(repetitions: Sequence[HarmRepetition]) -> list[float]:
     """Return the values of :attr:`RepeatedHarm.headline`."""
     return [
         repetition.metrics[0].absolute if repetition.harm is None else repetition.harm.relative
@@ -527,14 +527,14 @@ def _always_have_data(experiment: Experiment) -> bool:
 
 def _measured(
     experiment: Experiment, solo: Run, competing: Run, metrics: Sequence[Metric]
-) -> Repetition:
+) -> HarmRepetition:
     harm = window = None
     if _always_have_data(experiment):
         harm = measure(solo, competing, experiment.measured_s)
         window = harm.from_s, harm.to_s
     parts = compare(solo, competing, metrics, window)
     flows = compare_flows(solo, competing, window=window)
-    return Repetition(
+    return HarmRepetition(
         seed=experiment.seed,
         harm=harm,
         metrics=parts,

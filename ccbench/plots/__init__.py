@@ -15,17 +15,17 @@ from ccbench.base.lazy_names import lazy_names
 if TYPE_CHECKING:
     from ccbench.plots.files import FORMATS, check_path, save
     from ccbench.plots.first_difference import around_difference
-    from ccbench.plots.kinds import BY, KINDS, Kind, draw
+    from ccbench.plots.kinds import BY, KINDS, PlotKind, draw
     from ccbench.plots.overview import throughput_and_queue
-    from ccbench.plots.quantities import QUANTITIES, Quantity
+    from ccbench.plots.quantities import QUANTITIES, PlottedQuantity
 
 __all__ = [
     "BY",
     "FORMATS",
     "KINDS",
     "QUANTITIES",
-    "Kind",
-    "Quantity",
+    "PlotKind",
+    "PlottedQuantity",
     "around_difference",
     "check_path",
     "draw",
@@ -42,8 +42,8 @@ __getattr__ = lazy_names(
         "FORMATS": "ccbench.plots.files",
         "KINDS": "ccbench.plots.kinds",
         "QUANTITIES": "ccbench.plots.quantities",
-        "Kind": "ccbench.plots.kinds",
-        "Quantity": "ccbench.plots.quantities",
+        "PlotKind": "ccbench.plots.kinds",
+        "PlottedQuantity": "ccbench.plots.quantities",
         "around_difference": "ccbench.plots.first_difference",
         "check_path": "ccbench.plots.files",
         "draw": "ccbench.plots.kinds",

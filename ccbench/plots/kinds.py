@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ccbench.base.figures import Figure
-    from ccbench.plots.quantities import Quantity
+    from ccbench.plots.quantities import PlottedQuantity
     from ccbench.run.run import Run
 
-__all__ = ["BY", "KINDS", "Kind", "draw"]
+__all__ = ["BY", "KINDS", "PlotKind", "draw"]
 
 Values: TypeAlias = npt.NDArray[np.float64]
 
@@ -43,7 +43,7 @@ _RAREST = 1e-4
 
 
 @dataclass(frozen=True)
-class Kind:
+class PlotKind:
     """A kind of plot.
 
     Attributes
@@ -60,7 +60,7 @@ class Kind:
     name: str
     shows: str
     metrics: tuple[str, ...]
-    panels: Callable[[Mapping[str, Run], Sequence[Quantity], By], Iterator[Panel]]
+    panels: Callable[[Mapping[str, Run], Sequence[PlottedQuantity], By], Iterator[Panel]]
 
 
 def draw(
@@ -107,7 +107,7 @@ def draw(
 
 
 def _labels(
-    runs: Mapping[str, Run], quantity: Quantity, by: By
+    runs: Mapping[str, Run], quantity: PlottedQuantity, by: By
 ) -> Iterator[tuple[str, pd.Series[str]]]:
     """Yield the name of each run, and the label of each of its flows or bottlenecks."""
     for name, run in runs.items():
@@ -128,7 +128,7 @@ def _labels(
 
 
 def _time_series(
-    runs: Mapping[str, Run], quantities: Sequence[Quantity], by: By
+    runs: Mapping[str, Run], quantities: Sequence[PlottedQuantity], by: By
 ) -> Iterator[Panel]:
     for quantity in quantities:
         if quantity.over_time is None:
@@ -146,7 +146,7 @@ def _time_series(
 
 
 def _courses(
-    quantity: Quantity, run: Run, labels: pd.Series[str], interval_s: float
+    quantity: PlottedQuantity, run: Run, labels: pd.Series[str], interval_s: float
 ) -> pd.DataFrame:
     """Return the values over time, a column for each label in order."""
     assert quantity.over_time is not None  # as callers have checked
@@ -168,7 +168,7 @@ def _multiple_s(run: Run, interval_s: float) -> float:
 
 
 def _observed(
-    runs: Mapping[str, Run], quantity: Quantity, by: By
+    runs: Mapping[str, Run], quantity: PlottedQuantity, by: By
 ) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
     """Yield the label and the observations of each line."""
     are_missing = True
@@ -192,7 +192,7 @@ def _observed(
         )
 
 
-def _cdf(runs: Mapping[str, Run], quantities: Sequence[Quantity], by: By) -> Iterator[Panel]:
+def _cdf(runs: Mapping[str, Run], quantities: Sequence[PlottedQuantity], by: By) -> Iterator[Panel]:
     for quantity in quantities:
         lines = [
             Line(
@@ -203,7 +203,9 @@ def _cdf(runs: Mapping[str, Run], quantities: Sequence[Quantity], by: By) -> Ite
         yield Panel(items=tuple(lines), x=quantity.words, y="share of observations")
 
 
-def _quantiles(runs: Mapping[str, Run], quantities: Sequence[Quantity], by: By) -> Iterator[Panel]:
+def _quantiles(
+    runs: Mapping[str, Run], quantities: Sequence[PlottedQuantity], by: By
+) -> Iterator[Panel]:
     for quantity in quantities:
         lines = []
         for label, values in _observed(runs, quantity, by):
@@ -218,13 +220,15 @@ def _quantiles(runs: Mapping[str, Run], quantities: Sequence[Quantity], by: By) 
         )
 
 
-def _box(runs: Mapping[str, Run], quantities: Sequence[Quantity], by: By) -> Iterator[Panel]:
+def _box(runs: Mapping[str, Run], quantities: Sequence[PlottedQuantity], by: By) -> Iterator[Panel]:
     for quantity in quantities:
         boxes = [Box(label, values) for label, values in _observed(runs, quantity, by)]
         yield Panel(items=tuple(boxes), x="", y=quantity.words)
 
 
-def _trade_off(runs: Mapping[str, Run], quantities: Sequence[Quantity], by: By) -> Iterator[Panel]:
+def _trade_off(
+    runs: Mapping[str, Run], quantities: Sequence[PlottedQuantity], by: By
+) -> Iterator[Panel]:
     if len(quantities) != 2:  # noqa: PLR2004 - an axis each
         raise InputError(
             f"metric names {len(quantities)} quantities, but delay-throughput has two axes: write "
@@ -248,7 +252,7 @@ def _trade_off(runs: Mapping[str, Run], quantities: Sequence[Quantity], by: By) 
     yield Panel(items=tuple(clouds), x=across.words, y=up.words, is_x_reversed=True)
 
 
-def _by_second(quantity: Quantity, run: Run, labels: pd.Series[str]) -> pd.DataFrame:
+def _by_second(quantity: PlottedQuantity, run: Run, labels: pd.Series[str]) -> pd.DataFrame:
     """Return means over seconds, a column for each label."""
     courses = _courses(quantity, run, labels, run.scenario.sample_interval_ms / 1e3)
     return courses.groupby(np.ceil(courses.index.to_numpy() / _TRADE_OFF_S - 1e-6)).mean()
@@ -264,21 +268,21 @@ def _thinned(x: Values, y: Values) -> tuple[Values, Values]:
 #: Kinds of plots by name.
 #:
 #: :meta hide-value:
-KINDS: Mapping[str, Kind] = MappingProxyType(
+KINDS: Mapping[str, PlotKind] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
-            Kind("time-series", "quantities over time", ("throughput",), _time_series),
-            Kind("queue", "queue length over time", ("queue_length",), _time_series),
-            Kind("cdf", "cumulative distributions", ("srtt",), _cdf),
-            Kind(
+            PlotKind("time-series", "quantities over time", ("throughput",), _time_series),
+            PlotKind("queue", "queue length over time", ("queue_length",), _time_series),
+            PlotKind("cdf", "cumulative distributions", ("srtt",), _cdf),
+            PlotKind(
                 "quantiles",
                 "quantiles up to rare ones, on a logarithmic axis",
                 ("srtt",),
                 _quantiles,
             ),
-            Kind("box", "quartiles, median and the range of 5 to 95 %", ("throughput",), _box),
-            Kind(
+            PlotKind("box", "quartiles, median and the range of 5 to 95 %", ("throughput",), _box),
+            PlotKind(
                 "delay-throughput",
                 "mean of each second, and the ellipse of one standard deviation; better is up and "
                 "to the right",

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from ccbench.run.run import Run
 
-__all__ = ["OBSERVED_S", "QUANTITIES", "Quantity"]
+__all__ = ["OBSERVED_S", "QUANTITIES", "PlottedQuantity"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantity:
+class PlottedQuantity:
     """A quantity of flows or of bottlenecks.
 
     Attributes
@@ -104,16 +104,16 @@ def _fct(run: Run) -> pd.Series[float]:
     return run.completion_times()["fct_s"].dropna()
 
 
-def _table(*quantities: Quantity) -> Mapping[str, Quantity]:
+def _table(*quantities: PlottedQuantity) -> Mapping[str, PlottedQuantity]:
     return MappingProxyType({quantity.name: quantity for quantity in quantities})
 
 
 #: Quantities by name.
 #:
 #: :meta hide-value:
-QUANTITIES: Mapping[str, Quantity] = _table(
+QUANTITIES: Mapping[str, PlottedQuantity] = _table(
     *(
-        Quantity(
+        PlottedQuantity(
             name=name,
             words=f"{name} (Mbit/s)",
             over_time=partial(_rate, name),
@@ -122,7 +122,7 @@ QUANTITIES: Mapping[str, Quantity] = _table(
         for name in ("throughput", "goodput")
     ),
     *(
-        Quantity(
+        PlottedQuantity(
             name=name,
             words=words,
             over_time=partial(_sampled, column, scale),
@@ -136,7 +136,7 @@ QUANTITIES: Mapping[str, Quantity] = _table(
         )
     ),
     *(
-        Quantity(
+        PlottedQuantity(
             name=name,
             words=words,
             over_time=partial(_packets_over_time, column),
@@ -147,18 +147,18 @@ QUANTITIES: Mapping[str, Quantity] = _table(
             ("queueing_delay", "queueing delay (ms)", "queueing_ms"),
         )
     ),
-    Quantity(
+    PlottedQuantity(
         name="queue_length",
         words="queue (packets)",
         of="bottleneck",
         over_time=_queue,
         observations=_queue_samples,
     ),
-    Quantity(
+    PlottedQuantity(
         name="sojourn_time",
         words="time in the queue (ms)",
         of="bottleneck",
         observations=_waits,
     ),
-    Quantity(name="fct", words="flow completion time (s)", observations=_fct),
+    PlottedQuantity(name="fct", words="flow completion time (s)", observations=_fct),
 )

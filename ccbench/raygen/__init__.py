@@ -36,7 +36,7 @@ from ccbench.base.lazy_names import lazy_names
 from ccbench.base.settings import StrategySetting
 from ccbench.base.validation import Range
 from ccbench.raygen.config import SearchConfig
-from ccbench.raygen.evaluation import Evaluation
+from ccbench.raygen.evaluated import EvaluatedCandidate
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, SEARCH_JSON, TIMELINES_JSON, WORST_PNG
 from ccbench.raygen.gene import Choice, Gene, Number
 from ccbench.raygen.html import report
@@ -71,7 +71,7 @@ __all__ = [
     "Candidate",
     "Choice",
     "Chromosome",
-    "Evaluation",
+    "EvaluatedCandidate",
     "Gene",
     "Genetic",
     "Number",

@@ -10,7 +10,7 @@ from ccbench.base.counts import counted
 from ccbench.emulate.progress import CampaignProgress
 
 if TYPE_CHECKING:
-    from ccbench.raygen.evaluation import Evaluation
+    from ccbench.raygen.evaluated import EvaluatedCandidate
 
 __all__ = ["Progress"]
 
@@ -29,7 +29,7 @@ class Progress(CampaignProgress):
         Current generation, from 1, and total number.
     confirming : bool
         Whether the search is over, and the most harmful scenarios are run with fresh seeds.
-    best : Evaluation or None
+    best : EvaluatedCandidate or None
         The most harmful scenario so far; a failed one only if all have failed. Its harm may
         decrease as it is measured again.
     """
@@ -40,7 +40,7 @@ class Progress(CampaignProgress):
     generation: int
     generations: int
     confirming: bool
-    best: Evaluation | None
+    best: EvaluatedCandidate | None
 
     @property
     def stage(self) -> str:

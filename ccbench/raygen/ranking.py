@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from ccbench.base.estimate import CONFIDENCE, Difference
+from ccbench.base.estimate import CONFIDENCE, MeanDifference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ def significant_pairs(estimates: Sequence[Estimate]) -> set[tuple[int, int]]:
     [(1, 2)]
     """
     p_values = {
-        (i, j): Difference.between(estimates[i], estimates[j]).p_value
+        (i, j): MeanDifference.between(estimates[i], estimates[j]).p_value
         for i, j in itertools.combinations(range(len(estimates)), 2)
     }
     significant = set()

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ccbench.base import validation
 from ccbench.raygen.analysis.diversity import ranked
-from ccbench.raygen.evaluation import Evaluation
+from ccbench.raygen.evaluated import EvaluatedCandidate
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, read_folder
 from ccbench.raygen.ranking import groups
 from ccbench.raygen.selection import CLAIMED
@@ -202,14 +202,18 @@ def _row(name: str, value: int, table: pd.DataFrame) -> dict[Any, Any]:
     return rows[0]
 
 
-def experiments_table(config: SearchConfig, evaluations: Iterable[Evaluation]) -> pd.DataFrame:
-    """Return one row per evaluation in order of proposal; see :attr:`Evaluation.row`."""
+def experiments_table(
+    config: SearchConfig, evaluations: Iterable[EvaluatedCandidate]
+) -> pd.DataFrame:
+    """Return one row per evaluation in order of proposal; see :attr:`EvaluatedCandidate.row`."""
     ordered = sorted(evaluations, key=lambda e: e.candidate.number)
     return _table(config, [evaluation.row for evaluation in ordered])
 
 
 def claims_table(
-    config: SearchConfig, evaluations: Iterable[Evaluation], fresh: Iterable[Evaluation]
+    config: SearchConfig,
+    evaluations: Iterable[EvaluatedCandidate],
+    fresh: Iterable[EvaluatedCandidate],
 ) -> pd.DataFrame:
     """Return one row for each claim, ranked by the mean harm over the fresh seeds."""
     searched = {evaluation.candidate.number: evaluation.relative for evaluation in evaluations}
@@ -237,7 +241,7 @@ def _table(config: SearchConfig, rows: list[dict[str, Any]], **more: object) -> 
     if rows:
         return pd.DataFrame(rows)
     chromosome = tuple(gene.at(0.0) for gene in config.space.genes)
-    example = Evaluation(
+    example = EvaluatedCandidate(
         candidate=Candidate(number=0, generation=1, chromosome=chromosome),
         genes=config.space.values(chromosome),
         experiment=config.experiment(chromosome),

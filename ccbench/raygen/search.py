@@ -16,7 +16,7 @@ from ccbench.base import validation
 from ccbench.base.errors import EngineError
 from ccbench.emulate.progress import shown
 from ccbench.raygen.config import SearchConfig
-from ccbench.raygen.evaluation import Evaluation
+from ccbench.raygen.evaluated import EvaluatedCandidate
 from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, Folder
 from ccbench.raygen.objective import metric_of, objective
 from ccbench.raygen.progress import Progress
@@ -165,10 +165,10 @@ class _Search:
         self._generation = 0
         self._confirming = False
         self._remaining = config.most_runs(strategy.sizes)
-        self._evaluations: dict[Candidate, Evaluation] = {}
+        self._evaluations: dict[Candidate, EvaluatedCandidate] = {}
         self._written_s = -math.inf
 
-    def complete(self) -> tuple[list[Evaluation], list[Evaluation]]:
+    def complete(self) -> tuple[list[EvaluatedCandidate], list[EvaluatedCandidate]]:
         """Run all generations and confirm the worst; return all and the fresh evaluations."""
         for size in self._strategy.sizes:
             candidates = self._strategy.ask()
@@ -229,7 +229,7 @@ class _Search:
 
     def _evaluated(
         self, seeds: Mapping[Candidate, tuple[int, ...]], *, with_timeline: bool = False
-    ) -> Iterator[Evaluation]:
+    ) -> Iterator[EvaluatedCandidate]:
         """Run each candidate with its seeds; yield each evaluation when it is complete.
 
         If `with_timeline`, evaluations that did not fail have the timeline of their first seed.
@@ -259,7 +259,7 @@ class _Search:
             if len(outcomes[candidate]) == len(own):
                 in_order = [outcomes[candidate][each] for each in own]
                 failed = [str(outcome.error) for outcome in in_order if outcome.error]
-                yield Evaluation(
+                yield EvaluatedCandidate(
                     candidate=candidate,
                     genes=self._config.space.values(candidate.chromosome),
                     experiment=experiments[candidate, own[0]],
@@ -269,7 +269,7 @@ class _Search:
                     timeline=None if failed else timelines.get((candidate, own[0])),
                 )
 
-    def _record(self, candidates: Iterable[Candidate], evaluation: Evaluation) -> None:
+    def _record(self, candidates: Iterable[Candidate], evaluation: EvaluatedCandidate) -> None:
         """Record the evaluation of equal candidates, and write the table from time to time."""
         for candidate in candidates:
             self._evaluations[candidate] = replace(evaluation, candidate=candidate)

@@ -26,7 +26,7 @@ from ccbench.emulate import policies
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ccbench.raygen.evaluation import Evaluation
+    from ccbench.raygen.evaluated import EvaluatedCandidate
     from ccbench.raygen.space import Chromosome
     from ccbench.raygen.strategy import Candidate
 
@@ -53,16 +53,18 @@ def again(size: int) -> int:
     return -(-size // SHARE)
 
 
-def different(evaluations: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
+def different(evaluations: Iterable[EvaluatedCandidate]) -> tuple[EvaluatedCandidate, ...]:
     """Return the distinct scenarios that did not fail, in descending order of harm."""
-    distinct: dict[Chromosome, Evaluation] = {}
+    distinct: dict[Chromosome, EvaluatedCandidate] = {}
     for evaluation in sorted(evaluations, key=lambda e: e.rank):
         if not evaluation.error:
             distinct.setdefault(evaluation.candidate.chromosome, evaluation)
     return tuple(distinct.values())
 
 
-def promising(evaluations: Iterable[Evaluation], n: int, *, repeat: int) -> dict[Candidate, int]:
+def promising(
+    evaluations: Iterable[EvaluatedCandidate], n: int, *, repeat: int
+) -> dict[Candidate, int]:
     """Return the number of seeds that the `n` most harmful scenarios should have next.
 
     Scenarios with ``repeat + FURTHER`` seeds are excluded.
@@ -71,7 +73,7 @@ def promising(evaluations: Iterable[Evaluation], n: int, *, repeat: int) -> dict
     return policies.promising(harms, count=n, most=repeat + FURTHER)
 
 
-def safest(evaluations: Iterable[Evaluation], n: int) -> tuple[Evaluation, ...]:
+def safest(evaluations: Iterable[EvaluatedCandidate], n: int) -> tuple[EvaluatedCandidate, ...]:
     """Return the `n` scenarios with the highest lower confidence bounds of their harm.
 
     A bound is the mean minus its standard error. The standard deviation is pooled over all
@@ -80,7 +82,7 @@ def safest(evaluations: Iterable[Evaluation], n: int) -> tuple[Evaluation, ...]:
     candidates = different(evaluations)
     deviation = pooled_deviation(e.harm.values for e in candidates)
 
-    def bound(evaluation: Evaluation) -> float:
+    def bound(evaluation: EvaluatedCandidate) -> float:
         return evaluation.relative - deviation / math.sqrt(evaluation.harm.repetitions)
 
     return tuple(sorted(candidates, key=bound, reverse=True)[:n])

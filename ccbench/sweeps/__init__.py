@@ -17,7 +17,7 @@ Examples
 """
 
 from ccbench.experiment.setting_paths import paths
-from ccbench.sweeps._sweep import Case, Sweep, SweepPlan, sweep
+from ccbench.sweeps._sweep import Combination, Sweep, SweepPlan, sweep
 from ccbench.sweeps.estimates import CaseEstimate, estimates
 from ccbench.sweeps.metrics import METRICS, metrics_named
 from ccbench.sweeps.table import TABLE_FORMATS, check_table_path, save_table
@@ -25,8 +25,8 @@ from ccbench.sweeps.table import TABLE_FORMATS, check_table_path, save_table
 __all__ = [
     "METRICS",
     "TABLE_FORMATS",
-    "Case",
     "CaseEstimate",
+    "Combination",
     "Sweep",
     "SweepPlan",
     "check_table_path",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ccbench.metrics import Metric
     from ccbench.run.run import Run
 
-__all__ = ["Case", "Sweep", "SweepPlan", "sweep"]
+__all__ = ["Combination", "Sweep", "SweepPlan", "sweep"]
 
 _REPEAT = validation.Range(1, 10_000)
 #: Maximum number of runs of a sweep.
@@ -41,7 +41,7 @@ _MOST_RUNS = 100_000
 
 
 @dataclass(frozen=True)
-class Case:
+class Combination:
     """A combination of a sweep: the values of its settings and the resulting scenario."""
 
     values: Mapping[str, Value]
@@ -167,7 +167,7 @@ class Sweep:
         return metrics_named(self.metrics)
 
     @cached_property
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self) -> tuple[Combination, ...]:
         """All combinations; the last setting varies fastest."""
         return tuple(
             self._case(dict(zip(self.vary, values, strict=True)))
@@ -300,17 +300,17 @@ class Sweep:
             checked[str(path)] = values
         return checked
 
-    def _case(self, values: Mapping[str, Value]) -> Case:
+    def _case(self, values: Mapping[str, Value]) -> Combination:
         name = _words(values)
         with validation.within(f"{name}: "):
             scenario = Scenario.from_dict(changed(self.document, values), self.base_dir)
-        return Case(values, replace(scenario, name=name))
+        return Combination(values, replace(scenario, name=name))
 
     def _needs(self) -> dict[int, Callable[[int], tuple[Scenario, ...]]]:
         """Return the scenarios of each case with a seed."""
         log = least_log(self.measured)
 
-        def needs(case: Case) -> Callable[[int], tuple[Scenario, ...]]:
+        def needs(case: Combination) -> Callable[[int], tuple[Scenario, ...]]:
             recorded = replace(case.scenario, queue_log=log)
             return lambda seed: self._scenarios(replace(recorded, seed=seed))
 

@@ -17,7 +17,7 @@ from ccbench.base.errors import EngineError, InputError
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
 from ccbench.emulate.kernel.boot import rtnetlink
-from ccbench.experiment.qdiscs import Link
+from ccbench.experiment.qdiscs import QueuedLink
 from ccbench.experiment.wifi import Wifi
 from ccbench.metrics import jain_index
 from tests.documentation import DOCS
@@ -385,7 +385,9 @@ class TestPackets:
 
     def test_segmentation(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
         """A host's own qdisc segments super-packets, and marks each segment."""
-        host = rtnetlink.set_qdisc(2, engine.kernel.queue("abc"), Link(1000, 24), {"rate_mbps": 12})
+        host = rtnetlink.set_qdisc(
+            2, engine.kernel.queue("abc"), QueuedLink(1000, 24), {"rate_mbps": 12}
+        )
         plan = plan_module.plan
         step = f"netlink host-qdisc {host.hex()}\nnetns\n"
 

@@ -13,7 +13,7 @@ import pytest
 
 from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.emulate.kernel.source.lookup import installed
-from ccbench.experiment.qdiscs import Link
+from ccbench.experiment.qdiscs import QueuedLink
 from tests.kernel import test_abc
 from tests.kernel.conftest import ask, attributes
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.kernel
 
 LOOPBACK = 1
-LINK = Link(1000, 10)
+LINK = QueuedLink(1000, 10)
 ETA, RATE_MBPS = 0.9, 6
 
 OPTIONS = test_abc.TestOptions.OPTIONS

@@ -183,7 +183,7 @@ class TestQdiscs:
         options = STRUCTURES[qdisc]
         assert set(options) == set(qdiscs.QDISCS[qdisc].options)
         sent = qdisc_options(
-            rtnetlink.set_qdisc(2, qdiscs.QDISCS[qdisc], qdiscs.Link(123, 10), options)
+            rtnetlink.set_qdisc(2, qdiscs.QDISCS[qdisc], qdiscs.QueuedLink(123, 10), options)
         )
         assert read_back(engine, monkeypatch, qdisc, options)[1] == sent[1]
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ASKED_S",
     "UTILISATION",
-    "Answers",
+    "Responses",
     "added_rtt_ms",
     "check_download",
     "check_utilisation",
@@ -86,7 +86,7 @@ _ENDINGS = (0, 124, 143)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers:
+class Responses:
     """Statistics of a server's responses.
 
     Parameters
@@ -110,12 +110,12 @@ class Answers:
     broken: int
 
     @classmethod
-    def read(cls, text: str) -> Answers:
+    def read(cls, text: str) -> Responses:
         """Parse the output of h2load.
 
         Examples
         --------
-        >>> Answers.read("Application protocol: h2").protocol
+        >>> Responses.read("Application protocol: h2").protocol
         'h2'
         """
 
@@ -220,7 +220,7 @@ def download(
         "url": site.target.url,
         "address": site.address,
         "server_rtt_ms": site.rtt_ms,
-        "answers": asdict(Answers.read(printed)),
+        "answers": asdict(Responses.read(printed)),
         "seconds": round(duration_s, 3),
     }
     return replace(recording, provenance=provenance)
@@ -265,7 +265,7 @@ def check_download(
         If it does not: the kind is ``"refused"``, ``"status"``, ``"connections"``, ``"closed"`` or
         ``"slow"``.
     """
-    answers = Answers(**recording.provenance["answers"])
+    answers = Responses(**recording.provenance["answers"])
     used = utilisation(recording.queue, setting)
     answered = answers.pages + answers.others
     if answers.connections > 1:

@@ -23,7 +23,7 @@ from ccbench.emulate.realtime.namespaces import in_namespaces
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ccbench.datacenter.vectors import Scenario
+    from ccbench.datacenter.vectors import SwitchScenario
 
 __all__ = ["check_all", "missing", "run_in_namespaces"]
 
@@ -44,8 +44,8 @@ def missing() -> str | None:
 
 
 def check_all(
-    stepped: Iterable[Scenario],
-    paced: Iterable[Scenario] = (),
+    stepped: Iterable[SwitchScenario],
+    paced: Iterable[SwitchScenario] = (),
     loads_per_s: Iterable[int] = (),
     *,
     compiled: Path | None = None,
@@ -54,10 +54,10 @@ def check_all(
 
     Parameters
     ----------
-    stepped : iterable of Scenario
+    stepped : iterable of SwitchScenario
         Scenarios for step-by-step execution, with the driver as the traffic manager, in parallel
         with the interpreter; about 5 ms per step.
-    paced : iterable of Scenario
+    paced : iterable of SwitchScenario
         Scenarios of :func:`~ccbench.datacenter.p4.paced.paced_scenarios`, replayed in real time
         with BMv2's own queues; about 10 s each.
     loads_per_s : iterable of int

@@ -41,7 +41,7 @@ from ccbench.datacenter.p4.load import keeps_queues, recovers_lost_headers
 from ccbench.datacenter.p4.paced import INTERVAL_NS, PACKETS_PER_S
 from ccbench.datacenter.p4.program import Program
 from ccbench.datacenter.switch import Bitmap, Packet, Signal
-from ccbench.datacenter.vectors import Departure, Refresh, Scenario, check, loads
+from ccbench.datacenter.vectors import Departure, Refresh, SwitchScenario, check, loads
 from ccbench.emulate.realtime.namespaces import call, set_sysctls
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ def _keep(packets_per_s: int, switch: Live) -> str | None:
     return keeps_queues(switch, packets_per_s)
 
 
-def _ports(scenario: Scenario) -> int:
+def _ports(scenario: SwitchScenario) -> int:
     return len(scenario.settings.speeds_mbps)
 
 
-def _step(program: Program, scenario: Scenario, switch: Live) -> str | None:
+def _step(program: Program, scenario: SwitchScenario, switch: Live) -> str | None:
     """Run a scenario step by step on switch and interpreter; return the fault, or None."""
     driven = Driven(switch, scenario.settings)
     interpreted = Interpreted(program, scenario.settings)
@@ -119,7 +119,7 @@ def _step(program: Program, scenario: Scenario, switch: Live) -> str | None:
     return None
 
 
-def _replay(_: Program, scenario: Scenario, switch: Live) -> str | None:
+def _replay(_: Program, scenario: SwitchScenario, switch: Live) -> str | None:
     """Replay all events but departures at their times; return the fault, or None."""
     configure(switch, scenario.settings)
     for port in range(_ports(scenario)):
@@ -157,7 +157,7 @@ def _listen(switch: Live, sent: list[Sent], *, until: float) -> None:
         sent += switch.listen(left)
 
 
-def _compare(scenario: Scenario, sent: list[Sent]) -> str | None:
+def _compare(scenario: SwitchScenario, sent: list[Sent]) -> str | None:
     """Compare the output with the scenario; return the fault, or None."""
     steps = scenario.steps
     answers = [step.answer for step in steps if isinstance(step.event, Packet)]

@@ -17,8 +17,8 @@ from ccbench.base.errors import CcbenchError
 from ccbench.datacenter.p4.implementation import (
     DRIVER_PORT,
     HOLDING_PORT,
+    ConfigurableTables,
     Interpreted,
-    Tables,
     configure,
     data_packet,
     message_packet,
@@ -44,7 +44,7 @@ _PATIENCE_S = 10.0
 _HELD = struct.Struct("!HBBHHIB")
 
 
-class Board(Tables, Protocol):
+class Board(ConfigurableTables, Protocol):
     """The driver's interface to a switch that runs the program: tables, registers and wires.
 
     Tables, actions and registers are named by the last part of their full names.

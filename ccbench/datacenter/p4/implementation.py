@@ -24,9 +24,9 @@ __all__ = [
     "RECIRCULATION_DEPTH",
     "RECIRCULATION_PORT",
     "RECIRCULATION_SESSION",
+    "ConfigurableTables",
     "Interpreted",
     "TableEntry",
-    "Tables",
     "configure",
     "data_packet",
     "message_packet",
@@ -73,7 +73,7 @@ TableEntry = tuple[str, tuple[int, ...] | None, str, tuple[int, ...]]
 
 
 class Interpreted:
-    """The program in the interpreter, as an :class:`~ccbench.datacenter.vectors.Implementation`.
+    """The program in the interpreter, as a switch for test vectors.
 
     Data packets wait in the queue that the program selected until the vector lets them leave; all
     other packets continue immediately, as in the queue of highest priority.
@@ -147,7 +147,7 @@ class Interpreted:
         return sent, held
 
 
-class Tables(Protocol):
+class ConfigurableTables(Protocol):
     """The configurable part of an interpreter or a switch."""
 
     def insert(self, table: str, key: Sequence[int], action: str, data: Sequence[int] = ()) -> None:
@@ -160,7 +160,7 @@ class Tables(Protocol):
         """Set the value of a register cell."""
 
 
-def configure(switch: Tables, settings: Settings) -> None:
+def configure(switch: ConfigurableTables, settings: Settings) -> None:
     """Write a switch's tables and its seed.
 
     Raises

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.random_streams import standard_stream
 from ccbench.datacenter.switch import Bitmap, Flow, Packet, Settings, Signal
-from ccbench.datacenter.vectors import Departure, Reference, Refresh, Scenario, VectorStep
+from ccbench.datacenter.vectors import Departure, Reference, Refresh, SwitchScenario, VectorStep
 
 if TYPE_CHECKING:
     import random
@@ -31,7 +31,7 @@ SPACING_NS = 15_000_000
 _BURST = 24
 
 
-def paced_scenarios(count: int, *, seed: int = 1, bursts: int = 2) -> Iterator[Scenario]:
+def paced_scenarios(count: int, *, seed: int = 1, bursts: int = 2) -> Iterator[SwitchScenario]:
     """Generate random scenarios in which every queue drains at :data:`PACKETS_PER_S`.
 
     Parameters
@@ -62,7 +62,9 @@ def paced_scenarios(count: int, *, seed: int = 1, bursts: int = 2) -> Iterator[S
             seed=rng.randint(1, 2**32 - 1),
         )
         steps = tuple(_steps(rng, settings, bursts))
-        yield Scenario(f"paced-{seed}-{i}", "BMv2 decides as the reference does.", settings, steps)
+        yield SwitchScenario(
+            f"paced-{seed}-{i}", "BMv2 decides as the reference does.", settings, steps
+        )
 
 
 def _steps(rng: random.Random, settings: Settings, bursts: int) -> Iterator[VectorStep]:

@@ -32,19 +32,25 @@ event       content                                  answer
 Packets other than IPv4 have the flow [0, 0, 0, 0, 0]. Packets of a queue leave in order of arrival.
 """
 
-from ccbench.datacenter.vectors.implementation import Implementation, Reference, check
+from ccbench.datacenter.vectors.implementation import Reference, SwitchImplementation, check
 from ccbench.datacenter.vectors.random_vectors import random_scenarios
-from ccbench.datacenter.vectors.scenario import Answer, Departure, Refresh, Scenario, VectorStep
+from ccbench.datacenter.vectors.scenario import (
+    Answer,
+    Departure,
+    Refresh,
+    SwitchScenario,
+    VectorStep,
+)
 from ccbench.datacenter.vectors.text import VERSION, dumps, loads, rules
 
 __all__ = [
     "VERSION",
     "Answer",
     "Departure",
-    "Implementation",
     "Reference",
     "Refresh",
-    "Scenario",
+    "SwitchImplementation",
+    "SwitchScenario",
     "VectorStep",
     "check",
     "dumps",

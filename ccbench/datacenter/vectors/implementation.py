@@ -10,12 +10,12 @@ from ccbench.datacenter.vectors.scenario import Answer, Departure, Refresh
 
 if TYPE_CHECKING:
     from ccbench.datacenter.switch import Bitmap, Queued, Settings, Signal
-    from ccbench.datacenter.vectors.scenario import Scenario
+    from ccbench.datacenter.vectors.scenario import SwitchScenario
 
-__all__ = ["Implementation", "Reference", "check"]
+__all__ = ["Reference", "SwitchImplementation", "check"]
 
 
-class Implementation(Protocol):
+class SwitchImplementation(Protocol):
     """An implementation of the switch, created for the settings of one scenario."""
 
     def answer(self, at_ns: int, event: Packet | Departure | Signal | Bitmap | Refresh) -> Answer:
@@ -23,7 +23,7 @@ class Implementation(Protocol):
 
 
 class Reference:
-    """The reference model as an :class:`Implementation`.
+    """The reference model as a :class:`SwitchImplementation`.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Reference:
         return Answer(paused=self.switch.paused(event.port))
 
 
-def check(scenario: Scenario, implementation: Implementation) -> str | None:
+def check(scenario: SwitchScenario, implementation: SwitchImplementation) -> str | None:
     """Run a scenario through an implementation up to the first wrong answer.
 
     Returns

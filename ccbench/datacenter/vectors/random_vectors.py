@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ccbench.base.random_streams import standard_stream
 from ccbench.datacenter.switch import Bitmap, Flow, Packet, Settings, Signal
 from ccbench.datacenter.vectors.implementation import Reference
-from ccbench.datacenter.vectors.scenario import Departure, Refresh, Scenario, VectorStep
+from ccbench.datacenter.vectors.scenario import Departure, Refresh, SwitchScenario, VectorStep
 
 if TYPE_CHECKING:
     import random
@@ -20,7 +20,7 @@ __all__ = ["random_scenarios"]
 
 def random_scenarios(
     count: int = 8, *, packets: int = 300, seed: int = 1, waits_ns: int = 0
-) -> Iterator[Scenario]:
+) -> Iterator[SwitchScenario]:
     """Generate random scenarios with the answers of the reference.
 
     Flows come and go, a fifth of them without ports. Packets of all lengths arrive faster than they
@@ -49,7 +49,7 @@ def random_scenarios(
         rng = standard_stream(seed, "random scenario", i)
         settings = _random_settings(rng)
         steps = tuple(_random_steps(rng, settings, packets, waits_ns))
-        yield Scenario(
+        yield SwitchScenario(
             f"random-{seed}-{i}", "Any form decides as the reference does.", settings, steps
         )
 

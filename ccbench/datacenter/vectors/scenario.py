@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ccbench.datacenter.switch import Bitmap, Packet, Settings, Signal
 
-__all__ = ["Answer", "Departure", "Refresh", "Scenario", "VectorStep"]
+__all__ = ["Answer", "Departure", "Refresh", "SwitchScenario", "VectorStep"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class VectorStep:
 
 
 @dataclass(frozen=True)
-class Scenario:
+class SwitchScenario:
     """A switch's configuration and a sequence of events.
 
     Attributes

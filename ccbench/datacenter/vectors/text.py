@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ccbench.base import safe_json
 from ccbench.base.errors import InputError
 from ccbench.datacenter.switch import Bitmap, Flow, Packet, Settings, Signal
-from ccbench.datacenter.vectors.scenario import Answer, Departure, Refresh, Scenario, VectorStep
+from ccbench.datacenter.vectors.scenario import (
+    Answer,
+    Departure,
+    Refresh,
+    SwitchScenario,
+    VectorStep,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,12 +31,12 @@ _UDP = 17  # default protocol of a flow
 _RULES = Path(__file__).parents[1] / "data" / "rules.jsonl"
 
 
-def rules() -> tuple[Scenario, ...]:
+def rules() -> tuple[SwitchScenario, ...]:
     """Return the hand-written scenarios, one per rule of the thesis."""
     return loads(_RULES.read_text("utf-8"))
 
 
-def dumps(scenarios: Iterable[Scenario]) -> str:
+def dumps(scenarios: Iterable[SwitchScenario]) -> str:
     """Return scenarios in the format of :mod:`ccbench.datacenter.vectors`."""
     lines: list[dict[str, Any]] = [{"format": _FORMAT, "version": VERSION}]
     for scenario in scenarios:
@@ -45,7 +51,7 @@ def dumps(scenarios: Iterable[Scenario]) -> str:
     return "".join(f"{json.dumps(line)}\n" for line in lines)
 
 
-def loads(text: str) -> tuple[Scenario, ...]:
+def loads(text: str) -> tuple[SwitchScenario, ...]:
     r"""Parse the format of :mod:`ccbench.datacenter.vectors`.
 
     Raises
@@ -60,7 +66,7 @@ def loads(text: str) -> tuple[Scenario, ...]:
     ...
     ccbench.base.errors.InputError: line 1: not test vectors of version 1: write them with dumps()
     """
-    scenarios: list[Scenario] = []
+    scenarios: list[SwitchScenario] = []
     steps: list[VectorStep] = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
@@ -73,11 +79,11 @@ def loads(text: str) -> tuple[Scenario, ...]:
             elif "scenario" in read:
                 steps = []
                 settings = _settings_from_dict(read["settings"])
-                scenarios.append(Scenario(read["scenario"], read["why"], settings, ()))
+                scenarios.append(SwitchScenario(read["scenario"], read["why"], settings, ()))
             else:
                 steps.append(_step_from_dict(read))
                 last = scenarios[-1]
-                scenarios[-1] = Scenario(last.name, last.why, last.settings, tuple(steps))
+                scenarios[-1] = SwitchScenario(last.name, last.why, last.settings, tuple(steps))
         except (KeyError, IndexError, TypeError, ValueError) as error:
             reason = (
                 str(error) if isinstance(error, InputError) else f"not a test vector ({error!r})"

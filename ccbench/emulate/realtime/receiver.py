@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from ccbench.emulate.realtime.clock import Clock
     from ccbench.experiment.flow import Flow
 
-__all__ = ["Receiver"]
+__all__ = ["ReceivingHost"]
 
 _DATAGRAM_BUFFER_BYTES = 1 << 24
 
 
-class Receiver(threading.Thread):
+class ReceivingHost(threading.Thread):
     """The receiving host: receives all data and counts the bytes.
 
     It must be created in the receiver's network namespace.

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.realtime.application import Application
     from ccbench.emulate.realtime.clock import Clock
-    from ccbench.emulate.realtime.receiver import Receiver
+    from ccbench.emulate.realtime.receiver import ReceivingHost
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["COMPLETION_RECORD", "SAMPLE_RECORD", "Sender"]
+__all__ = ["COMPLETION_RECORD", "SAMPLE_RECORD", "SendingHost"]
 
 #: As in ``flows`` of a Run, without the columns derived from the queue's record.
 SAMPLE_RECORD = np.dtype(
@@ -46,7 +46,7 @@ COMPLETION_RECORD = np.dtype(
 _PROGRESS_S = 0.1
 
 
-class Sender:
+class SendingHost:
     """The sending host: the applications of all flows, and samples of their sockets.
 
     It must be created in the sender's network namespace.
@@ -57,7 +57,7 @@ class Sender:
         The scenario.
     address : str
         The receiver's address from the sender's point of view.
-    receiver : Receiver
+    receiver : ReceivingHost
         The receiver, which counts delivered bytes.
     clock : Clock
         The scenario's clock.
@@ -68,7 +68,9 @@ class Sender:
         If this kernel lacks a congestion control.
     """
 
-    def __init__(self, scenario: Scenario, address: str, receiver: Receiver, clock: Clock) -> None:
+    def __init__(
+        self, scenario: Scenario, address: str, receiver: ReceivingHost, clock: Clock
+    ) -> None:
         self._interval_s = scenario.sample_interval_ms / 1e3
         self._end_s = scenario.duration_s
         self._receiver = receiver

@@ -26,8 +26,8 @@ from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
 from ccbench.emulate.realtime import files
 from ccbench.emulate.realtime.clock import Clock
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
-from ccbench.emulate.realtime.receiver import Receiver
-from ccbench.emulate.realtime.sender import Sender
+from ccbench.emulate.realtime.receiver import ReceivingHost
+from ccbench.emulate.realtime.sender import SendingHost
 from ccbench.experiment.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ def talk(  # noqa: PLR0913 - independent facts about the hosts, by keyword
     clock = Clock(zero_ns)
     flows = [flow for flow in scenario.flows for _ in range(flow.flow_count)]
     with nullcontext() if receiver_pid is None else inside_namespace_of(receiver_pid):
-        receiver = Receiver(flows, clock)
+        receiver = ReceivingHost(flows, clock)
     with inside_namespace_of(sender_pid):
-        sender = Sender(scenario, address, receiver, clock)
+        sender = SendingHost(scenario, address, receiver, clock)
     receiver.start()
     if clock.now_ns() > 0:
         raise RuntimeError("the machine is too busy: the link was not ready in time")

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.qdiscs._attributes import attribute
-from ccbench.experiment.qdiscs._descriptor import NO_LIMIT, AttributeQdisc, Drops, Link, Qdisc
+from ccbench.experiment.qdiscs._descriptor import NO_LIMIT, AttributeQdisc, Drops, Qdisc, QueuedLink
 from ccbench.experiment.qdiscs._option import Option, Value
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ __all__ = [
     "QDISCS",
     "AttributeQdisc",
     "Drops",
-    "Link",
     "Option",
     "Qdisc",
+    "QueuedLink",
     "Value",
     "attribute",
 ]

@@ -26,8 +26,8 @@ __all__ = [
     "PACKET_MEMORY_BYTES",
     "AttributeQdisc",
     "Drops",
-    "Link",
     "Qdisc",
+    "QueuedLink",
     "StructureQdisc",
 ]
 
@@ -50,7 +50,7 @@ class Drops(Enum):
     ANY = "any packet of some flow"
 
 
-class Link(NamedTuple):
+class QueuedLink(NamedTuple):
     """A bottleneck's queue limit in packets, link rate in Mbit/s and size of a full packet."""
 
     queue_packets: int
@@ -146,11 +146,11 @@ class Qdisc(ABC):
         """Whether the encoded options are attributes rather than one structure."""
 
     @abstractmethod
-    def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
+    def encode(self, link: QueuedLink, options: Mapping[str, Value]) -> bytes:
         """Return the options and the limit of the queue in the kernel's encoding."""
 
     @abstractmethod
-    def encode_change(self, link: Link | None, options: Mapping[str, Value]) -> bytes:
+    def encode_change(self, link: QueuedLink | None, options: Mapping[str, Value]) -> bytes:
         """Return the encoding of a limit and of options that change; the others remain.
 
         Without a link, the limit remains as well.
@@ -161,7 +161,7 @@ class Qdisc(ABC):
             If the qdisc cannot change them during a run.
         """
 
-    def check_change(self, link: Link | None, options: Mapping[str, Value]) -> None:
+    def check_change(self, link: QueuedLink | None, options: Mapping[str, Value]) -> None:
         """Check a change during a run; see :meth:`check` and :meth:`encode_change`."""
         for name, value in options.items():
             self.check_name(name)
@@ -252,13 +252,13 @@ class AttributeQdisc(Qdisc):
     def is_nested(self) -> bool:
         return True
 
-    def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
+    def encode(self, link: QueuedLink, options: Mapping[str, Value]) -> bytes:
         needed = min(link.queue_packets * link.packet_memory_bytes, LARGEST_U32)
         if self.memory_option and needed > float(self.options[self.memory_option].default or 0):
             options = {self.memory_option: needed, **options}
         return self.encode_change(link, options)
 
-    def encode_change(self, link: Link | None, options: Mapping[str, Value]) -> bytes:
+    def encode_change(self, link: QueuedLink | None, options: Mapping[str, Value]) -> bytes:
         limit = b""
         if link is not None and self.limit != NO_LIMIT:
             unit = link.packet_memory_bytes if self.limit == "memory" else 1
@@ -280,19 +280,19 @@ class StructureQdisc(Qdisc):
         Whether the limit, its only setting, can change during a run.
     """
 
-    pack: Callable[[Link, Mapping[str, int]], bytes]
+    pack: Callable[[QueuedLink, Mapping[str, int]], bytes]
     can_change: bool = False
 
     @property
     def is_nested(self) -> bool:
         return bool(self.options)
 
-    def encode_change(self, link: Link | None, options: Mapping[str, Value]) -> bytes:
+    def encode_change(self, link: QueuedLink | None, options: Mapping[str, Value]) -> bytes:
         if not self.can_change or link is None or options:
             raise InputError(f"the qdisc {self.name} cannot change so during a run: remove it")
         return self.pack(link, {})
 
-    def encode(self, link: Link, options: Mapping[str, Value]) -> bytes:
+    def encode(self, link: QueuedLink, options: Mapping[str, Value]) -> bytes:
         scaled = {
             name: option.scaled(name, options.get(name, option.default))
             for name, option in self.options.items()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.qdiscs._attributes import u32
-from ccbench.experiment.qdiscs._descriptor import Link, StructureQdisc
+from ccbench.experiment.qdiscs._descriptor import QueuedLink, StructureQdisc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["QDISCS"]
 
 
-def _pack(link: Link, _: Mapping[str, int]) -> bytes:
+def _pack(link: QueuedLink, _: Mapping[str, int]) -> bytes:
     return u32(link.bytes_of("queue_packets", link.queue_packets))
 
 

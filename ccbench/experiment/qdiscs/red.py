@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ccbench.base.errors import InputError
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.qdiscs._attributes import attribute, u32
-from ccbench.experiment.qdiscs._descriptor import Drops, Link, StructureQdisc
+from ccbench.experiment.qdiscs._descriptor import Drops, QueuedLink, StructureQdisc
 from ccbench.experiment.qdiscs._option import Option, flag
 
 if TYPE_CHECKING:
@@ -27,17 +27,17 @@ _MOST_BYTES = 2**30 - 1
 _MOST_PACKETS = _MOST_BYTES // MTU_BYTES
 
 
-def _pack_red(link: Link, options: Mapping[str, int]) -> bytes:
+def _pack_red(link: QueuedLink, options: Mapping[str, int]) -> bytes:
     """Encode RED, whose lengths are in bytes (in packets in its options)."""
     return _pack(link, options, link.mtu_bytes)
 
 
-def _pack_choke(link: Link, options: Mapping[str, int]) -> bytes:
+def _pack_choke(link: QueuedLink, options: Mapping[str, int]) -> bytes:
     """Encode CHOKe, whose lengths are in packets."""
     return _pack(link, options, 1)
 
 
-def _pack(link: Link, options: Mapping[str, int], unit: int) -> bytes:
+def _pack(link: QueuedLink, options: Mapping[str, int], unit: int) -> bytes:
     longest = options["max_packets"] or max(2, link.queue_packets // 4)
     shortest = options["min_packets"] or max(1, longest // 3)
     if shortest >= longest:

@@ -7,7 +7,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from ccbench.experiment.qdiscs._attributes import attribute
-from ccbench.experiment.qdiscs._descriptor import Link, StructureQdisc
+from ccbench.experiment.qdiscs._descriptor import QueuedLink, StructureQdisc
 from ccbench.experiment.qdiscs._option import Option
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ __all__ = ["QDISCS"]
 _PROBABILITY = 2**16 - 1
 
 
-def _pack(link: Link, options: Mapping[str, int]) -> bytes:
+def _pack(link: QueuedLink, options: Mapping[str, int]) -> bytes:
     values = (options[name] for name in ("rehash_ms", "warmup_ms", "max_packets", "bin_packets"))
     steps = (options[name] for name in ("increment", "decrement"))
     penalty = (options[name] for name in ("penalty_rate", "penalty_burst"))

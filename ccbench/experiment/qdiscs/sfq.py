@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from ccbench.experiment.qdiscs._descriptor import Drops, Link, StructureQdisc
+from ccbench.experiment.qdiscs._descriptor import Drops, QueuedLink, StructureQdisc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["QDISCS"]
 
 
-def _pack(link: Link, _: Mapping[str, int]) -> bytes:
+def _pack(link: QueuedLink, _: Mapping[str, int]) -> bytes:
     # Quantum, perturbation period, limit, divisor, flows: 0 is the kernel's default.
     return struct.pack("=IiIII", 0, 0, link.queue_packets, 0, 0)
 

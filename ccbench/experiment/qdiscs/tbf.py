@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.qdiscs._attributes import attribute, u32
-from ccbench.experiment.qdiscs._descriptor import Link, StructureQdisc
+from ccbench.experiment.qdiscs._descriptor import QueuedLink, StructureQdisc
 from ccbench.experiment.qdiscs._option import LARGEST_U32, Option
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["QDISCS"]
 
 
-def _pack(link: Link, options: Mapping[str, int]) -> bytes:
+def _pack(link: QueuedLink, options: Mapping[str, int]) -> bytes:
     # Cell log, link layer (1: no table of transmission times), overhead, alignment, MPU, rate.
     rate = struct.pack("=BBHhHI", 0, 1, 0, 0, 0, options["rate_mbps"])
     no_peak = bytes(len(rate))

@@ -52,7 +52,7 @@ from ccbench.experiment.flow import MTU_BYTES
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["DECREASE", "MIN_LENGTH", "Estimate", "Verdict", "available_bandwidth"]
+__all__ = ["DECREASE", "MIN_LENGTH", "StreamEstimate", "Verdict", "available_bandwidth"]
 
 #: Minimum length of an excursion in packets.
 MIN_LENGTH = 5
@@ -67,7 +67,7 @@ Verdict: TypeAlias = Literal["unknown", "below", "within", "above"]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class StreamEstimate:
     """The result of one stream.
 
     Parameters
@@ -101,7 +101,7 @@ def available_bandwidth(  # noqa: PLR0913 - times, and the rule of excursions by
     min_length: int = MIN_LENGTH,
     decrease: float = DECREASE,
     tolerance: float = 0,
-) -> Estimate:
+) -> StreamEstimate:
     """Estimate the available bandwidth from one p-stream.
 
     Parameters
@@ -158,11 +158,11 @@ def available_bandwidth(  # noqa: PLR0913 - times, and the rule of excursions by
         verdict = "unknown"
     if verdict == "unknown":
         if lost.size < 2 or arrived.size < 2:  # noqa: PLR2004 - a single loss may be chance
-            return Estimate("unknown", math.nan)
+            return StreamEstimate("unknown", math.nan)
         verdict, start, stop = "within", arrived.size - 2, arrived.size - 1
     first, last = arrived[start], arrived[stop]
     bits = int(last - first) * packet_bytes * 8
-    return Estimate(verdict, float(bits * 1e3 / (sent[last] - sent[first])))
+    return StreamEstimate(verdict, float(bits * 1e3 / (sent[last] - sent[first])))
 
 
 class _Rule(NamedTuple):

@@ -4,10 +4,10 @@
 Tables and JSON of ``ccbench run`` read the descriptions in :data:`OUTCOMES`.
 """
 
-from ccbench.run.outcomes._outcome import Column, Outcome
+from ccbench.run.outcomes._outcome import OutcomeColumn, OutcomeTable
 from ccbench.run.outcomes.transfers import TRANSFERS
 from ccbench.run.outcomes.videos import VIDEOS
 
-__all__ = ["OUTCOMES", "Column", "Outcome"]
+__all__ = ["OUTCOMES", "OutcomeColumn", "OutcomeTable"]
 
-OUTCOMES: tuple[Outcome, ...] = (TRANSFERS, VIDEOS)
+OUTCOMES: tuple[OutcomeTable, ...] = (TRANSFERS, VIDEOS)

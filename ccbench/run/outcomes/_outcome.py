@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from ccbench.run.record import RunRecord
 
-__all__ = ["Column", "Outcome"]
+__all__ = ["OutcomeColumn", "OutcomeTable"]
 
 
 @dataclass(frozen=True)
-class Column:
+class OutcomeColumn:
     """A column of numbers.
 
     Parameters
@@ -36,7 +36,7 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class OutcomeTable:
     """The results of flows of some kind, with a row for each group of flows.
 
     Parameters
@@ -45,7 +45,7 @@ class Outcome:
         Name of the table.
     kind : str
         The kind of flow.
-    columns : tuple of Column
+    columns : tuple of OutcomeColumn
         Columns after the label of the group.
     of_group : callable
         Returns the numbers of a group: its run and its rows of the scenario's flow table.
@@ -55,7 +55,7 @@ class Outcome:
 
     name: str
     kind: str
-    columns: tuple[Column, ...]
+    columns: tuple[OutcomeColumn, ...]
     of_group: Callable[[RunRecord, pd.DataFrame], dict[str, float]]
     remarks: Callable[[Sequence[pd.DataFrame]], Iterator[str]]
 

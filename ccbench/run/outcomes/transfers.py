@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.run import flow_analysis
-from ccbench.run.outcomes._outcome import Column, Outcome
+from ccbench.run.outcomes._outcome import OutcomeColumn, OutcomeTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,16 +71,16 @@ def _amount(delivered_bytes: float, size_bytes: float) -> str:
     return f"{delivered_bytes / each:,.3g} of {size_bytes / each:,.3g} {unit}"
 
 
-TRANSFERS = Outcome(
+TRANSFERS = OutcomeTable(
     name="transfers",
     kind="bytes",
     columns=(
-        Column("transfers", "transfers", ".0f"),
-        Column("finished", "finished", ".4g"),
-        Column("size_bytes", "size\nbytes", ",.0f"),
-        Column("delivered_bytes", "delivered\nbytes", ",.0f"),
-        Column("mean_fct_s", "mean completion\ns", ".3f"),
-        Column("median_fct_s", "median\ns", ".3f"),
+        OutcomeColumn("transfers", "transfers", ".0f"),
+        OutcomeColumn("finished", "finished", ".4g"),
+        OutcomeColumn("size_bytes", "size\nbytes", ",.0f"),
+        OutcomeColumn("delivered_bytes", "delivered\nbytes", ",.0f"),
+        OutcomeColumn("mean_fct_s", "mean completion\ns", ".3f"),
+        OutcomeColumn("median_fct_s", "median\ns", ".3f"),
     ),
     of_group=_of_group,
     remarks=_remarks,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.run.intervals import NS
-from ccbench.run.outcomes._outcome import Column, Outcome
+from ccbench.run.outcomes._outcome import OutcomeColumn, OutcomeTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,17 +93,17 @@ def _remarks(tables: Sequence[pd.DataFrame]) -> Iterator[str]:
             yield f"{name}: playback{part} did not start"
 
 
-VIDEOS = Outcome(
+VIDEOS = OutcomeTable(
     name="videos",
     kind="video",
     columns=(
-        Column("videos", "videos", ".0f"),
-        Column("started", "started", ".4g"),
-        Column("segments", "segments", ".4g"),
-        Column("bitrate_mbps", "mean bitrate\nMbit/s", ".2f"),
-        Column("startup_s", "start-up\ns", ".2f"),
-        Column("stalls", "stalls", ".4g"),
-        Column("stalled_s", "stalled\ns", ".2f"),
+        OutcomeColumn("videos", "videos", ".0f"),
+        OutcomeColumn("started", "started", ".4g"),
+        OutcomeColumn("segments", "segments", ".4g"),
+        OutcomeColumn("bitrate_mbps", "mean bitrate\nMbit/s", ".2f"),
+        OutcomeColumn("startup_s", "start-up\ns", ".2f"),
+        OutcomeColumn("stalls", "stalls", ".4g"),
+        OutcomeColumn("stalled_s", "stalled\ns", ".2f"),
     ),
     of_group=_of_group,
     remarks=_remarks,

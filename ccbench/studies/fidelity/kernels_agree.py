@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ccbench.base.estimate import CONFIDENCE, Difference, Estimate
+from ccbench.base.estimate import CONFIDENCE, Estimate, MeanDifference
 from ccbench.base.figures import Figure
 from ccbench.experiment.noise import typical
 from ccbench.studies.catalogue import info
@@ -102,7 +102,7 @@ def _tests(table: pd.DataFrame) -> Iterator[dict[str, object]]:
                 )
                 if not before.values:
                     continue
-                change = Difference.between(before, after)
+                change = MeanDifference.between(before, after)
                 yield {
                     **dict(zip(CASE, case, strict=True)),
                     "older": older,

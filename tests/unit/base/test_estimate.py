@@ -14,8 +14,8 @@ from scipy import stats
 from ccbench.base.estimate import (
     CONFIDENCE,
     ERROR,
-    Difference,
     Estimate,
+    MeanDifference,
     fewest,
     order_statistics,
 )
@@ -203,7 +203,7 @@ class TestDifference:
         rng = np.random.default_rng(sum(counts))
         for spread in (0.2, 1, 5):
             samples = [rng.normal(i, spread, count) for i, count in enumerate(counts)]
-            change = Difference.between(*map(Estimate, samples))
+            change = MeanDifference.between(*map(Estimate, samples))
             assert change.mean == pytest.approx(samples[1].mean() - samples[0].mean())
             assert change.p_value == pytest.approx(
                 stats.ttest_ind(*samples, equal_var=False).pvalue
@@ -215,7 +215,7 @@ class TestDifference:
         """Of normal samples with different variances, 95 % of the intervals contain the truth."""
         rng = np.random.default_rng(2)
         changes = [
-            Difference.between(Estimate(rng.normal(3, 2, 6)), Estimate(rng.normal(5, 1, 12)))
+            MeanDifference.between(Estimate(rng.normal(3, 2, 6)), Estimate(rng.normal(5, 1, 12)))
             for _ in range(4000)
         ]
         covered = np.mean([abs(change.mean - 2) <= change.half_width for change in changes])
@@ -225,7 +225,7 @@ class TestDifference:
     def test_constants(self) -> None:
         """Means without variance differ or are equal, and single measurements never differ."""
         same, other, single = Estimate((1, 1)), Estimate((2, 2)), Estimate((9,))
-        assert Difference.between(same, same) == Difference(0.0, 0.0, 1.0)
-        assert Difference.between(same, other) == Difference(1.0, 0.0, 0.0)
-        assert Difference.between(same, single).p_value == 1.0
-        assert math.isnan(Difference.between(same, single).half_width)
+        assert MeanDifference.between(same, same) == MeanDifference(0.0, 0.0, 1.0)
+        assert MeanDifference.between(same, other) == MeanDifference(1.0, 0.0, 0.0)
+        assert MeanDifference.between(same, single).p_value == 1.0
+        assert math.isnan(MeanDifference.between(same, single).half_width)

@@ -13,7 +13,7 @@ from sklearn.cluster import AgglomerativeClustering
 from ccbench.base.errors import InputError
 from ccbench.classify import dtw
 from ccbench.classify.clusters import cluster, trace_distances
-from ccbench.classify.clusters_plot import Panel, dendrogram_figure, medoids_figure
+from ccbench.classify.clusters_plot import ClusterPanel, dendrogram_figure, medoids_figure
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -129,7 +129,7 @@ class TestMedoids:
     def test_panels(self) -> None:
         """A panel shows the medoid's trace in front of the others, over seconds."""
         traces = [np.full(1000, i, dtype=np.float32) for i in range(3)]
-        panel = Panel(title="cubic", medoid=traces[0], others=traces[1:])
+        panel = ClusterPanel(title="cubic", medoid=traces[0], others=traces[1:])
         figure = medoids_figure([[panel], [panel]])
         assert 2 == len(figure.axes)
         front = figure.axes[0].lines[-1]

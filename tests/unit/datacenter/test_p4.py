@@ -49,7 +49,7 @@ from ccbench.datacenter.vectors import (
     Answer,
     Departure,
     Refresh,
-    Scenario,
+    SwitchScenario,
     check,
     random_scenarios,
     rules,
@@ -96,7 +96,7 @@ def _program() -> Program:
 
 class TestVectors:
     @pytest.mark.parametrize("scenario", rules(), ids=lambda scenario: scenario.name)
-    def test_rules(self, program: Program, scenario: Scenario) -> None:
+    def test_rules(self, program: Program, scenario: SwitchScenario) -> None:
         """The program follows the rules of the thesis."""
         assert check(scenario, Interpreted(program, scenario.settings)) is None
 

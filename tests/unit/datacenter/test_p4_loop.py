@@ -16,8 +16,8 @@ from ccbench.cli.main import program as cli
 from ccbench.datacenter.p4.driven import Held
 from ccbench.datacenter.p4.loop import (
     LoopResult,
+    LoopTopology,
     QueueResult,
-    Topology,
     faults,
     load_topology,
     run_interpreted,
@@ -41,12 +41,12 @@ SENDER_MBPS = 2
 
 
 @pytest.fixture(scope="module", name="topology")
-def _topology() -> Topology:
+def _topology() -> LoopTopology:
     return load_topology(FOLDER)
 
 
 @pytest.fixture(scope="module", name="interpreted")
-def _interpreted(topology: Topology) -> LoopResult:
+def _interpreted(topology: LoopTopology) -> LoopResult:
     return run_interpreted(load_compiled(), topology, SECONDS)
 
 
@@ -100,14 +100,16 @@ class TestClosedLoop:
         assert sorted(queue.pauses > 0 for queue in queues(result, BEFORE)) == [False, True]
         assert result.flows[0].rate_mbps > 0.9 * SENDER_MBPS
 
-    def test_queue_grows_without_pauses(self, topology: Topology, interpreted: LoopResult) -> None:
+    def test_queue_grows_without_pauses(
+        self, topology: LoopTopology, interpreted: LoopResult
+    ) -> None:
         """If pauses stop no queue, all excess packets wait before the slow link."""
         ignored = run_interpreted(load_compiled(), topology, SECONDS, stops=False)
         (slow,), (short,) = queues(ignored, SLOW), queues(interpreted, SLOW)
         assert slow.longest_bytes > 10 * short.longest_bytes
         assert any("while it was paused" in fault for fault in faults(ignored))
 
-    def test_registers_end_at_zero(self, topology: Topology) -> None:
+    def test_registers_end_at_zero(self, topology: LoopTopology) -> None:
         """When all packets have arrived, all counts of both switches are 0."""
         network = InterpretedNetwork(load_compiled(), topology)
         run(network, topology, 0.5)

@@ -17,7 +17,7 @@ from ccbench.datacenter.vectors import (
     Departure,
     Reference,
     Refresh,
-    Scenario,
+    SwitchScenario,
     VectorStep,
     check,
     random_scenarios,
@@ -31,7 +31,7 @@ WITHIN = tuple(scenario for scenario in rules() if unsupported(scenario) is None
 
 
 @pytest.mark.parametrize("scenario", WITHIN, ids=lambda scenario: scenario.name)
-def test_rules(scenario: Scenario) -> None:
+def test_rules(scenario: SwitchScenario) -> None:
     """The simulator's own code follows the rules of the thesis."""
     assert check(scenario, Simulated(scenario.settings)) is None
 
@@ -73,7 +73,7 @@ def test_unsupported_settings() -> None:
             simulated.answer(0, event)
 
 
-def _supported_part(scenario: Scenario) -> Scenario:
+def _supported_part(scenario: SwitchScenario) -> SwitchScenario:
     settings = dataclasses.replace(scenario.settings, no_backpressure=frozenset())
     return dataclasses.replace(
         scenario, settings=settings, steps=tuple(_steps(scenario.steps, settings))

@@ -10,7 +10,7 @@ import pytest
 
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.boot.rtnetlink import set_qdisc
-from ccbench.experiment.qdiscs import QDISCS, Link, Value
+from ccbench.experiment.qdiscs import QDISCS, QueuedLink, Value
 
 #: Every numeric option.
 NUMBERS = [
@@ -35,7 +35,7 @@ class TestNumbers:
         options = {**REQUIRED[qdisc], name: most}
         kind.check(options)
         if name != "min_packets":  # which has to be below another option
-            assert set_qdisc(2, kind, Link(1_000_000, 100), options)
+            assert set_qdisc(2, kind, QueuedLink(1_000_000, 100), options)
         least = f"at least {kind.options[name].low:.15g} and at"
         for value in (-1, most * 1.001, 1e300, 10**400):
             with pytest.raises(
@@ -62,12 +62,14 @@ class TestNumbers:
     def test_whole(self) -> None:
         """A whole number may be a float."""
         fq = QDISCS["fq"]
-        as_whole, as_float = (set_qdisc(2, fq, Link(9, 10), {"quantum": n}) for n in (3000, 3000.0))
+        as_whole, as_float = (
+            set_qdisc(2, fq, QueuedLink(9, 10), {"quantum": n}) for n in (3000, 3000.0)
+        )
         assert as_whole == as_float
 
     def test_certain_drop(self) -> None:
         """RED's probability may be 1, the largest that the kernel can express."""
-        message = set_qdisc(2, QDISCS["red"], Link(100, 10), {"probability": 1})
+        message = set_qdisc(2, QDISCS["red"], QueuedLink(100, 10), {"probability": 1})
         assert message.endswith(struct.pack("=I", 2**32 - 1))
 
     @pytest.mark.parametrize("value", ["many", "5", True])
@@ -79,7 +81,7 @@ class TestNumbers:
     def test_flag(self) -> None:
         """A flag may be a boolean, 0 or 1, and no other number."""
         codel = QDISCS["codel"]
-        link = Link(9, 1)
+        link = QueuedLink(9, 1)
         assert set_qdisc(2, codel, link, {"ecn": True}) == set_qdisc(2, codel, link, {"ecn": 1})
         with pytest.raises(InputError, match=r"^qdisc_options\.ecn is 2; .* at most 1"):
             codel.check({"ecn": 2})
@@ -90,8 +92,8 @@ class TestSizes:
         """Options of one byte are attributes of five bytes, padded; others have eight bytes."""
         dualpi2 = QDISCS["dualpi2"]
         one, four = ({"coupling": 3}, {"min_qlen_step": 3})
-        assert dualpi2.encode(Link(9, 10), one)[8:] == struct.pack("=HHB3x", 5, 10, 3)
-        assert dualpi2.encode(Link(9, 10), four)[8:] == struct.pack("=HHI", 8, 9, 3)
+        assert dualpi2.encode(QueuedLink(9, 10), one)[8:] == struct.pack("=HHB3x", 5, 10, 3)
+        assert dualpi2.encode(QueuedLink(9, 10), four)[8:] == struct.pack("=HHI", 8, 9, 3)
 
     @pytest.mark.parametrize("value", [0, 256])
     def test_out_of_range(self, value: int) -> None:
@@ -106,15 +108,15 @@ class TestPacketSizes:
         """Limits in bytes grow with the size of full packets, and too large ones are refused."""
         encode = QDISCS[qdisc].encode
         options = REQUIRED[qdisc]
-        sizes = [encode(Link(100, 10, mtu), options) for mtu in (1500, 9000)]
-        assert sizes[0] == encode(Link(100, 10), options) != sizes[1]
+        sizes = [encode(QueuedLink(100, 10, mtu), options) for mtu in (1500, 9000)]
+        assert sizes[0] == encode(QueuedLink(100, 10), options) != sizes[1]
         if qdisc == "cake":  # its limit is only that of memory
-            assert encode(Link(1_000_000, 10, 9000), options)
+            assert encode(QueuedLink(1_000_000, 10, 9000), options)
             return
         with pytest.raises(
             InputError, match=r"it must be at most \d+ with mtu_bytes = 9000: lower"
         ):
-            encode(Link(1_000_000, 10, 9000), options)
+            encode(QueuedLink(1_000_000, 10, 9000), options)
 
 
 class TestWords:
@@ -122,7 +124,7 @@ class TestWords:
     def test_numbers(self, word: str, mask: int) -> None:
         """The words of ECN fields are the masks of their bits, and CE (3) matches each of them."""
         dualpi2 = QDISCS["dualpi2"]
-        encoded = dualpi2.encode(Link(9, 10), {"ecn_mask": word})[8:]
+        encoded = dualpi2.encode(QueuedLink(9, 10), {"ecn_mask": word})[8:]
         assert encoded == struct.pack("=HHB3x", 5, 14, mask)
         assert dualpi2.l4s_mask({"ecn_mask": word}) == mask
         assert mask & 3
@@ -174,6 +176,6 @@ class TestMessages:
     def test_length(self) -> None:
         """A message begins with its length, which is a multiple of the kernel's alignment."""
         for qdisc, kind in QDISCS.items():
-            message = set_qdisc(3, kind, Link(64, 10), REQUIRED[qdisc])
+            message = set_qdisc(3, kind, QueuedLink(64, 10), REQUIRED[qdisc])
             assert struct.unpack_from("=I", message) == (len(message),)
             assert len(message) % 4 == 0

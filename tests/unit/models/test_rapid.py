@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ccbench.base.errors import InputError
-from ccbench.models.rapid.estimator import Estimate, available_bandwidth
+from ccbench.models.rapid.estimator import StreamEstimate, available_bandwidth
 from ccbench.models.rapid.pathchirp import pathchirp_mbps
 from ccbench.models.rapid.stream import FACTOR, PACKETS, rates_mbps, send_times_ns
 
@@ -57,14 +57,16 @@ class Path:
         return received
 
 
-def estimates(path: Path, mean_mbps: float, streams: int = 200, seed: int = 1) -> list[Estimate]:
+def estimates(
+    path: Path, mean_mbps: float, streams: int = 200, seed: int = 1
+) -> list[StreamEstimate]:
     """Send a number of streams, one by one."""
     random = np.random.default_rng(seed)
     sent = send_times_ns(mean_mbps)
     return [available_bandwidth(sent, path.receive(sent, random)) for _ in range(streams)]
 
 
-def single_estimate(path: Path, mean_mbps: float = 80) -> Estimate:
+def single_estimate(path: Path, mean_mbps: float = 80) -> StreamEstimate:
     """Send one stream."""
     return estimates(path, mean_mbps, streams=1)[0]
 

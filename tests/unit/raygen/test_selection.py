@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from ccbench.base.estimate import Estimate
-from ccbench.raygen import Candidate, Evaluation
+from ccbench.raygen import Candidate, EvaluatedCandidate
 from ccbench.raygen.ranking import significant_pairs
 from ccbench.raygen.selection import (
     CLAIMED,
@@ -35,10 +35,10 @@ FRESH = 5
 SEARCHES = 300
 
 
-def evaluation(number: int, *relatives: float, error: str = "") -> Evaluation:
+def evaluation(number: int, *relatives: float, error: str = "") -> EvaluatedCandidate:
     """Return the result of a scenario with some seeds."""
     harms = cast("Any", tuple(SimpleNamespace(relative=value) for value in relatives))
-    return Evaluation(
+    return EvaluatedCandidate(
         candidate=Candidate(number=number, generation=1, chromosome=(number,)),
         genes={},
         experiment=cast("Any", None),
@@ -67,7 +67,7 @@ def _searched(rng: np.random.Generator) -> _Claims:
     def measured(number: int) -> float:
         return float(rng.normal(truth[number], noise[number]))
 
-    evaluations: dict[int, Evaluation] = {}
+    evaluations: dict[int, EvaluatedCandidate] = {}
     naive: dict[int, float] = {}
     for first in range(0, len(truth), SIZE):
         for number in range(first, first + SIZE):

@@ -11,13 +11,13 @@ interpreter in virtual time (:mod:`.interpreted`), or BMv2's ``simple_switch`` i
 from ccbench.datacenter.p4.loop.bmv2 import run_on_bmv2
 from ccbench.datacenter.p4.loop.interpreted import run_interpreted
 from ccbench.datacenter.p4.loop.run import FlowResult, LoopResult, QueueResult, faults
-from ccbench.datacenter.p4.loop.topology import Topology, load_topology
+from ccbench.datacenter.p4.loop.topology import LoopTopology, load_topology
 
 __all__ = [
     "FlowResult",
     "LoopResult",
+    "LoopTopology",
     "QueueResult",
-    "Topology",
     "faults",
     "load_topology",
     "run_interpreted",

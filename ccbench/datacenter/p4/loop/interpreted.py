@@ -19,7 +19,7 @@ from ccbench.datacenter.p4.loop.run import LoopResult, run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ccbench.datacenter.p4.loop.topology import Topology
+    from ccbench.datacenter.p4.loop.topology import LoopTopology
     from ccbench.datacenter.p4.program import Program
 
 __all__ = ["InterpretedNetwork", "run_interpreted"]
@@ -32,7 +32,7 @@ class InterpretedNetwork:
     ----------
     program : Program
         The program of the switches.
-    topology : Topology
+    topology : LoopTopology
         Their connections and configuration.
 
     Attributes
@@ -41,7 +41,7 @@ class InterpretedNetwork:
         The switches.
     """
 
-    def __init__(self, program: Program, topology: Topology) -> None:
+    def __init__(self, program: Program, topology: LoopTopology) -> None:
         self.machines: dict[str, Machine] = {}
         for name, setup in topology.switches.items():
             machine = Machine(program, {RECIRCULATION_SESSION: RECIRCULATION_PORT})
@@ -87,7 +87,7 @@ class InterpretedNetwork:
 
 
 def run_interpreted(
-    program: Program, topology: Topology, seconds: float, *, stops: bool = True
+    program: Program, topology: LoopTopology, seconds: float, *, stops: bool = True
 ) -> LoopResult:
     """Run a topology in the interpreter.
 
@@ -95,7 +95,7 @@ def run_interpreted(
     ----------
     program : Program
         The program of the switches.
-    topology : Topology
+    topology : LoopTopology
         The network.
     seconds : float
         Duration of sending, in virtual time.

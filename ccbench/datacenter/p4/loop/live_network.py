@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ccbench.datacenter.p4.implementation import DRIVER_PORT, HOLDING_PORT
 from ccbench.datacenter.p4.live import Live, cable, listen, live
 from ccbench.datacenter.p4.loop.run import run
-from ccbench.datacenter.p4.loop.topology import Place, Topology, load_topology
+from ccbench.datacenter.p4.loop.topology import LoopTopology, Place, load_topology
 from ccbench.datacenter.p4.program import Program
 from ccbench.emulate.realtime.namespaces import call, set_sysctls
 
@@ -61,7 +61,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _switches(
-    topology: Topology, compiled: Path, program: Program, scratch: Path
+    topology: LoopTopology, compiled: Path, program: Program, scratch: Path
 ) -> Iterator[dict[str, Live]]:
     cables: dict[Place, str] = {}
     for number, (end_a, end_b) in enumerate(topology.links.items()):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ccbench.datacenter.p4.interpreter import Sent
-    from ccbench.datacenter.p4.loop.topology import Host, Place, Topology
+    from ccbench.datacenter.p4.loop.topology import Host, LoopTopology, Place
 
 __all__ = ["FlowResult", "LoopResult", "PacketNetwork", "QueueResult", "faults", "run"]
 
@@ -180,7 +180,7 @@ class _Receiver:
 
 
 def run(
-    network: PacketNetwork, topology: Topology, seconds: float, *, stops: bool = True
+    network: PacketNetwork, topology: LoopTopology, seconds: float, *, stops: bool = True
 ) -> LoopResult:
     """Let all flows send for `seconds`, and wait for their packets to arrive.
 
@@ -188,7 +188,7 @@ def run(
     ----------
     network : PacketNetwork
         The configured switches.
-    topology : Topology
+    topology : LoopTopology
         The description of the same network.
     seconds : float
         Duration of sending.
@@ -200,7 +200,7 @@ def run(
 
 class _Loop:
     def __init__(
-        self, network: PacketNetwork, topology: Topology, seconds: float, *, stops: bool
+        self, network: PacketNetwork, topology: LoopTopology, seconds: float, *, stops: bool
     ) -> None:
         self._network = network
         self._topology = topology

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from ccbench.datacenter.p4.implementation import Tables
+    from ccbench.datacenter.p4.implementation import ConfigurableTables
 
-__all__ = ["Entry", "Host", "Place", "SwitchSetup", "Topology", "load_topology"]
+__all__ = ["Entry", "Host", "LoopTopology", "Place", "SwitchSetup", "load_topology"]
 
 #: A port of a switch, by the switch's name.
 Place = tuple[str, int]
@@ -51,7 +51,7 @@ class SwitchSetup:
     settings: Settings
     entries: tuple[Entry, ...]
 
-    def configure(self, switch: Tables) -> None:
+    def configure(self, switch: ConfigurableTables) -> None:
         """Fill the tables of a switch; its driver holds the packets of every port."""
         configure(switch, self.settings)
         for port in range(len(self.settings.speeds_mbps)):
@@ -61,7 +61,7 @@ class SwitchSetup:
 
 
 @dataclass(frozen=True)
-class Topology:
+class LoopTopology:
     """A network.
 
     Attributes
@@ -85,7 +85,7 @@ class Topology:
     flows: tuple[tuple[str, str], ...]
 
 
-def load_topology(folder: Path) -> Topology:
+def load_topology(folder: Path) -> LoopTopology:
     """Read a folder's ``topology.json`` and the file of each switch.
 
     Raises
@@ -104,7 +104,7 @@ def load_topology(folder: Path) -> Topology:
         links: dict[Place, Place] = {}
         for end_a, end_b in (map(_place, ends) for ends in read["links"]):
             links |= {end_a: end_b, end_b: end_a}
-        return Topology(
+        return LoopTopology(
             hosts={name: _host(name, host) for name, host in read["hosts"].items()},
             switches=switches,
             links=links,

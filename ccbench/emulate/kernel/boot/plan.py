@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
 from ccbench.emulate.kernel.boot import hosts, rtnetlink
-from ccbench.experiment.qdiscs import Link
+from ccbench.experiment.qdiscs import QueuedLink
 from ccbench.experiment.scenario import MTU_BYTES
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _steps(
     for index, (bottleneck, qdisc) in enumerate(zip(scenario.path.links, qdiscs, strict=True)):
         interface = _HOST_INTERFACE + index
         assert bottleneck.queue_packets is not None  # a scenario has resolved queue_bdp
-        link = Link(bottleneck.queue_packets, bottleneck.mean_mbps, scenario.path.mtu_bytes)
+        link = QueuedLink(bottleneck.queue_packets, bottleneck.mean_mbps, scenario.path.mtu_bytes)
         given = dict(bottleneck.qdisc_options)
         request = rtnetlink.set_qdisc(interface, qdisc, link, given)
         yield _netlink(f"bottleneck{index}-up", rtnetlink.set_up(interface))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.boot import rtnetlink
-from ccbench.experiment.qdiscs import NO_LIMIT, QDISCS, Link
+from ccbench.experiment.qdiscs import NO_LIMIT, QDISCS, QueuedLink
 
 if TYPE_CHECKING:
     from ccbench.emulate.kernel.source.kernel_build import KernelBuild
@@ -52,12 +52,12 @@ def changed(scenario: Scenario, kernel: KernelBuild) -> list[bytes]:
     return attributes
 
 
-def _link(scenario: Scenario, change: Change) -> Link | None:
+def _link(scenario: Scenario, change: Change) -> QueuedLink | None:
     """Return the link of a change with its new limit of the queue, or None if that remains."""
     if change.queue_packets is None:
         return None
     mbps = scenario.path.links[change.bottleneck].mean_mbps
-    return Link(change.queue_packets, mbps, scenario.path.mtu_bytes)
+    return QueuedLink(change.queue_packets, mbps, scenario.path.mtu_bytes)
 
 
 def drops(scenario: Scenario, kernel: KernelBuild) -> dict[str, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from ipaddress import IPv4Interface, IPv6Interface
 
-    from ccbench.experiment.qdiscs import Link, Qdisc, Value
+    from ccbench.experiment.qdiscs import Qdisc, QueuedLink, Value
 
 __all__ = [
     "add_address",
@@ -128,7 +128,9 @@ def qdisc_attribute(qdisc: Qdisc, encoded: bytes) -> bytes:
     return attribute(_TCA_OPTIONS | (_NLA_F_NESTED if qdisc.is_nested else 0), encoded)
 
 
-def set_qdisc(interface: int, qdisc: Qdisc, link: Link, options: Mapping[str, Value]) -> bytes:
+def set_qdisc(
+    interface: int, qdisc: Qdisc, link: QueuedLink, options: Mapping[str, Value]
+) -> bytes:
     """Return the request that sets the root qdisc of an interface.
 
     Parameters

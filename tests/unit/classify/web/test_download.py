@@ -9,7 +9,7 @@ import pytest
 from ccbench.base.errors import ServerError
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.web.download import (
-    Answers,
+    Responses,
     added_rtt_ms,
     check_download,
     utilisation,
@@ -31,13 +31,13 @@ requests: 625 total, 675 started, 625 done, 620 succeeded, 5 failed, 3 errored, 
 status codes: 620 2xx, 0 3xx, 12 4xx, 1 5xx
 connections opened: 2
 """
-        expected = Answers(protocol="h2", connections=2, pages=620, others=13, broken=3)
-        assert Answers.read(text) == expected
+        expected = Responses(protocol="h2", connections=2, pages=620, others=13, broken=3)
+        assert Responses.read(text) == expected
 
     def test_nothing(self) -> None:
         """An empty output means no answers."""
-        nothing = Answers(protocol="", connections=0, pages=0, others=0, broken=0)
-        assert Answers.read("") == nothing
+        nothing = Responses(protocol="", connections=0, pages=0, others=0, broken=0)
+        assert Responses.read("") == nothing
 
 
 class TestAdded:

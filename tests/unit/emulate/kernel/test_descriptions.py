@@ -11,7 +11,7 @@ from ccbench.base.errors import InputError
 from ccbench.base.structures import Field
 from ccbench.emulate.kernel.source.descriptions import described, lines
 from ccbench.emulate.kernel.source.kernel_build import KernelBuild
-from ccbench.experiment.qdiscs import EXCLUDED, NO_LIMIT, Drops, Link
+from ccbench.experiment.qdiscs import EXCLUDED, NO_LIMIT, Drops, QueuedLink
 
 EARLY = [
     "ccbench_option=early share attribute=3 scale=65536 low=0 high=1 default=0.5: a share",
@@ -62,14 +62,16 @@ class TestQdiscs:
         """The attribute 0 is a queue without a limit, which is neither sent nor changed."""
         early = described(["ccbench_qdisc=early limit=0: x"]).qdiscs["early"]
         assert early.limit == NO_LIMIT
-        assert b"" == early.encode(Link(99, 10), {})
+        assert b"" == early.encode(QueuedLink(99, 10), {})
         with pytest.raises(InputError, match="the queue of early has no limit: remove it"):
-            early.check_change(Link(9, 10), {})
+            early.check_change(QueuedLink(9, 10), {})
 
     def test_encoding(self) -> None:
         """Options are encoded as attributes in kernel units."""
         early = described(EARLY).qdiscs["early"]
-        encoded = early.encode(Link(99, 10), {"least": 7, "mode": "fast", "on": True, "share": 0.5})
+        encoded = early.encode(
+            QueuedLink(99, 10), {"least": 7, "mode": "fast", "on": True, "share": 0.5}
+        )
         words = (
             8 | 1 << 16,
             99,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ccbench.raygen.strategy import Candidate
     from ccbench.raygen.timeline import Timeline
 
-__all__ = ["Evaluation"]
+__all__ = ["EvaluatedCandidate"]
 
 #: Parts of a harm that a table has as means over the seeds.
 _MEANS = (
@@ -29,7 +29,7 @@ _MEANS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluation:
+class EvaluatedCandidate:
     """A proposed scenario and its harm.
 
     Attributes
@@ -72,7 +72,7 @@ class Evaluation:
         """Mean relative harm, the fitness; NaN if the scenario failed."""
         return self.harm.mean
 
-    def joined(self, more: Evaluation) -> Evaluation:
+    def joined(self, more: EvaluatedCandidate) -> EvaluatedCandidate:
         """Return this evaluation with the seeds of another evaluation of the same scenario."""
         return replace(
             self,
