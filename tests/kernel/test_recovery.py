@@ -46,6 +46,7 @@ _STEADY = "no flood (test_sent_in_recovery): "
 MORE_DROPS: Exceptions = {
     ("CoDel", "bic"): (8, _GENTLE),
     ("CoDel", "illinois"): (4, _GENTLE),
+    ("CoDel", "multcp"): (4, _GENTLE),
     ("CoDel", "scalable"): (16, _GENTLE),
     ("CoDel", "yeah"): (16, _GENTLE),
     ("fall to a fortieth", "scalable"): (
@@ -59,6 +60,8 @@ MORE_DROPS: Exceptions = {
         16,
         _STEADY + "a tenth of lost packets is no signal; 7 times Reno's with conservation, too",
     ),
+    ("policer", "fast"): (4, _STEADY + "without a delay it grows by 10 packets per round trip"),
+    ("policer", "fixed"): (32, _STEADY + "no congestion control"),
     ("policer", "rapid"): (
         32,
         _STEADY + "outside of recovery, sends 1.4 to 1.6 of the rate, for good",
