@@ -3,8 +3,8 @@
 
 One flow competes with NimbusCC. Its class is NimbusCC's verdict for more than half of the time,
 from 10 s on. Choices left open by the paper: the application offers a quarter of the link over
-CUBIC, and the constant stream is half of the link. Linux has neither PCC-Vivace nor a congestion
-control with a fixed window.
+CUBIC, the constant stream is half of the link, and the fixed window is half of the BDP. There is no
+PCC-Vivace.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ccbench.experiment.scenario import Flow
 from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared
 from ccbench.studies.nimbus.measures import SETTLED_S, verdicts
-from ccbench.studies.nimbus.testbed import LINK_MBPS, seeds, shared
+from ccbench.studies.nimbus.testbed import LINK_MBPS, RTT_MS, seeds, shared
 from ccbench.studies.published import at_least, at_most
 from ccbench.studies.study import Findings, Rows, Study
 
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 _MAJORITY = 50.0
+_HALF_BDP = (("tcp_fixed.packets", str(round(LINK_MBPS * 1e3 * RTT_MS / 8 / 1500 / 2))),)
 _ELASTIC = ("cubic", "reno", "copa", "vegas", "bbr")
+_FIXED = "fixed window"
 _OTHERS = {
     **{cca: Flow(cca=cca, label=cca) for cca in _ELASTIC},
+    _FIXED: Flow(cca="fixed", label=_FIXED),
     "application": Flow(kind="rate", rate_mbps=LINK_MBPS / 4, label="application"),
     "constant stream": Flow(kind="cbr", rate_mbps=LINK_MBPS / 2, label="constant stream"),
 }
@@ -43,6 +46,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             duration_s=16.0 if quick else 60.0,
             seed=seed,
             name=f"nimbus beside {name}",
+            module_parameters=_HALF_BDP if name == _FIXED else (),
         )
         for name, other in _OTHERS.items()
         for seed in seeds(quick=quick)
@@ -71,7 +75,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         compared(
             f"called elastic: {name}",
             called[name],
-            elastic if name in _ELASTIC else inelastic,
+            elastic if name in (*_ELASTIC, _FIXED) else inelastic,
             unit="% of the time",
         )
         for name in _OTHERS

@@ -73,6 +73,7 @@ def shared(  # noqa: PLR0913 - the testbed's settings, all but the flows by keyw
     qdisc: str = "droptail",
     qdisc_options: tuple[tuple[str, Any], ...] = (),
     settings: Mapping[str, int] | None = None,
+    module_parameters: tuple[tuple[str, str], ...] = (),
 ) -> Scenario:
     """Return a scenario in the testbed; the first flow is the one under evaluation.
 
@@ -95,6 +96,7 @@ def shared(  # noqa: PLR0913 - the testbed's settings, all but the flows by keyw
             rtt_ms=rtt_ms,
             noise=Noise(reverse_jitter_ms=_JITTER_MS),
             sysctls=tuple((f"net.ipv4.tcp_nimbus_{name}", str(own[name])) for name in own),
+            module_parameters=module_parameters,
         ),
         duration_s=duration_s,
         seed=seed,

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues with varying spare bandwidth (Konda and Kaur, Figure 2).
 
-The runs are those of Figure 1. The text states queue lengths only for FAST, which has no
-implementation here; it says that loss-based transfers lose packets when the bandwidth decreases.
+The runs are those of Figure 1. The text states queue lengths only for FAST, and says that
+loss-based transfers lose packets when the bandwidth decreases. FAST's queue grows by what a
+constant flow takes of its window: a fifth of the 7212 packets that the paper's network holds. Its
+"more than 10,000" packets are a fifth of 66,667, of which its 10,000 buffers are 15 %.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.figures import Figure
 from ccbench.studies.catalogue import info
-from ccbench.studies.published import at_least, unbounded
-from ccbench.studies.rapid.links import mean_packets, quantile_packets, scheme_of
+from ccbench.studies.published import at_least, at_most, unbounded
+from ccbench.studies.rapid.links import FAST_SHORT, mean_packets, quantile_packets, scheme_of
 from ccbench.studies.rapid.rapid_1 import scenarios
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
@@ -50,6 +52,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     )
     first = table.groupby("scheme")[["mean_packets", "room_packets"]].first()
     lost = table.groupby("scheme")["lost_after_first_change"].first()
+    longest = table.groupby("scheme")["packets"].max()
 
     def queue(scheme: str, part: float, words: str, where: str) -> Comparison:
         mean, room = first.loc[scheme]
@@ -71,7 +74,26 @@ def _conclude(table: pd.DataFrame) -> Findings:
                     measured=float(lost[scheme]),
                     published=at_least(2, _WHERE, text="multiple"),
                 )
-                for scheme in ("HighSpeed", "NewReno")
+                for scheme in ("HighSpeed", "NewReno", FAST_SHORT)
+            ),
+            Comparison(
+                quantity="FAST: packets lost from the first change on",
+                measured=float(lost["FAST"]),
+                published=at_most(1, _WHERE, text="not multiple"),
+            ),
+            Comparison(
+                quantity="FAST: mean queue, of HighSpeed's",
+                measured=100
+                * float(first["mean_packets"]["FAST"])
+                / float(first["mean_packets"]["HighSpeed"]),
+                published=at_most(100, _WHERE, text="smaller but significant"),
+                unit="%",
+            ),
+            Comparison(
+                quantity="FAST: longest queue (packets)",
+                measured=float(longest["FAST"]),
+                published=at_least(10_000, _WHERE, text="more than 10,000"),
+                note="its room is {:.0f} packets".format(first["room_packets"]["FAST"]),
             ),
             queue("RAPID", 0.5, "fairly small", "abstract"),
             queue("RAPID", 0.99, "fairly small", "abstract"),

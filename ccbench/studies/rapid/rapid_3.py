@@ -16,7 +16,7 @@ import numpy as np
 
 from ccbench.base.figures import Figure
 from ccbench.studies.catalogue import info
-from ccbench.studies.published import at_least, at_most, between, unbounded
+from ccbench.studies.published import at_least, at_most, between, quantity, unbounded
 from ccbench.studies.rapid.links import (
     MBPS,
     RTT_MS,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 _WHERE = "section IV.A"
-_CCAS = ("rapid", "highspeed")
+_CCAS = ("rapid", "highspeed", "fast")
 _LOSS_EVERY = 1_000_000
 _DURATION_S = 600.0
 #: Rate in Mbit/s, loss period in packets and duration in seconds of the quick version.
@@ -118,6 +118,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 ),
                 unit="RTT",
                 note=all_of(highspeed),
+            ),
+            Comparison(
+                quantity="FAST: time below 95 % of the link after a loss",
+                measured=float(shown["FAST"].mean()),
+                published=quantity(_FAST_RTTS, _WHERE, text="around 70"),
+                unit="RTT",
+                note=all_of("FAST"),
             ),
             Comparison(
                 quantity="HighSpeed's mean queue, of RAPID's",

@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 _WHERE = "Table I"
-_PUBLISHED_RTTS = {"NewReno": 7433, "HighSpeed": 666, "RAPID": 4}
+_PUBLISHED_RTTS = {"NewReno": 7433, "HighSpeed": 666, "FAST": 70, "RAPID": 4}
 
 _RELEASE_S = 20.0
 _LOAD = 0.999
 #: Flow that fills the queue of one bandwidth-delay product before the transfer starts.
 _FILL, _FILL_S = 0.2, 0.5
 _ACQUIRED = 0.95
-_AFTER_S = {"reno": 520.0, "highspeed": 80.0, "rapid": 20.0}
+_AFTER_S = {"reno": 520.0, "highspeed": 80.0, "fast": 20.0, "rapid": 20.0}
 _NEW_S = 5.0
 _QUICK_MBPS = 20.0
 _QUICK_RELEASE_S, _QUICK_AFTER_S = 5.0, 12.0

@@ -98,26 +98,33 @@ def changes(**rtts: tuple[float, float]) -> Rows:
     ]
 
 
-def queues(lost: int) -> Rows:
-    """Return rows of queues in which all schemes lose the same number of packets."""
+def queues(others: tuple[int, int], fast: tuple[int, int]) -> Rows:
+    """Return rows of queues with this many lost packets and longest queue: of all, of FAST."""
+    schemes = ("RAPID", "HighSpeed", "NewReno", "FAST, short", "Reno, SACK")
     return [
         {
             "scheme": scheme,
             "part": part,
-            "packets": 100 * part,
-            "mean_packets": 50.0,
-            "room_packets": 100,
+            "packets": packets * part,
+            "mean_packets": packets / 2,
+            "room_packets": packets,
             "lost_after_first_change": lost,
         }
-        for scheme in ("RAPID", "HighSpeed", "NewReno", "Reno, SACK")
-        for part in (0.5, 0.9, 0.99)
+        for scheme, (lost, packets) in {**dict.fromkeys(schemes, others), "FAST": fast}.items()
+        for part in (0.5, 0.9, 0.99, 1.0)
     ]
 
 
-def losses(highspeed: tuple[float, ...], rapid: tuple[float, ...], queue: float) -> Rows:
+def losses(
+    highspeed: tuple[float, ...], rapid: tuple[float, ...], queue: float, fast: float
+) -> Rows:
     """Return rows of losses with recovery times of schemes; RAPID's queue is 10 packets."""
     common = {"mean_mbps": 9.0, "link_mbps": 10.0, "p99_packets": 9, "room_packets": 10}
-    schemes = {"HighSpeed": (highspeed, queue), "RAPID": (rapid, 10.0)}
+    schemes = {
+        "HighSpeed": (highspeed, queue),
+        "RAPID": (rapid, 10.0),
+        "FAST": ((fast, fast), 10.0),
+    }
     return [
         {**common, "scheme": scheme, "mean_packets": packets, "kind": kind, "rtts": time}
         | {"time_s": 1.0, "mbps": 1.0}
@@ -167,19 +174,33 @@ AGREES, DIFFERS = "agrees", "differs"
     [
         (
             "rapid-t1",
-            table_1(NewReno=7433, HighSpeed=666, RAPID=4),
-            table_1(NewReno=666, HighSpeed=4, RAPID=7433),
+            table_1(NewReno=7433, HighSpeed=666, FAST=70, RAPID=4),
+            table_1(NewReno=666, HighSpeed=70, FAST=4, RAPID=7433),
         ),
         (
             "rapid-1",
-            changes(NewReno=(10, 7500), HighSpeed=(30, 690), RAPID=(1, 2), Reno_SACK=(10, 300)),
-            changes(NewReno=(10, 690), HighSpeed=(30, 7500), RAPID=(1, 4), Reno_SACK=(10, 300)),
+            changes(
+                NewReno=(10, 7500),
+                HighSpeed=(30, 690),
+                RAPID=(1, 2),
+                FAST=(30, 50),
+                FAST_short=(9, 5000),
+                Reno_SACK=(10, 300),
+            ),
+            changes(
+                NewReno=(10, 690),
+                HighSpeed=(30, 7500),
+                RAPID=(1, 4),
+                FAST=(30, 5000),
+                FAST_short=(9, 50),
+                Reno_SACK=(10, 300),
+            ),
         ),
-        ("rapid-2", queues(20), queues(0)),
+        ("rapid-2", queues((20, 12_000), (0, 11_000)), queues((0, 8_000), (20, 9_000))),
         (
             "rapid-3",
-            losses(highspeed=(2, 90, 4, 3), rapid=(1, 2, 1, 3), queue=500),
-            losses(highspeed=(80, 90, 75), rapid=(80, 90, 75), queue=1),
+            losses(highspeed=(2, 90, 4, 3), rapid=(1, 2, 1, 3), queue=500, fast=70),
+            losses(highspeed=(80, 90, 75), rapid=(80, 90, 75), queue=1, fast=7),
         ),
         (
             "rapid-4",
