@@ -213,7 +213,7 @@ def scheme_of(scenario: Scenario) -> str:
     """
     cca = scenario.flows[0].cca
     link = scenario.path.bottlenecks[0]
-    if cca == "fast" and link.queue_packets < bdp_packets(link.mean_mbps):
+    if cca == "fast" and (link.queue_packets or 0) < bdp_packets(link.mean_mbps):
         return FAST_SHORT
     if cca != "reno":
         return {"rapid": "RAPID", "highspeed": "HighSpeed"}.get(cca, cca.upper())

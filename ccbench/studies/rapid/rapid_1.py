@@ -9,8 +9,8 @@ round trip is within 10 % of the new bandwidth. The time to re-acquire bandwidth
 period with a throughput below nine tenths of the spare bandwidth, from the first change on. NewReno
 has no selective ACKs; the fourth case is Reno with them.
 
-Figure 1(c) has FAST with "exactly 10,000 buffers", "around 15%" of the bandwidth-delay product. In a
-network of 1 Gbit/s, 60 ms and 1040 bytes, they are 139 %: here, the short queue is 15 %.
+Figure 1(c) has FAST with "exactly 10,000 buffers", "around 15%" of the bandwidth-delay product. In
+a network of 1 Gbit/s, 60 ms and 1040 bytes, they are 139 %: here, the short queue is 15 %.
 """
 
 from __future__ import annotations
