@@ -10,12 +10,12 @@ DEMO_DIR ?= demo-results
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test unit lint docs pages fuzz sanitize soak kernels packetdrill format clean
+.PHONY: help demo check test unit lint docs pages fuzz sanitize soak wheels kernels packetdrill format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## install requirements, build the virtual kernel, search for networks where BBR harms CUBIC
+demo: ## install requirements, build the virtual kernel unless ccbench-kernel has it, search for networks where BBR harms CUBIC
 	@scripts/bootstrap.sh
 	@$(BIN)/ccbench kernel build
 	@rm -rf $(DEMO_DIR) # possibly of another version; the user's cache keeps finished runs
@@ -69,6 +69,10 @@ soak: ## kill programs 250 times and execute 2,000 consecutive runs (docs/reliab
 	@$(BIN)/ccbench kernel build
 	CCBENCH_KILLS=50 CCBENCH_RUNS=2000 $(BIN)/pytest \
 		tests/kernel/test_kills.py tests/kernel/test_soak.py
+
+wheels: ## build the wheels in dist: ccbench for each Python 3.10 to 3.13 here, and ccbench-kernel
+	@scripts/bootstrap.sh dev
+	scripts/wheels.sh
 
 kernels: ## test the virtual kernel with each Linux that the distribution offers (half an hour each)
 	@scripts/bootstrap.sh dev tests

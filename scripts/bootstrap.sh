@@ -33,6 +33,8 @@ has_python_headers() {
   folder=$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null) &&
     [ -f "$folder/Python.h" ]
 }
+# The distribution ccbench-kernel: without it, the virtual kernel is compiled here.
+has_kernels() { "$venv/bin/python" -c 'import ccbench_kernel' 2>/dev/null; }
 has_static_libc() { echo 'int main(void) { return 0; }' | gcc -static -x c -o /dev/null - 2>/dev/null; }
 
 missing=()
@@ -50,6 +52,7 @@ check_system() {
   needs python3-venv "makes the virtual environment $venv" has_venv
   needs g++ "compiles ccbench's own cores" has_cxx
   needs python3-dev "ccbench's own cores are compiled with Python's header files" has_python_headers
+  if [ -z "$extras" ] && has_kernels; then return; fi
   needs gcc "compiles the virtual kernel" have gcc
   needs libc6-dev "C library that the virtual kernel and its init are linked with" has_static_libc
   needs make "runs the kernel's build" have make
@@ -72,9 +75,10 @@ knows_kernel_source() { [ -n "$(apt-cache --names-only search '^linux-source-[0-
 [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] ||
   stop "this is $(uname -s) on $(uname -m); the virtual kernel needs Linux on x86-64"
 
+if has_kernels; then say "the virtual kernels are those of ccbench-kernel in $venv"; fi
 check_system
 if [ "$(id -u)" -eq 0 ] && have apt-get; then
-  if [ ${#missing[@]} -gt 0 ] || ! knows_kernel_source; then
+  if [ ${#missing[@]} -gt 0 ] || ! { has_kernels || knows_kernel_source; }; then
     say "updating apt's package lists"
     apt-get -q update
   fi

@@ -168,6 +168,7 @@ def info(*, qdisc: str | None, cca: str | None, as_json: bool) -> None:
                 "modules": build.digests(),
                 "trapping": trapping.ways(build.release),
                 "version": build.version,
+                "origin": build.origin,
                 **build.variant.provenance(),
                 **({"left_out": build.left_out} if build.left_out else {}),
             }
@@ -231,8 +232,9 @@ def _print_kernels(kernels: Sequence[CachedKernel], *, as_json: bool) -> None:
         print_json({"kernels": [asdict(build) for build in kernels]})
     elif kernels:
         own = ["name", "patches"] if any(build.name for build in kernels) else []
+        origin = ["origin"] if any(build.origin for build in kernels) else []
         print_table(
-            ["kernel", "", "Linux", *own, "HZ", "made", "size\nMB", "state"],
+            ["kernel", "", "Linux", *own, "HZ", "made", "size\nMB", *origin, "state"],
             [
                 [
                     build.path.name,
@@ -242,6 +244,7 @@ def _print_kernels(kernels: Sequence[CachedKernel], *, as_json: bool) -> None:
                     str(build.hz) if build.hz else "-",
                     time.strftime("%Y-%m-%d %H:%M", time.localtime(build.made_s)),
                     _megabytes([build]),
+                    *([build.origin or "this machine"] if origin else []),
                     build.state,
                 ]
                 for build in kernels
@@ -395,6 +398,7 @@ def _print(build: KernelBuild) -> None:
             **_features(build),
             "programs": f"trapped by {' or '.join(trapping.ways(build.release))}",
             "version": build.version,
+            **({"origin": build.origin} if build.origin else {}),
             "folder": str(build.path),
         },
         words=True,

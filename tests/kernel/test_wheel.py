@@ -8,21 +8,33 @@ import os
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.base.cache import cache_dir
-from ccbench.emulate.kernel.source.lookup import installed
+from ccbench.base import toml_files
+from ccbench.emulate.kernel.source import linux as kernel_source
+from ccbench.emulate.kernel.source.lookup import installed, of_release
+from ccbench.emulate.kernel.source.packages import downloaded
+from ccbench.emulate.kernel.source.paths import kernels_dir
+from ccbench.run.run import Run
 from tests.conftest import made_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 CHECKOUT = Path(__file__).parents[2]
+
+#: Ends of the names of a tree's archives.
+END_OF_TREE = ("", "-modules")
+
+#: The README's command, but shorter.
+HARM = (
+    *("harm", "--alpha", "bbr", "--beta", "cubic", "--bandwidth", "100", "--rtt", "40"),
+    *("--queue", "1bdp", "--duration", "5", "--repeat", "2"),
+)
 
 SCENARIO = """
 rtt_ms = 10
@@ -49,51 +61,54 @@ def wheel(shared_folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cache() -> Iterator[Path]:
-    """Give a cache folder with a kernel's source and tree, and its build without own modules.
+def kernel_wheel(shared_folder: Path) -> Path:
+    """Build the wheel with the kernels of this machine, once in a session."""
+    settings = toml_files.loads((CHECKOUT / "kernel_wheel" / "pyproject.toml").read_text())
+    for linux in settings["tool"]["ccbench-kernel"]["linux"]:
+        source = downloaded(kernels_dir() / "sources", linux["release"])
+        if source is None or kernel_source.digest(source) != linux["sha256"]:
+            pytest.skip(f"the source of Linux {linux['release']} is not here, or another one")
+        if of_release(linux["release"]) is None:
+            pytest.skip(f"Linux {linux['release']} is not built")
 
-    It lies in the user's cache, because a build makes hard links.
-    """
-    current = installed().path
-    stored = cache_dir() / "kernel"
-    with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="wheel-") as name:
-        kernel = Path(name) / "kernel"
-        for kind in ("sources", "trees"):
-            (kernel / kind).mkdir(parents=True)
-            for path in (stored / kind).iterdir():
-                (kernel / kind / path.name).symlink_to(path)
-        (kernel / "builds").mkdir()
-        (kernel / "builds" / current.name).symlink_to(current)
-        yield Path(name)
+    def build(folder: Path) -> None:
+        options = ["--wheel", "--no-isolation", "--skip-dependency-check", "--outdir", str(folder)]
+        command = [sys.executable, "-m", "build", *options, str(CHECKOUT / "kernel_wheel")]
+        subprocess.run(command, check=True, capture_output=True)
+
+    (path,) = made_once(shared_folder / "kernel", build).glob("*.whl")
+    return path
 
 
 @pytest.fixture(scope="module")
 def ccbench(
-    wheel: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[..., str]:
-    """Install the wheel into a new virtual environment; run its program and return the output.
+    wheel: Path, kernel_wheel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Install both wheels into a new virtual environment; run its program with an empty cache.
 
-    The packages it needs are those of this environment.
+    The packages they need are those of this environment.
     """
     folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "no-programs").mkdir()
     subprocess.run([sys.executable, "-m", "venv", "venv"], cwd=folder, check=True)
     scripts = folder / "venv" / "bin"
     pip = [str(scripts / "python"), "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
-    subprocess.run([*pip, str(wheel)], cwd=folder, check=True)
+    subprocess.run([*pip, str(wheel), str(kernel_wheel)], cwd=folder, check=True)
     (packages,) = (folder / "venv").glob("lib/python*/site-packages")
     (packages / "needed.pth").write_text(sysconfig.get_path("purelib"))
     (folder / "scenario.toml").write_text(SCENARIO)
 
-    def run(*arguments: str) -> str:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    def run(*arguments: object, **settings: str) -> subprocess.CompletedProcess[str]:
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        cache, no_programs = str(folder / "cache"), str(folder / "no-programs")
         return subprocess.run(
-            [scripts / "ccbench", *arguments],
+            [scripts / "ccbench", *map(str, arguments)],
             cwd=folder,
-            env={**environment, "CCBENCH_CACHE": str(cache)},
-            check=True,
-            stdout=subprocess.PIPE,
+            env={**inherited, "CCBENCH_CACHE": cache, "PATH": no_programs, **settings},
+            check=False,
+            capture_output=True,
             text=True,
-        ).stdout
+        )
 
     return run
 
@@ -120,12 +135,52 @@ class TestWheel:
         assert [] == [name for name in names if not name.startswith(("ccbench/", "ccbench-"))]
 
     @pytest.mark.kernel
-    def test_build_and_run(
-        self, ccbench: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    def test_kernels(self, kernel_wheel: Path) -> None:
+        """The wheel of kernels has archives for any Python, and its licence."""
+        assert kernel_wheel.name.split("-")[2:4] == ["py3", "none"]
+        with zipfile.ZipFile(kernel_wheel) as archive:
+            names = archive.namelist()
+            kernels = json.loads(archive.read("ccbench_kernel/kernels.json"))["kernels"]
+        archives = [f"trees/{each['key']}{end}.tar.xz" for each in kernels for end in END_OF_TREE]
+        archives += [f"builds/{each['version']}.tar.xz" for each in kernels]
+        content = [name for name in names if not name.startswith("ccbench_kernel-")]
+        expected = {f"ccbench_kernel/{name}" for name in (*archives, "kernels.json", "__init__.py")}
+        assert {*content} == expected
+        assert any(name.endswith("/licenses/COPYING") for name in names)
+
+    @pytest.mark.kernel
+    def test_without_a_compiler(
+        self,
+        ccbench: Callable[..., subprocess.CompletedProcess[str]],
+        program: Callable[..., str],
+        tmp_path: Path,
     ) -> None:
-        """The installed wheel builds its virtual kernel, with a module of the user, and runs it."""
+        """The wheels measure the README's harm without compilers, with the same packets as here."""
+        assert ccbench(*HARM).stdout == program(*HARM)
+        runs = []
+        for name in ("prebuilt", "here"):
+            run = ccbench if name == "prebuilt" else program
+            (tmp_path / "scenario.toml").write_text(SCENARIO)
+            run("run", tmp_path / "scenario.toml", "--fresh", "-o", tmp_path / name)
+            runs.append(Run.load(tmp_path / name))
+        prebuilt, here = runs
+        assert prebuilt.queue.equals(here.queue)
+        assert prebuilt.flows.equals(here.flows)
+        assert prebuilt.provenance == here.provenance
+        assert "from ccbench-kernel " in ccbench("doctor").stdout
+
+    @pytest.mark.kernel
+    def test_own_module(
+        self,
+        ccbench: Callable[..., subprocess.CompletedProcess[str]],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """A module of the user is compiled for a prebuilt kernel; only that needs compilers."""
         monkeypatch.setenv("CCBENCH_MODULES", str(CHECKOUT / "tests" / "kernel" / "tcp_metronome"))
-        ccbench("kernel", "build")
-        assert installed().version == json.loads(ccbench("kernel", "info", "--json"))["version"]
-        (flow,) = json.loads(ccbench("run", "scenario.toml", "--json"))["flows"]
+        refused = ccbench("kernel", "info")
+        assert refused.returncode != 0
+        assert "compiling modules needs gcc, ld, strip, make: " in refused.stderr
+        described = ccbench("kernel", "info", "--json", PATH=os.environ["PATH"])
+        assert installed().version == json.loads(described.stdout)["version"]
+        (flow,) = json.loads(ccbench("run", "scenario.toml", "--json").stdout)["flows"]
         assert 4 < flow["throughput_mbps"] <= 5

@@ -98,6 +98,7 @@ def _built(kernel: KernelBuild | None) -> Check:
         remedy = remedy or "ccbench kernel build"
         return Check(name="virtual kernel", ok=False, detail=detail, remedy=remedy)
     detail = f"{kernel.title}, HZ {kernel.hz}, {len(kernel.ccas)} congestion controls"
+    detail += f", from {kernel.origin}" if kernel.origin else ""
     return Check(name="virtual kernel", ok=True, detail=detail)
 
 

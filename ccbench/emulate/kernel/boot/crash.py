@@ -307,6 +307,8 @@ def source_line(place: Place, build: KernelBuild) -> str:
 
 def is_own(place: Place, build: KernelBuild) -> bool:
     """Return whether a place is in a module of the user rather than of ccbench."""
+    if place.module in build.modules:
+        return build.modules[place.module].is_own
     folder = source_line(place, build).partition("/")[0] or place.module
     return not (sources_dir() / folder).is_dir()
 

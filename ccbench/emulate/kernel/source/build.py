@@ -16,6 +16,8 @@ takes seconds. ::
 Folders appear complete or not at all, and one build runs at a time. Each has the digests of its
 files (:mod:`.integrity`).
 
+Without a source, patches and options, a prebuilt kernel (:mod:`.prebuilt`) is not built again.
+
 The first kernel built is the default. Only :func:`.lookup.use` selects another one; a new build of
 the default's package, release and HZ replaces it.
 """
@@ -27,7 +29,14 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.base.durable import new_folder
-from ccbench.emulate.kernel.source import guest_sources, integrity, patches, toolchain, variants
+from ccbench.emulate.kernel.source import (
+    guest_sources,
+    integrity,
+    patches,
+    prebuilt,
+    toolchain,
+    variants,
+)
 from ccbench.emulate.kernel.source import linux as kernel_sources
 from ccbench.emulate.kernel.source.cached_trees import (
     default_release,
@@ -44,7 +53,7 @@ from ccbench.emulate.kernel.source.guest_build import (
     path_of_build,
     with_guest,
 )
-from ccbench.emulate.kernel.source.kernel_build import HZ, load_build
+from ccbench.emulate.kernel.source.kernel_build import HZ, load_build, series
 from ccbench.emulate.kernel.source.locks import nothing, only_one
 from ccbench.emulate.kernel.source.packages import downloaded, fetch
 from ccbench.emulate.kernel.source.paths import kernels_dir
@@ -57,6 +66,7 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.kernel.source.guest_sources import Sources
     from ccbench.emulate.kernel.source.kernel_build import KernelBuild
+    from ccbench.emulate.kernel.source.tree import KernelTree
 
 __all__ = [
     "build",
@@ -84,8 +94,8 @@ def build(  # noqa: PLR0913 - independent options, all but the source by keyword
     Parameters
     ----------
     source : Path, optional
-        A kernel tree or tarball, 6.1 or newer; it is not modified. By default a package of the
-        distribution (:func:`ccbench.emulate.kernel.source.packages.fetch`).
+        A kernel tree or tarball, 6.1 or newer; it is not modified. By default a prebuilt kernel,
+        or a package of the distribution (:func:`ccbench.emulate.kernel.source.packages.fetch`).
     release : str, optional
         The release of that package, such as ``"7.3"``; by default that of the default kernel, at
         first 6.12 if there is one.
@@ -113,19 +123,15 @@ def build(  # noqa: PLR0913 - independent options, all but the source by keyword
     BuildError
         If something does not compile.
     """
-    validation.whole("hz", hz, _HZ_RANGE, example=1000)
-    if jobs is not None:
-        validation.whole("jobs", jobs, validation.Range(1), example=2)
+    given = [patches.read(path) for path in patch]
+    _check(hz, jobs, config, name)
     processors = jobs or os.cpu_count() or 1
     report = on_progress or nothing
-    given = [patches.read(path) for path in patch]
-    for option in config:
-        variants.check_option(option)
-    if name is not None:
-        variants.check_name(name)
-    toolchain.check()
     sources = guest_sources.find_sources()
     cache = kernels_dir()
+    is_released = source is None and not (given or name or config)
+    if is_released:
+        prebuilt.provide(cache, sources, repair=True)
 
     def recipe_of(found: Path) -> Recipe:
         variant = variants.variant_of(found, name, given, config)
@@ -137,6 +143,10 @@ def build(  # noqa: PLR0913 - independent options, all but the source by keyword
     if present is not None and (built := _finished(recipe_of(present), cache, sources)) is not None:
         report("done", 1.0)
         return built
+    is_prebuilt = present is None and is_released
+    if is_prebuilt and (tree := _prebuilt(release, hz, cache, sources)) is not None:
+        return _on_prebuilt(tree, cache, sources, processors, report)
+    toolchain.check()
     with only_one(cache, report):
         if source is None:
             kernel_source = fetch(cache / "sources", lambda step: report(step, 0.0), release)
@@ -162,6 +172,43 @@ def build(  # noqa: PLR0913 - independent options, all but the source by keyword
         remove_oldest(path, cache)
     report("done", 1.0)
     return built
+
+
+def _check(hz: int, jobs: int | None, config: Sequence[str], name: str | None) -> None:
+    """Check the settings of a build."""
+    validation.whole("hz", hz, _HZ_RANGE, example=1000)
+    if jobs is not None:
+        validation.whole("jobs", jobs, validation.Range(1), example=2)
+    for option in config:
+        variants.check_option(option)
+    if name is not None:
+        variants.check_name(name)
+
+
+def _prebuilt(release: str | None, hz: int, cache: Path, sources: Sources) -> KernelTree | None:
+    """Return the prebuilt tree of a release and a HZ; None if there is none in the cache."""
+    for tree in trees(cache, sources):
+        is_wanted = tree.hz == hz and release in {None, series(tree.release)}
+        if tree.origin and tree.variant == RELEASED and is_wanted:
+            return tree
+    return None
+
+
+def _on_prebuilt(
+    tree: KernelTree,
+    cache: Path,
+    sources: Sources,
+    jobs: int,
+    report: Callable[[str, float], None],
+) -> KernelBuild:
+    """Return the build of a prebuilt tree, compiled only if modules have changed."""
+    path = path_of_build(tree, cache, sources)
+    if not is_intact(path):
+        toolchain.check(modules_only=True)
+        with only_one(cache, report):
+            with_guest(tree, cache, sources, jobs, report)
+    report("done", 1.0)
+    return load_build(path)
 
 
 def _finished(recipe: Recipe, cache: Path, sources: Sources) -> KernelBuild | None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ccbench.base.errors import CcbenchError
 from ccbench.base.locks import locked
-from ccbench.emulate.kernel.source import integrity
+from ccbench.emulate.kernel.source import integrity, prebuilt
 from ccbench.emulate.kernel.source.cached_trees import trees
 from ccbench.emulate.kernel.source.guest_build import path_of_build
 from ccbench.emulate.kernel.source.guest_sources import find_sources
 from ccbench.emulate.kernel.source.kernel_build import DESCRIPTION, load_build
 from ccbench.emulate.kernel.source.locks import only_one, remove_unused
-from ccbench.emulate.kernel.source.lookup import ready
+from ccbench.emulate.kernel.source.lookup import default_build
 from ccbench.emulate.kernel.source.paths import kernels_dir
 from ccbench.emulate.kernel.source.tree import load_tree
 
@@ -69,6 +69,8 @@ class CachedKernel:
         The name of its own of a kernel that is not as released, else empty.
     patches : tuple of str
         The file names of its patches.
+    origin : str
+        The distribution that it comes from; empty if it was compiled on this machine.
     """
 
     path: Path
@@ -83,6 +85,7 @@ class CachedKernel:
     features: tuple[str, ...] = ()
     name: str = ""
     patches: tuple[str, ...] = ()
+    origin: str = ""
 
     @property
     def is_needed(self) -> bool:
@@ -99,7 +102,16 @@ def cached_kernels() -> tuple[CachedKernel, ...]:
     >>> {kernel.state for kernel in cached_kernels()} <= states
     True
     """
-    in_use = ready()
+    with suppress(CcbenchError):
+        prebuilt.provide(kernels_dir(), find_sources())
+    return _cached()
+
+
+def _cached() -> tuple[CachedKernel, ...]:
+    """Return the trees and the builds in the cache, newest first; the lock may be held."""
+    in_use = None
+    with suppress(CcbenchError):
+        in_use = default_build(kernels_dir(), find_sources())
     current = {(kernels_dir() / "current").resolve()}
     if in_use is not None:
         current.add(in_use.path.resolve())
@@ -134,11 +146,11 @@ def prune(
         If the cache cannot be written.
     """
     if dry_run or not kernels_dir().exists():
-        return tuple(kernel for kernel in cached_kernels() if not kernel.is_needed)
+        return tuple(kernel for kernel in _cached() if not kernel.is_needed)
     with only_one(kernels_dir(), report):
         return tuple(
             kernel
-            for kernel in cached_kernels()
+            for kernel in _cached()
             if not kernel.is_needed and remove_unused(kernel.path, kernels_dir())
         )
 
@@ -167,6 +179,7 @@ def _tree(path: Path) -> dict[str, Any]:
         "release": tree.release,
         "hz": tree.hz,
         "made_s": path.stat().st_mtime,
+        "origin": tree.origin,
         **_own(tree.variant),
     }
 
@@ -191,6 +204,7 @@ def _build(path: Path, today: Container[Path]) -> dict[str, Any]:
         "ccas": tuple(cca for cca in build.ccas if cca not in own),
         "qdiscs": tuple(qdisc for qdisc in build.queues if qdisc not in own),
         "features": tuple(sorted(build.descriptions.features.values())),
+        "origin": build.origin,
         **_own(build.variant),
     }
 

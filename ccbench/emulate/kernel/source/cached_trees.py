@@ -91,7 +91,7 @@ def default_release(cache: Path) -> str | None:
         tree = load_tree((cache / "current").resolve())
     except (CcbenchError, FileNotFoundError):
         return None
-    return package_of(tree.source_name) and series(tree.release)
+    return series(tree.release) if package_of(tree.source_name) else None
 
 
 def other_default(kernel: KernelBuild) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,10 +68,13 @@ class Exempt:
         the modules. They are linked to.
     optional : collection of str
         Those that are left out if they do not compile.
+    init : Path, optional
+        The compiled init of an earlier call with the same sources of it. It is linked to.
     """
 
     unchanged: Mapping[str, tuple[Path, Compiled]]
     optional: Collection[str]
+    init: Path | None = None
 
 
 def compile_guest(
@@ -133,12 +137,15 @@ def compile_guest(
         for name in _compile(make, changed, folder, exempt.optional) if changed else ():
             is_own = name in sources.own_folders
             compiled[name] = Compiled.of(name, work, digests, make.warnings, is_own=is_own)
-        init = sorted(str(file) for file in work.glob("init/*.c"))
-        builder.run(
-            ["gcc", "-O2", "-static", "-o", str(root / "init"), f"-I{work / HEADERS}", *init],
-            purpose="compiling the guest's init",
-            folder=work,
-        )
+        if exempt.init is not None:
+            os.link(exempt.init, root / "init")
+        else:
+            init = sorted(str(file) for file in work.glob("init/*.c"))
+            builder.run(
+                ["gcc", "-O2", "-static", "-o", str(root / "init"), f"-I{work / HEADERS}", *init],
+                purpose="compiling the guest's init",
+                folder=work,
+            )
     return compiled
 
 
@@ -157,7 +164,8 @@ def _link(name: str, earlier: Path, compiled: Compiled, folder: Path) -> None:
     """Add the modules of a source folder, and their symbols, from the earlier output folder."""
     for module in compiled.modules:
         for file in module_files(module.name):
-            os.link(earlier / file, folder / file)
+            with suppress(FileNotFoundError):  # prebuilt ones have no debugging information
+                os.link(earlier / file, folder / file)
     with (folder / _SYMBOLS).open("a", encoding="utf-8") as symbols:
         lines = (earlier / _SYMBOLS).read_text(encoding="utf-8").splitlines(keepends=True)
         symbols.writelines(line for line in lines if line.split("\t")[2].startswith(f"{name}/"))

@@ -8,13 +8,13 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ccbench.base import safe_json
 from ccbench.base.durable import new_folder
 from ccbench.base.errors import CcbenchError, InputError
 from ccbench.emulate.kernel.command import Builder
-from ccbench.emulate.kernel.source import descriptions, guest_sources, integrity
+from ccbench.emulate.kernel.source import archives, descriptions, guest_sources, integrity
 from ccbench.emulate.kernel.source.guest import Exempt, compile_guest, module_files
 from ccbench.emulate.kernel.source.kernel_build import DESCRIPTION, load_build
 from ccbench.emulate.kernel.source.locks import remove_unused
@@ -24,7 +24,7 @@ from ccbench.emulate.kernel.source.tree import CFLAGS, Recipe, load_tree
 from ccbench.emulate.kernel.source.variants import RELEASED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ccbench.emulate.kernel.source.guest_sources import Sources
     from ccbench.emulate.kernel.source.kernel_build import KernelBuild
@@ -45,6 +45,9 @@ TREE_SHARE = 0.95
 #: Number of builds of a tree in the cache. Compiling another one takes seconds.
 _MAX_BUILDS = 8
 
+#: The init in a build.
+_INIT = "root/init"
+
 #: Folders of the modules that every run needs.
 _REQUIRED = frozenset({"flows", "link"})
 
@@ -60,12 +63,17 @@ def with_guest(
     path = path_of_build(tree, cache, sources)
     if not is_intact(path):
         report("compiling the modules", TREE_SHARE)
+        archives.complete(tree.path)
         with new_folder(path, replace=True) as folder:
             builder = builder_of(cache, f"modules-{path.name}", jobs)
             packaged = sources.folders - sources.own_folders
             # Patches may change what ccbench's modules need.
             optional = packaged - _REQUIRED if tree.variant.patches else ()
-            exempt = Exempt(unchanged=_unchanged(tree, cache, sources), optional=optional)
+            exempt = Exempt(
+                unchanged=_unchanged(tree, cache, sources),
+                optional=optional,
+                init=_init(tree, cache, sources),
+            )
             compiled = compile_guest(tree.path, sources, folder, builder, exempt)
             left_out = sorted(packaged - compiled.keys())
             modules = [module for each in compiled.values() for module in each.modules]
@@ -93,6 +101,8 @@ def with_guest(
             }
             if sources.fills:
                 description["fills"] = True
+            if tree.origin:
+                description["origin"] = tree.origin
             if tree.variant != RELEASED:
                 description["variant"] = tree.variant.described()
                 description["left_out"] = left_out
@@ -146,16 +156,10 @@ def _unchanged(tree: KernelTree, cache: Path, sources: Sources) -> dict[str, tup
     unchanged: dict[str, tuple[Path, Compiled]] = {}
     missing = sources.folders - sources.own_folders
     digests = sources.digests()
-    made = (cache / "builds").glob(f"[!.]*/{DESCRIPTION}")
-    for description in sorted(made, key=lambda file: file.stat().st_mtime, reverse=True):
-        build = description.parent
-        # Builds may be damaged, or made by another version of ccbench.
-        with suppress(OSError, ValueError, KeyError):
-            if not (build / "linux").samefile(tree.path / "linux"):
-                continue
-            stored = safe_json.loads(description.read_bytes())["folders"]
-            for name in missing & stored.keys():
-                compiled = Compiled.load(stored[name])
+    for build, stored in _earlier(tree, cache):
+        with suppress(ValueError, KeyError):  # made by another version of ccbench
+            for name in missing & stored["folders"].keys():
+                compiled = Compiled.load(stored["folders"][name])
                 files = [file for each in compiled.modules for file in module_files(each.name)]
                 if compiled.is_current(name, digests) and not integrity.damage(build, files):
                     unchanged[name] = build, compiled
@@ -163,6 +167,25 @@ def _unchanged(tree: KernelTree, cache: Path, sources: Sources) -> dict[str, tup
         if not missing:
             break
     return unchanged
+
+
+def _init(tree: KernelTree, cache: Path, sources: Sources) -> Path | None:
+    """Return the intact init of an earlier build on the same tree, if its code is the same."""
+    identity = _identity(tree, sources)
+    for build, stored in _earlier(tree, cache):
+        if stored.get("identity") == identity and not integrity.damage(build, (_INIT,)):
+            return build / _INIT
+    return None
+
+
+def _earlier(tree: KernelTree, cache: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the builds of the cache on the same tree, newest first, with their descriptions."""
+    made = (cache / "builds").glob(f"[!.]*/{DESCRIPTION}")
+    for description in sorted(made, key=lambda file: file.stat().st_mtime, reverse=True):
+        build = description.parent
+        with suppress(OSError, ValueError):  # damaged
+            if (build / "linux").samefile(tree.path / "linux"):
+                yield build, safe_json.loads(description.read_bytes())
 
 
 def path_of_build(tree: KernelTree, cache: Path, sources: Sources) -> Path:

@@ -94,6 +94,8 @@ class KernelBuild:
         The compiler's warnings about the user's modules, with file and line.
     fills : bool, optional
         Whether the user's modules find a pattern in memory that they have not set, or have freed.
+    origin : str, optional
+        The distribution that its kernel comes from; empty if it was compiled on this machine.
     """
 
     path: Path
@@ -109,6 +111,7 @@ class KernelBuild:
     left_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
     fills: bool = False
+    origin: str = field(default="", compare=False)
 
     @property
     def own(self) -> OwnModules:
@@ -247,6 +250,7 @@ def load_build(path: Path) -> KernelBuild:
                 if any(module.is_own for module in folder.modules)
             ),
             fills=stored.get("fills", False),
+            origin=stored.get("origin", ""),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError) as error:
         raise damaged(path, error) from error

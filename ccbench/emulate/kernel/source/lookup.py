@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
-from ccbench.base.errors import CcbenchError
+from ccbench.base.errors import CcbenchError, MissingRequirement
 from ccbench.emulate.kernel import releases
-from ccbench.emulate.kernel.source import guest_sources, toolchain
+from ccbench.emulate.kernel.source import guest_sources, prebuilt, toolchain
 from ccbench.emulate.kernel.source import linux as kernel_sources
 from ccbench.emulate.kernel.source.cached_trees import (
     remove_oldest,
@@ -40,6 +40,7 @@ _log = logging.getLogger(__name__)
 
 __all__ = [
     "built",
+    "default_build",
     "find",
     "installed",
     "named",
@@ -62,10 +63,25 @@ def installed() -> KernelBuild:
     BuildError
         If the modules or the init do not compile.
     """
-    cache, sources = kernels_dir(), guest_sources.find_sources()
-    build = _current(tree_in_use(cache, sources), cache, sources)
+    cache, sources = _kernels()
+    build = _current(_default(cache, sources), cache, sources)
     _warn(build.warnings)
     return build
+
+
+def _kernels() -> tuple[Path, Sources]:
+    """Return the folder of kernels, after the prebuilt ones were unpacked, and the sources."""
+    cache, sources = kernels_dir(), guest_sources.find_sources()
+    prebuilt.provide(cache, sources)
+    return cache, sources
+
+
+def _default(cache: Path, sources: Sources) -> KernelTree:
+    """Return the default tree; the error says whether the installed prebuilt ones do not fit."""
+    try:
+        return tree_in_use(cache, sources)
+    except MissingRequirement as error:
+        raise MissingRequirement(prebuilt.misfit(sources) or str(error)) from None
 
 
 def _current(tree: KernelTree, cache: Path, sources: Sources) -> KernelBuild:
@@ -73,7 +89,7 @@ def _current(tree: KernelTree, cache: Path, sources: Sources) -> KernelBuild:
     path = path_of_build(tree, cache, sources)
     if path.exists():
         return load_build(path)
-    toolchain.check()
+    toolchain.check(modules_only=True)
     with only_one(cache, logged):
         return with_guest(tree, cache, sources, os.cpu_count() or 1, nothing)
 
@@ -88,11 +104,21 @@ def _warn(warnings: tuple[str, ...]) -> None:
 def ready() -> KernelBuild | None:
     """Return the default virtual kernel if it is completely built, else None."""
     try:
-        cache, sources = kernels_dir(), guest_sources.find_sources()
-        path = path_of_build(tree_in_use(cache, sources), cache, sources)
-        return load_build(path) if path.exists() else None
+        return default_build(*_kernels())
     except CcbenchError:
         return None
+
+
+def default_build(cache: Path, sources: Sources) -> KernelBuild | None:
+    """Return the build of the default tree in the cache with the current sources, or None.
+
+    Raises
+    ------
+    CcbenchError
+        If there is no default tree, or a description cannot be read.
+    """
+    path = path_of_build(tree_in_use(cache, sources), cache, sources)
+    return load_build(path) if path.exists() else None
 
 
 def find(version: str) -> KernelBuild | None:
@@ -104,7 +130,8 @@ def find(version: str) -> KernelBuild | None:
         A :attr:`KernelBuild.version`. It is the same on all machines for the same source, settings
         and ccbench, whatever the compiler.
     """
-    path = kernels_dir() / "builds" / version
+    cache, _ = _kernels()
+    path = cache / "builds" / version
     is_version = re.fullmatch(r"[0-9a-f]{16}", version)  # rejects other paths, such as ".."
     return load_build(path) if is_version and path.is_dir() else None
 
@@ -126,7 +153,8 @@ def of_release(release: str, *, fills: bool = False) -> KernelBuild | None:
     >>> of_release("5.4") is None
     True
     """
-    cache, sources = kernels_dir(), replace(guest_sources.find_sources(), fills=fills)
+    cache, sources = _kernels()
+    sources = replace(sources, fills=fills)
     tree = tree_of_release(release, cache, sources)
     return None if tree is None else _current(tree, cache, sources)
 
@@ -136,7 +164,7 @@ def released() -> Iterator[KernelBuild]:
 
     Modules and init are rebuilt as in :func:`installed`.
     """
-    cache, sources = kernels_dir(), guest_sources.find_sources()
+    cache, sources = _kernels()
     newest: dict[str, KernelTree] = {}
     for tree in trees(cache, sources):
         if tree.variant == RELEASED:
@@ -175,8 +203,8 @@ def built() -> list[str]:
     MissingRequirement
         If there is none.
     """
-    cache, sources = kernels_dir(), guest_sources.find_sources()
-    in_use = tree_in_use(cache, sources).name
+    cache, sources = _kernels()
+    in_use = _default(cache, sources).name
     return list(dict.fromkeys([in_use, *sorted(t.name for t in trees(cache, sources))]))
 
 
@@ -188,7 +216,7 @@ def use(release: str) -> KernelBuild:
     InputError
         If there is none in the cache.
     """
-    cache, sources = kernels_dir(), guest_sources.find_sources()
+    cache, sources = _kernels()
     tree = tree_of_release(release, cache, sources)
     if tree is None:
         built = ", ".join(sorted({tree.name for tree in trees(cache, sources)})) or "none"

@@ -26,27 +26,41 @@ _PROGRAMS = {
     "tar": "tar",
 }
 
+#: Those that compile modules for a compiled kernel.
+_FOR_MODULES = ("gcc", "ld", "strip", "make")
+
 #: The C library for the guest's init, which is linked statically.
 _STATIC_LIBC = ("static C library", "libc6-dev")
 
 
-def missing() -> dict[str, str]:
+def missing(*, modules_only: bool = False) -> dict[str, str]:
     """Return the missing programs and libraries with their packages.
+
+    Parameters
+    ----------
+    modules_only : bool
+        Whether only modules are to be compiled, for a compiled kernel.
 
     Examples
     --------
     >>> all(package for package in missing().values())
     True
     """
-    absent = {name: package for name, package in _PROGRAMS.items() if shutil.which(name) is None}
-    if "gcc" not in absent and not _has_static_libc():
+    programs = _FOR_MODULES if modules_only else _PROGRAMS
+    absent = {name: _PROGRAMS[name] for name in programs if shutil.which(name) is None}
+    if not modules_only and "gcc" not in absent and not _has_static_libc():
         name, package = _STATIC_LIBC
         absent[name] = package
     return absent
 
 
-def check() -> None:
-    """Check that the virtual kernel can be built on this machine.
+def check(*, modules_only: bool = False) -> None:
+    """Check that the virtual kernel, or its modules, can be compiled on this machine.
+
+    Parameters
+    ----------
+    modules_only : bool
+        As in :func:`missing`.
 
     Raises
     ------
@@ -59,13 +73,12 @@ def check() -> None:
         raise MissingRequirement(
             f"the virtual kernel needs Linux on x86-64; this machine is {system} on {machine}"
         )
-    absent = missing()
+    absent = missing(modules_only=modules_only)
     if absent:
         names = ", ".join(absent)
         packages = " ".join(dict.fromkeys(absent.values()))
-        raise MissingRequirement(
-            f"building the virtual kernel needs {names}: sudo apt-get install -y {packages}"
-        )
+        what = "compiling modules" if modules_only else "building the virtual kernel"
+        raise MissingRequirement(f"{what} needs {names}: sudo apt-get install -y {packages}")
 
 
 def _has_static_libc() -> bool:

@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from ccbench.emulate.kernel.command import Builder
     from ccbench.emulate.kernel.source.patches import Patch
 
-__all__ = ["CFLAGS", "KernelTree", "Material", "Recipe", "compile_tree", "damaged", "load_tree"]
+__all__ = [
+    "CFLAGS",
+    "DESCRIPTION",
+    "KernelTree",
+    "Material",
+    "Recipe",
+    "compile_tree",
+    "damaged",
+    "load_tree",
+]
 
 #: Additional compiler flags for the kernel and the modules, such as "-O3". Processor-specific flags
 #: are not allowed, as machines share caches.
@@ -38,7 +47,9 @@ _MAKE_LINES = 1080
 _MODULE_FOLDERS = ("arch", "include", "scripts")
 
 _FRAGMENT = "ccbench.config"
-_DESCRIPTION = "kernel.json"
+
+#: The file that describes a tree.
+DESCRIPTION = "kernel.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +176,9 @@ class KernelTree:
         Built-in congestion control algorithms and qdiscs.
     variant : Variant, optional
         The patches, further options and name of a kernel that is not as released.
+    origin : str, optional
+        The distribution that it comes from, such as ``"ccbench-kernel 0.1.0"``; empty if it was
+        compiled on this machine.
     """
 
     path: Path
@@ -176,6 +190,7 @@ class KernelTree:
     ccas: tuple[str, ...]
     qdiscs: tuple[str, ...]
     variant: Variant = RELEASED
+    origin: str = ""
 
     @property
     def name(self) -> str:
@@ -201,7 +216,7 @@ def load_tree(path: Path) -> KernelTree:
     if not path.is_dir():
         raise FileNotFoundError(path)
     try:
-        stored = safe_json.loads((path / _DESCRIPTION).read_bytes())
+        stored = safe_json.loads((path / DESCRIPTION).read_bytes())
         for name in ("ccas", "qdiscs"):
             stored[name] = tuple(stored[name])
         if "variant" in stored:
@@ -294,7 +309,7 @@ def compile_tree(
         description["variant"] = recipe.variant.described()
     objects.save(tree)
     _prune(tree)
-    (tree / _DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
+    (tree / DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
 
 
 def _release(tree: Path) -> str:
