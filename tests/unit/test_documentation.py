@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 from dataclasses import fields
+from importlib.metadata import version
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -217,3 +218,18 @@ def test_main_commands() -> None:
     assert len(time.findall(readme)) == 1
     last_line = (CHECKOUT / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1]
     assert last_line == "exec make test"
+
+
+def test_release() -> None:
+    """All distributions and the citation state one version; the licence of kernels is in both."""
+    own, kernels, citation = (
+        (CHECKOUT / name).read_text(encoding="utf-8")
+        for name in ("pyproject.toml", "kernel_wheel/pyproject.toml", "CITATION.cff")
+    )
+    places = re.compile(
+        r'^version(?: =|:) "?([\d.]+)|"ccbench(?:-kernel)?==([\d.]+)"', re.MULTILINE
+    )
+    stated = ["".join(found) for found in places.findall(f"{own}\n{kernels}\n{citation}")]
+    assert [version("ccbench")] * 5 == stated
+    licences = [CHECKOUT / name / "COPYING" for name in ("kernel_modules", "kernel_wheel")]
+    assert licences[0].read_bytes() == licences[1].read_bytes()
