@@ -219,7 +219,7 @@ class MetricQuestion:
         middle = replace(self, bound=sum(ends) / 2, good_is_above=ends[0] > ends[1])
         if (middle.verdict(self.good), middle.verdict(answer)) != ("good", "bad"):
             raise InputError(
-                f"{self.measure.title} is {self.words(self.good)} of the good version and "
+                f"{self.measure.title()} is {self.words(self.good)} of the good version and "
                 f"{self.words(answer)} of the bad one, which do not differ significantly: raise "
                 "--repeat, or choose another metric, scenario or version"
             )
@@ -228,8 +228,8 @@ class MetricQuestion:
     def _wrong(self, version: str, values: tuple[float, ...]) -> str:
         side = "above" if self.good_is_above == (version == "good") else "below"
         return (
-            f"{self.measure.title} is {self.words(values)} of the {version} version, which is not "
-            f"significantly {side} {self.bound:g}: choose another bound or version, or raise "
+            f"{self.measure.title()} is {self.words(values)} of the {version} version, which is "
+            f"not significantly {side} {self.bound:g}: choose another bound or version, or raise "
             "--repeat"
         )
 
@@ -308,7 +308,7 @@ class CriterionQuestion:
         """Return what distinguishes a cell from others."""
         if len(self.design.criteria) > 1:
             return where(cell)
-        return ", ".join(filter(None, (cell.case.network.name, cell.measure.title)))
+        return ", ".join(filter(None, (cell.case.network.name, cell.title)))
 
     def values(self, answer: Evaluation) -> tuple[float, ...]:  # noqa: ARG002 - of the protocol
         """Return none: the report has them."""

@@ -131,28 +131,43 @@ class Measure(Document):
         """The metric."""
         return METRICS[self.metric]
 
-    @property
-    def title(self) -> str:
-        """The quantity in words, with the object and the part of the run.
+    def title(self, *, names_candidate: bool = False) -> str:
+        """Return the quantity in words, with the object and the part of the run.
+
+        Parameters
+        ----------
+        names_candidate : bool
+            Whether the candidate is named where it is the object.
 
         Examples
         --------
-        >>> Measure(metric="throughput", of="UDP", window_s=(25, 40)).title
+        >>> Measure(metric="throughput", of="UDP", window_s=(25, 40)).title()
         'throughput of UDP, 25 to 40 s'
         """
-        of = "" if self.of in ("", CANDIDATE) else f" of {self.of}"
+        of = self.of if self.of != CANDIDATE else "the candidate" if names_candidate else ""
         window = (
             "" if self.window_s is None else f", {self.window_s[0]:g} to {self.window_s[1]:g} s"
         )
-        return f"{self.described.quantity}{of}{window}"
+        return self.described.quantity + (f" of {of}" if of else "") + window
+
+    @property
+    def unit(self) -> str:
+        """The unit in reports: fractions are in percent."""
+        return "%" if self.described.is_fraction else self.described.unit
+
+    @property
+    def scale(self) -> float:
+        """Factor from a value to one in :attr:`unit`."""
+        return 100.0 if self.described.is_fraction else 1.0
 
     @property
     def bound(self) -> str:
         """The bounds of the source in words, such as "at most 5 s"; empty for none."""
         bounds = (("at least", self.at_least), ("at most", self.at_most))
-        unit = self.described.unit
         return " and ".join(
-            f"{words} {value:g} {unit}".strip() for words, value in bounds if value is not None
+            f"{words} {value * self.scale:g} {self.unit}".strip()
+            for words, value in bounds
+            if value is not None
         )
 
     def is_met(self, value: float) -> bool:
@@ -282,6 +297,11 @@ class Criterion(Document):
             )
         if self.measures and not self.networks:
             set_field(self, "networks", (Variant(name="", quick=True),))
+
+    def title_of(self, measure: Measure) -> str:
+        """Return a measure in words, which name the candidate if other flows share its path."""
+        labels = {flow.get("label") for flow in dict(self.scenario).get("flows", [])}
+        return measure.title(names_candidate=not labels <= set(self.candidates))
 
     @property
     def key(self) -> str:

@@ -63,6 +63,11 @@ class Cell:
     change: BaselineComparison | None = None
     failed_before: bool = False
 
+    @property
+    def title(self) -> str:
+        """What is measured, in words."""
+        return self.case.criterion.title_of(self.measure)
+
     def median(self, cca: str) -> float:
         """Return the median of a congestion control; NaN if it has none."""
         return median_of(self.values[cca], self.measure.described)
@@ -88,6 +93,7 @@ class Cell:
             "metric": self.measure.metric,
             "of": self.measure.of,
             "window_s": self.measure.window_s,
+            "quantity": self.title,
             "unit": self.measure.described.unit,
             "values": dict(self.values),
             "medians": {cca: self.median(cca) for cca in self.values},

@@ -180,6 +180,8 @@ class Metric:
     is_shared : bool
         Whether the metric is a share of the link's capacity: the value of concurrent flows is then
         their sum, and equal sharing is defined.
+    is_fraction : bool
+        Whether it is a part of a whole, which reports show in percent.
     less_is_better : bool, optional
         Whether less is better, as for delay; None if neither is. Harm needs one of the two.
     queue_log : bool or "summary"
@@ -201,6 +203,7 @@ class Metric:
     needs_solo: bool = False
     statistic: Callable[[pd.Series[float]], float] = mean
     is_shared: bool = False
+    is_fraction: bool = False
     less_is_better: bool | None = True
     queue_log: bool | str = False
     kinds: tuple[str, ...] = ()

@@ -51,6 +51,7 @@ ENTRIES = (
         quantity="loss rate",
         definition="share of a flow's packets that queues dropped or that were lost at random",
         of=_share_of_sent("lost"),
+        is_fraction=True,
         queue_log=True,
     ),
     Metric(
@@ -58,6 +59,7 @@ ENTRIES = (
         quantity="mark rate",
         definition="share of a flow's packets that queues marked (ECN), counted at each queue",
         of=_share_of_sent("marked"),
+        is_fraction=True,
         less_is_better=None,
         queue_log=True,
     ),
@@ -87,6 +89,7 @@ ENTRIES = (
             "in the whole run",
             scope="queue",
             of=_events(event),
+            is_fraction=True,
             less_is_better=True if event == "drop" else None,
             queue_log="summary",
         )

@@ -63,7 +63,7 @@ def test_faults(fault: str, engine: KernelEngine) -> None:
     result = evaluated(f"faulty_{fault}", engine, criterion)
     failures = [cell.failed.words for cell in result.cells if cell.failed]
     worse = [
-        cell.measure.title
+        cell.title
         for cell in result.cells
         if all(one.judgement == "worse" for one in cell.comparisons)
     ]
@@ -76,7 +76,7 @@ def test_nothing_else(engine: KernelEngine) -> None:
     result = evaluated("faulty_tired", engine, *others)
     assert not result.failures
     assert not [
-        cell.measure.title
+        cell.title
         for cell in result.cells
         for one in cell.comparisons
         if one.baseline == "reno" and one.judgement != "like"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ccbench.evaluate.design import BASELINES
 from ccbench.evaluate.pack import DEFAULT_PACK
 from ccbench.evaluate.report.figures import course_figure, values_figure
-from ccbench.evaluate.report.words import evidence, failures, tally
+from ccbench.evaluate.report.words import conditions, evidence, failures, tally
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,6 +49,7 @@ class Detail:
     errors: Mapping[str, str]
     pictures: tuple[Picture, ...]
     commands: Mapping[str, str]
+    networks: Mapping[str, str]
     answer: str
     not_applicable: str
     search: str
@@ -94,13 +95,14 @@ def _detail(
     evaluation: Evaluation, criterion: Criterion, answers: Answers, pictures: Pictures
 ) -> Detail:
     cells = evaluation.of(criterion)
-    measured = {cell.case.key for cell in cells}
+    measured = {cell.case.key: cell.case for cell in cells}
+    design = evaluation.design
     return Detail(
         criterion=criterion,
         cells=cells,
         unmeasured={
             case.network.name: evaluation.unmeasured[case.key]
-            for case in evaluation.design.cases
+            for case in design.cases
             if case.criterion.key == criterion.key and case.key in evaluation.unmeasured
         },
         errors={
@@ -108,9 +110,13 @@ def _detail(
         },
         pictures=tuple(_pictures(evaluation, criterion, cells, pictures)) if cells else (),
         commands=_commands(evaluation, criterion, cells) if cells else {},
+        networks={
+            case.network.name: conditions(design.scenario(case, design.candidate))
+            for case in measured.values()
+        },
         answer=answers.of(criterion.key),
         not_applicable=dict(answers.not_applicable).get(criterion.key, ""),
-        search=witness.words if (witness := evaluation.design.witness(criterion)) else "",
+        search=witness.words if (witness := design.witness(criterion)) else "",
     )
 
 

@@ -33,15 +33,13 @@ _WIDTH = 5.5
 
 def values_figure(cells: Sequence[Cell], ccas: Sequence[str]) -> Figure:
     """Draw the medians and intervals of a criterion: a panel per measure, a row per network."""
-    measures = list(
-        dict.fromkeys((cell.measure.title, cell.measure.described.unit) for cell in cells)
-    )
+    measures = list(dict.fromkeys((cell.title, cell.measure.unit) for cell in cells))
     networks = list(dict.fromkeys(cell.case.network.name for cell in cells))
     height = 0.55 + 0.5 + len(measures) * (0.75 + 0.13 * len(ccas) * len(networks))
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     panels = figure.subplots(len(measures), 1, squeeze=False)[:, 0]
     for axes, (title, unit) in zip(panels, measures, strict=True):
-        own = [cell for cell in cells if cell.measure.title == title]
+        own = [cell for cell in cells if cell.title == title]
         for cell in own:
             row = networks.index(cell.case.network.name)
             for i, cca in enumerate(ccas):
@@ -68,7 +66,9 @@ def _offset(i: int, count: int) -> float:
 
 def _draw_value(axes: Axes, cell: Cell, cca: str, y: float, style: int) -> None:
     colour, marker = _STYLES[style % len(_STYLES)]
-    value, (low, high) = cell.median(cca), cell.interval(cca)
+    value, low, high = (
+        number * cell.measure.scale for number in (cell.median(cca), *cell.interval(cca))
+    )
     label = cca if not any(one.get_label() == cca for one in axes.lines) else None
     axes.plot([value], [y], marker, color=colour, markersize=5, label=label)
     if math.isfinite(low) and math.isfinite(high):

@@ -27,7 +27,7 @@ def junit_of(evaluation: Evaluation) -> str:
             suite,
             "testcase",
             classname=f"{design.pack.name}.{cell.case.criterion.key}",
-            name=", ".join(filter(None, (cell.case.network.name, cell.measure.title))),
+            name=", ".join(filter(None, (cell.case.network.name, cell.title))),
         )
         values = "; ".join(f"{cca} {shown(cell, cca)}" for cca in design.ccas)
         if cell.failed is not None:

@@ -6,13 +6,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.evaluate.report.content import command
-from ccbench.evaluate.report.words import JUDGEMENTS, METHOD, facts, lead, measured, shown, where
+from ccbench.evaluate.report.words import (
+    JUDGEMENTS,
+    METHOD,
+    facts,
+    found,
+    lead,
+    measured,
+    short,
+    shown,
+    where,
+)
 from ccbench.pages import FIGURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ccbench.evaluate.evaluation import Evaluation
+    from ccbench.evaluate.judgement import Judgement
     from ccbench.evaluate.report.content import Detail, Row
 
 __all__ = ["markdown_of"]
@@ -28,11 +39,18 @@ def _lines(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detail
     others = design.others
     yield f"# {design.candidate}: evaluation by {design.pack.title}"
     yield f"\n{lead(evaluation)}\n"
-    yield "## Summary\n"
+    if evaluation.failures:
+        yield "## Definite failures\n"
+        for cell in evaluation.failures:
+            value = "" if cell.failed.is_run else f", {shown(cell, design.candidate)}"  # type: ignore[union-attr]
+            yield f"- {where(cell)}: **{cell.failed.words}**{value}"  # type: ignore[union-attr]
+        yield ""
+    yield from _findings(evaluation)
+    yield "## All criteria\n"
     yield from _table(
         ["section", "criterion"]
         + [f"compared with {other}" for other in others]
-        + ["definite failure", "evidence", "RFC says"],
+        + ["definite failure", "evidence", "obligation"],
         (
             [row.section, row.title]
             + [row.compared[other] for other in others]
@@ -40,18 +58,29 @@ def _lines(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detail
             for row in rows
         ),
     )
-    if evaluation.failures:
-        yield "\n## Definite failures\n"
-        for cell in evaluation.failures:
-            value = "" if cell.failed.is_run else f", {shown(cell, design.candidate)}"  # type: ignore[union-attr]
-            yield f"- {where(cell)}: **{cell.failed.words}**{value}"  # type: ignore[union-attr]
-    yield "\n## Criteria"
+    yield "\n## Details"
     for one in details:
         yield from _criterion(evaluation, one)
-    yield f"\n## Method\n\n{METHOD}\n"
+    yield "\n## Method\n"
+    yield from (f"{paragraph}\n" for paragraph in METHOD)
     yield "## What ran\n"
     yield from (f"- {name}: {text}" for name, text in facts(evaluation).items())
     yield f"\n    {command(evaluation)}"
+
+
+def _findings(evaluation: Evaluation) -> Iterator[str]:
+    design = evaluation.design
+    judgements: tuple[Judgement, ...] = ("worse", "better")
+    for judgement in judgements:
+        cells = found(evaluation, judgement)
+        if cells:
+            yield f"## {judgement.capitalize()} than {' and '.join(design.others)}\n"
+            ccas = (design.candidate, *design.others)
+            yield from _table(
+                ["measure", *ccas],
+                ([where(cell), *(short(cell, c) for c in ccas)] for cell in cells),
+            )
+            yield ""
 
 
 def _criterion(evaluation: Evaluation, one: Detail) -> Iterator[str]:
@@ -63,6 +92,8 @@ def _criterion(evaluation: Evaluation, one: Detail) -> Iterator[str]:
         yield f"\n**{criterion.question}**\n"
         yield one.answer or f"*No answer yet* (`{criterion.key}`)."
         return
+    for name, words in one.networks.items():
+        yield f"\n{f'{name}: ' if name else ''}{words}."
     if one.not_applicable:
         yield f"\n**Not applicable.** {one.not_applicable}"
     for network, reason in one.unmeasured.items():
@@ -73,8 +104,8 @@ def _criterion(evaluation: Evaluation, one: Detail) -> Iterator[str]:
     has_changes = evaluation.has_changes
     yield from _table(
         ["network", "measure"]
-        + [f"than {other}" for other in design.others]
-        + ["than before"] * has_changes
+        + [f"to {other}" for other in design.others]
+        + ["to before"] * has_changes
         + list(design.ccas),
         (
             [cell.case.network.name, measured(cell)]

@@ -6,7 +6,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.evaluate.report.content import SCENARIOS, command
-from ccbench.evaluate.report.words import JUDGEMENTS, METHOD, facts, lead, measured, shown, where
+from ccbench.evaluate.report.words import (
+    JUDGEMENTS,
+    METHOD,
+    facts,
+    found,
+    lead,
+    measured,
+    short,
+    shown,
+    where,
+)
 from ccbench.pages import FIGURES, rendered
 
 if TYPE_CHECKING:
@@ -35,12 +45,17 @@ def page_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detai
         judgements=JUDGEMENTS,
         summary=rows,
         failures=evaluation.failures,
+        worse=found(evaluation, "worse"),
+        better=found(evaluation, "better"),
+        all_others=" and ".join(design.others),
+        has_obligations=any(row.obligation for row in rows),
         details=[one for one in details if not one.criterion.question],
         questions=[one for one in details if one.criterion.question],
         method=METHOD,
         facts=facts(evaluation),
         again=command(evaluation),
         where=where,
+        short=short,
         shown=shown,
         measured=measured,
         figures=FIGURES,

@@ -14,15 +14,19 @@ if TYPE_CHECKING:
 
     from ccbench.evaluate.evaluation import Cell, Evaluation
     from ccbench.evaluate.judgement import Judgement
+    from ccbench.experiment.scenario import Scenario
 
 __all__ = [
     "JUDGEMENTS",
     "METHOD",
+    "conditions",
     "evidence",
     "facts",
     "failures",
+    "found",
     "lead",
     "measured",
+    "short",
     "shown",
     "tally",
     "where",
@@ -31,29 +35,40 @@ __all__ = [
 #: Words for judgements.
 JUDGEMENTS: Mapping[Judgement, str] = {
     "better": "better",
-    "like": "like it",
+    "like": "similar",
     "worse": "worse",
     "other": "different",
 }
 
-METHOD = (
-    "RFC 9743 sets no thresholds, so no criterion is passed. Each network ran with the candidate "
-    "and with each baseline in its place, several times with different seeds and noise. Values are "
-    "medians over these runs with 95 % intervals from order statistics. The candidate is better or "
-    "worse than a baseline if it differs significantly by more than matters: by more than a tenth, "
-    "and by more than matters in the unit on this path (Mann-Whitney test of this smallest "
-    "difference; of all differences in this report, at most 5 % are expected to be by chance, "
-    "after Benjamini and Hochberg). "
-    "A definite failure is a value beyond a limit that no deployed algorithm should cross, and "
-    "that no baseline crosses in the same network; or a run that crashed."
-)
+_METHOD = """
+Each network ran with the candidate and with each baseline in its place, on the real TCP stack in
+virtual time, several times with different seeds and noise. A value is the median over these runs,
+followed by the 95 % interval of the median (order statistics) unless both ends are equal.
+
+RFC 9743 sets no thresholds, and neither does this report: it compares. The candidate is better or
+worse than a baseline if a Mann-Whitney test finds that their values differ by more than the
+smallest difference that matters: a tenth of the baseline's value and, depending on the unit, 1 ms
+or a twentieth of the round-trip time, 0.1 s or two round-trip times, 0.05 Mbit/s or 1 % of the
+slowest link, 10 packets, or 1 percentage point. Otherwise it is similar. After Benjamini and
+Hochberg's correction, at most 5 % of the differences in this report are expected to be by chance.
+
+“Different” stands for a difference of which neither side is better, such as more
+throughput for the candidate at the cost of others: what these lose is judged in rows of its own.
+
+A definite failure is a median beyond a limit that no deployed algorithm should cross, and that no
+baseline crosses in the same network; or a run that crashed.
+"""
+
+#: How values, judgements and failures come about, in paragraphs.
+METHOD = tuple(" ".join(paragraph.split()) for paragraph in _METHOD.split("\n\n"))
 
 
 def lead(evaluation: Evaluation) -> str:
     """Return the summary in a few sentences."""
     design = evaluation.design
     networks = len({cell.case.key for cell in evaluation.cells})
-    parts = [f"{counted(len(evaluation.cells), 'measure')} in {counted(networks, 'network')}."]
+    measures, runs = counted(len(evaluation.cells), "measure"), counted(len(design.seeds), "run")
+    parts = [f"{measures} in {counted(networks, 'network')}, {runs} of each."]
     failed = len(evaluation.failures)
     parts.append(f"{counted(failed, 'definite failure')}." if failed else "No definite failure.")
     parts += [
@@ -82,13 +97,13 @@ def tally(cells: Sequence[Cell], other: str) -> str:
 def evidence(cells: Sequence[Cell], candidate: str) -> str:
     """Return what was measured for a criterion, and how many bounds of its source are met."""
     networks = len({cell.case.key for cell in cells})
-    measures = len({cell.measure.title for cell in cells})
-    found = f"{counted(measures, 'measure')}, {counted(networks, 'network')}"
+    measures = len({cell.title for cell in cells})
+    numbers = f"{counted(measures, 'measure')}, {counted(networks, 'network')}"
     bounded = [cell for cell in cells if cell.measure.bound]
     if not bounded:
-        return found
+        return numbers
     met = sum(cell.measure.is_met(cell.median(candidate)) for cell in bounded)
-    return f"{found}; {met} of {counted(len(bounded), 'bound')} met"
+    return f"{numbers}; {met} of {counted(len(bounded), 'bound')} met"
 
 
 def failures(cells: Sequence[Cell]) -> tuple[str, ...]:
@@ -98,27 +113,62 @@ def failures(cells: Sequence[Cell]) -> tuple[str, ...]:
 
 def where(cell: Cell) -> str:
     """Return the criterion, the network and the measure of a cell in words."""
-    parts = (cell.case.criterion.title, cell.case.network.name, cell.measure.title)
+    parts = (cell.case.criterion.title, cell.case.network.name, cell.title)
     return f"{cell.case.criterion.section} " + ", ".join(filter(None, parts))
 
 
 def measured(cell: Cell) -> str:
     """Return what is measured in a cell, with the bound of the source, if any."""
     bound = cell.measure.bound
-    return cell.measure.title + (f" ({bound})" if bound else "")
+    return cell.title + (f" ({bound})" if bound else "")
 
 
 def shown(cell: Cell, cca: str) -> str:
     """Return a median with its interval, such as "4.10 (3.95 to 4.22) Mbit/s"."""
-    value, (low, high) = cell.median(cca), cell.interval(cca)
-    missed = "" if cell.measure.is_met(value) else ", not met"
+    scale = cell.measure.scale
+    value, low, high = (number * scale for number in (cell.median(cca), *cell.interval(cca)))
+    missed = "" if cell.measure.is_met(cell.median(cca)) else ", not met"
     if math.isnan(value):
         return f"none{missed}"
     digits = _digits(value)
     text = f"{value:.{digits}f}"
-    if math.isfinite(low) and math.isfinite(high):
+    if low != high and math.isfinite(low) and math.isfinite(high):
         text += f" ({low:.{digits}f} to {high:.{digits}f})"
-    return f"{text} {cell.measure.described.unit}".strip() + missed
+    return f"{text} {cell.measure.unit}".strip() + missed
+
+
+def short(cell: Cell, cca: str) -> str:
+    """Return a median without its interval, such as "4.10 Mbit/s"."""
+    value = cell.median(cca) * cell.measure.scale
+    if math.isnan(value):
+        return "none"
+    return f"{value:.{_digits(value)}f} {cell.measure.unit}".strip()
+
+
+def found(evaluation: Evaluation, judgement: Judgement) -> tuple[Cell, ...]:
+    """Return the cells in which the candidate is better, or worse, than every baseline."""
+    return tuple(
+        cell
+        for cell in evaluation.cells
+        if all(one.judgement == judgement for one in cell.comparisons)
+    )
+
+
+def conditions(scenario: Scenario) -> str:
+    """Return the path and the duration of a scenario in words."""
+    path, link = scenario.path, scenario.path.bottlenecks[0]
+    packets = link.queue_packets or 0
+    size = f"{counted(packets, 'packet')} ({packets / path.bdp_packets():.2g} BDP)"
+    parts = [
+        f"{link.mean_mbps:.4g} Mbit/s" + (" on average" if link.trace is not None else ""),
+        f"round-trip time {path.rtt_ms:g} ms",
+        f"{'drop-tail' if link.qdisc == 'droptail' else link.qdisc} queue of {size}",
+    ]
+    if link.loss:
+        parts.append(f"{100 * link.loss:g} % random loss")
+    if path.ecn:
+        parts.append("accurate ECN" if path.ecn == "accecn" else "ECN")
+    return ", ".join([*parts, f"{scenario.duration_s:g} s"])
 
 
 def _digits(value: float) -> int:
