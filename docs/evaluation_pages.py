@@ -35,7 +35,7 @@ Result: TypeAlias = "Mapping[str, Any]"
 
 #: Signs of judgements in the league, in the order in which they are shown.
 _SIGNS = {"better": "+", "worse": "−", "other": "±"}
-_WORDS = {"better": "better", "like": "like it", "worse": "worse", "other": "different"}
+_WORDS = {"better": "better", "like": "similar", "worse": "worse", "other": "different"}
 
 
 def compact(evaluation: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,11 +51,12 @@ def compact(evaluation: Mapping[str, Any]) -> dict[str, Any]:
         "cells": [
             {
                 "criterion": cell["criterion"],
-                "quantity": Measure(
-                    metric=cell["metric"], of=cell["of"], window_s=cell["window_s"]
-                ).title,
-                "unit": cell["unit"],
-                "medians": {cca: _rounded(value) for cca, value in cell["medians"].items()},
+                "quantity": cell["quantity"],
+                "unit": _measure(cell).unit,
+                "medians": {
+                    cca: _rounded(value, _measure(cell).scale)
+                    for cca, value in cell["medians"].items()
+                },
                 "judgements": {one["baseline"]: one["judgement"] for one in cell["comparisons"]},
                 "failure": cell["failure"]["words"] if cell["failure"] else "",
             }
@@ -64,8 +65,12 @@ def compact(evaluation: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.3g}")
+def _measure(cell: Mapping[str, Any]) -> Measure:
+    return Measure(metric=cell["metric"], of=cell["of"], window_s=cell["window_s"])
+
+
+def _rounded(value: float | None, scale: float) -> float | None:
+    return None if value is None else float(f"{value * scale:.3g}")
 
 
 def results() -> list[Result]:
@@ -132,7 +137,7 @@ def _of_candidate(result: Result, titles: Mapping[str, str]) -> Iterator[str]:
     for cell in cells:
         if cell["failure"]:
             yield f"**Definite failure**: {titles[cell['criterion']]}: {cell['failure']}.\n"
-    heads = ["criterion", "measure", name, *others, *(f"than {other}" for other in others)]
+    heads = ["criterion", "measure", name, *others, *(f"vs. {other}" for other in others)]
     yield f"| {' | '.join(heads)} |"
     yield "| --- " * len(heads) + "|"
     for cell in cells:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -27,10 +28,31 @@ from ccbench.cli._status import ExitStatus
 
 if TYPE_CHECKING:
     from ccbench.cli._options import EngineChoice
-    from ccbench.evaluate import Answers, Evaluation, Extent
+    from ccbench.emulate import Engine
+    from ccbench.evaluate import Answers, Design, Evaluation, Extent
     from ccbench.evaluate.earlier import Earlier
 
 __all__ = ["evaluate"]
+
+#: Fewest networks of a search, and the shortest time for one in minutes.
+_FEWEST = 4
+_SHORTEST_MIN = 0.1
+
+
+def _search_extent(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> float | None:
+    """Return a number of networks as an int, or minutes as a float."""
+    if text is None:
+        return None
+    try:
+        extent = float(text.removesuffix("min")) if text.endswith("min") else int(text)
+    except ValueError:
+        extent = 0
+    if not (_FEWEST if isinstance(extent, int) else _SHORTEST_MIN) <= extent < math.inf:
+        message = f"{text!r} is neither {_FEWEST} networks or more, nor minutes: try 60, or 10min"
+        raise click.BadParameter(message)
+    return extent
 
 
 @click.command()
@@ -64,10 +86,11 @@ __all__ = ["evaluate"]
 @click.option("--full", "extent", flag_value="full", help="More repetitions of all networks.")
 @click.option(
     "--search",
-    type=click.IntRange(min=4),
-    metavar="N",
+    callback=_search_extent,
+    metavar="N|Nmin",
     help="Also try N networks for each criterion of mixed algorithms, and evaluate the worst, "
-    "reduced to the fewest flows and round numbers; such as 60.",
+    "reduced to the fewest flows and round numbers; such as 60, or as many as this machine can try "
+    "in a time, such as 10min.",
 )
 @click.option(
     "--answers",
@@ -97,7 +120,7 @@ def evaluate(
     against: str | None,
     only: str,
     extent: Extent | None,
-    search: int | None,
+    search: float | None,
     answers: Path | None,
     fail_on: Literal["regression", "failure"] | None,
     seed: int,
@@ -111,7 +134,7 @@ def evaluate(
 
     The networks of each criterion run with the candidate and with each baseline, repeated with
     different seeds. The RFC sets no thresholds, so nothing passes: the candidate is better than a
-    baseline, like it, or worse. Definite failures, such as starvation, are named.
+    baseline, similar, or worse. Definite failures, such as starvation, are named.
 
     Finished runs are stored: the same command continues an interrupted evaluation.
     """
@@ -134,7 +157,6 @@ def evaluate(
         extent=extent or "default",
         only=tuple(filter(None, (name.strip() for name in only.split(",")))),
         seed=seed,
-        search=search or 0,
     )
     given = library.NO_ANSWERS if answers is None else library.load_answers(answers, design.pack)
     runner = engine.make()
@@ -142,9 +164,8 @@ def evaluate(
     if against is not None and earlier is None:
         named.append(("--against", version))
     check_ccas(*named, engine=runner)
-    if search and not worst.searched(design):
-        message = "--search is for criteria of mixed algorithms, which --only leaves out: drop one"
-        raise click.UsageError(message)
+    if search:
+        design = _searching(design, search, runner, workers)
     if dry_run:
         workers.check_local("--dry-run")
         plans = [library.plan(design, engine=runner)]
@@ -156,8 +177,7 @@ def evaluate(
         result_folders.prepare(output, "evaluation")
     with workers.connected() as chosen:
         if search:
-            found = worst.search(design, engine=runner, **chosen)
-            design = replace(design, witnesses=found)
+            design = replace(design, witnesses=worst.search(design, engine=runner, **chosen))
         with shown(f"evaluating {candidate}") as on_progress:
             result = library.evaluate(
                 design, earlier=earlier, engine=runner, on_progress=on_progress, **chosen
@@ -170,6 +190,21 @@ def evaluate(
         _print(result, given, output)
     fails = bool(result.failures) or (fail_on == "regression" and bool(result.regressions))
     return ExitStatus.FAILED if fail_on and fails else ExitStatus.OK
+
+
+def _searching(design: Design, extent: float, engine: Engine, workers: WorkersChoice) -> Design:
+    """Return the design with the number of networks of its searches."""
+    from ccbench.emulate import cores
+    from ccbench.evaluate import worst
+
+    if not worst.searched(design):
+        message = "--search is for criteria of mixed algorithms, which --only leaves out: drop one"
+        raise click.UsageError(message)
+    if isinstance(extent, int):
+        return replace(design, search=extent)
+    number = worst.networks_within(extent, design, engine=engine, cores=workers.jobs or cores())
+    click.echo(f"networks that {extent:g} min allow here: --search {number}", err=True)
+    return replace(design, search=number)
 
 
 def _before(against: str | None) -> tuple[Earlier | None, str]:
@@ -211,7 +246,7 @@ def _list(pack: str | None, *, as_json: bool) -> None:
 
 def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
     from ccbench.evaluate.report.content import summary
-    from ccbench.evaluate.report.words import lead, shown, where
+    from ccbench.evaluate.report.words import found, lead, short, shown, where
 
     design = result.design
     others = design.others
@@ -244,6 +279,12 @@ def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
         if cell.failed is not None:
             value = "" if cell.failed.is_run else f" ({shown(cell, design.candidate)})"
             click.echo(f"definite failure: {where(cell)}: {cell.failed.words}{value}")
+    for cell in found(result, "worse"):
+        values = ", ".join(f"{other} {short(cell, other)}" for other in others)
+        click.echo(
+            f"worse than {' and '.join(others)}: {where(cell)}: "
+            f"{short(cell, design.candidate)} ({values})"
+        )
     for cell in result.regressions:
         click.echo(f"worse than before: {where(cell)}: {shown(cell, design.candidate)}")
     print_pairs(

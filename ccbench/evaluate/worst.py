@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ccbench.evaluate.design import Design
     from ccbench.harm import Experiment, RepeatedHarm
 
-__all__ = ["FEWEST", "plan", "search", "searched"]
+__all__ = ["FEWEST", "networks_within", "plan", "search", "searched"]
 
 #: The networks of a search: small enough for many runs of a minute.
 _GENES = (
@@ -42,7 +42,7 @@ _GENES = (
 )
 #: Settings of the criterion's bottleneck that genes replace.
 _VARIED = ("bandwidth_mbps", "queue_bdp", "queue_packets")
-#: Fewest networks of a search: the smallest first generation.
+#: Fewest networks of a search: the smallest first generation, of whose size others are multiples.
 FEWEST = 4
 #: Networks of a search for each in its first generation.
 _GENERATIONS = 5
@@ -69,6 +69,18 @@ def plan(design: Design, **campaign: Any) -> list[CampaignPlan]:
         raygen.plan(_config(design, one), engine=campaign.get("engine", "kernel"))
         for one in searched(design)
     ]
+
+
+def networks_within(minutes: float, design: Design, *, engine: Any, cores: int) -> int:
+    """Return the number of networks that all searches of a design can try in a time.
+
+    It is an estimate by earlier runs on this machine, without the shrinking; at least
+    :data:`FEWEST`. The result depends on the number, not on the time that a search takes.
+    """
+    trial = replace(design, search=_GENERATIONS * FEWEST)
+    plans = (raygen.plan(_config(trial, one), engine=engine, store=None) for one in searched(trial))
+    hours_each = sum(each.core_hours for each in plans) / trial.search
+    return max(FEWEST, int(minutes / 60 * cores / hours_each))
 
 
 def search(design: Design, **campaign: Any) -> tuple[Witness, ...]:
@@ -145,7 +157,7 @@ def _config(design: Design, criterion: Criterion) -> SearchConfig:
         alpha=design.candidate,
         beta=harmed.cca,
         budget=design.search,
-        population=max(FEWEST, -(-design.search // _GENERATIONS)),
+        population=FEWEST * -(-design.search // (_GENERATIONS * FEWEST)),
         duration_s=scenario.duration_s,
         seed=derived_seed(design.seed, "worst network", criterion.key),
         space=Space(_GENES, path=fixed),

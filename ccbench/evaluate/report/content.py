@@ -128,7 +128,7 @@ def _pictures(
         pictures.add(
             f"{criterion.key}-values",
             values_figure(cells, ccas),
-            f"{criterion.title}: medians with 95 % intervals.",
+            f"{criterion.title}: medians (points) with 95 % intervals (bars).",
         )
     ]
     case = cells[0].case

@@ -45,7 +45,7 @@ def values_figure(cells: Sequence[Cell], ccas: Sequence[str]) -> Figure:
             for i, cca in enumerate(ccas):
                 _draw_value(axes, cell, cca, row + _offset(i, len(ccas)), i)
         axes.set_xlabel(f"{title} ({unit})" if unit else title)
-        axes.set_yticks(range(len(networks)), networks)
+        axes.set_yticks(range(len(networks)), networks if len(networks) > 1 else [""])
         axes.set_ylim(len(networks) - 0.5, -0.5)
         low, high = axes.get_xlim()
         axes.set_xlim(min(0.0, low), high + 0.03 * (high - min(0.0, low)))
@@ -87,7 +87,7 @@ def course_figure(
     marks_s : sequence of float
         Times of changes of the path.
     """
-    figure = Figure(figsize=(_WIDTH, 0.6 + 1.25 * len(series)), layout="constrained")
+    figure = Figure(figsize=(_WIDTH, 0.6 + 1.35 * len(series)), layout="constrained")
     panels = figure.subplots(len(series), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for i, (axes, (cca, lines)) in enumerate(zip(panels, series.items(), strict=True)):
         colour, _ = _STYLES[i % len(_STYLES)]
@@ -101,7 +101,14 @@ def course_figure(
             axes.axvline(mark, color="0.6", linewidth=0.8, linestyle=":")
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
-        axes.legend(loc="upper right", fontsize="x-small", frameon=False, ncols=3)
+        axes.legend(
+            loc="lower right",
+            bbox_to_anchor=(1, 0.97),
+            fontsize="x-small",
+            frameon=False,
+            ncols=4,
+            borderaxespad=0,
+        )
     panels[-1].set_xlabel("time (s)")
     panels[-1].set_xlim(left=0)
     figure.supylabel("throughput (Mbit/s)", fontsize="medium")

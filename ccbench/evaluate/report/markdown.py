@@ -104,8 +104,8 @@ def _criterion(evaluation: Evaluation, one: Detail) -> Iterator[str]:
     has_changes = evaluation.has_changes
     yield from _table(
         ["network", "measure"]
-        + [f"to {other}" for other in design.others]
-        + ["to before"] * has_changes
+        + [f"vs. {other}" for other in design.others]
+        + ["vs. before"] * has_changes
         + list(design.ccas),
         (
             [cell.case.network.name, measured(cell)]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ccbench.evaluate.report.content import SCENARIOS, command
@@ -20,9 +21,10 @@ from ccbench.evaluate.report.words import (
 from ccbench.pages import FIGURES, rendered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from ccbench.evaluate.evaluation import Evaluation
+    from ccbench.evaluate.design import Case
+    from ccbench.evaluate.evaluation import Cell, Evaluation
     from ccbench.evaluate.report.content import Detail, Row
 
 __all__ = ["page_of"]
@@ -41,12 +43,14 @@ def page_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detai
         lead=lead(evaluation),
         others=design.others,
         ccas=design.ccas,
+        compared=(design.candidate, *design.others),
         has_changes=evaluation.has_changes,
         judgements=JUDGEMENTS,
         summary=rows,
         failures=evaluation.failures,
         worse=found(evaluation, "worse"),
         better=found(evaluation, "better"),
+        by_case=_by_case,
         all_others=" and ".join(design.others),
         has_obligations=any(row.obligation for row in rows),
         details=[one for one in details if not one.criterion.question],
@@ -62,3 +66,8 @@ def page_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detai
         scenarios=SCENARIOS,
         made_by=f"ccbench {evaluation.provenance.get('ccbench', '')}".strip(),
     )
+
+
+def _by_case(cells: Iterable[Cell]) -> list[tuple[Case, list[Cell]]]:
+    groups = (list(group) for _, group in groupby(cells, key=lambda cell: cell.case.key))
+    return [(group[0].case, group) for group in groups]

@@ -95,10 +95,12 @@ def tally(cells: Sequence[Cell], other: str) -> str:
 
 
 def evidence(cells: Sequence[Cell], candidate: str) -> str:
-    """Return what was measured for a criterion, and how many bounds of its source are met."""
+    """Return how much was measured for a criterion, and how many bounds of its source are met."""
     networks = len({cell.case.key for cell in cells})
     measures = len({cell.title for cell in cells})
-    numbers = f"{counted(measures, 'measure')}, {counted(networks, 'network')}"
+    numbers = counted(measures, "measure")
+    if networks > 1:
+        numbers += f", {counted(networks, 'network')}"
     bounded = [cell for cell in cells if cell.measure.bound]
     if not bounded:
         return numbers
@@ -130,10 +132,10 @@ def shown(cell: Cell, cca: str) -> str:
     missed = "" if cell.measure.is_met(cell.median(cca)) else ", not met"
     if math.isnan(value):
         return f"none{missed}"
-    digits = _digits(value)
-    text = f"{value:.{digits}f}"
-    if low != high and math.isfinite(low) and math.isfinite(high):
-        text += f" ({low:.{digits}f} to {high:.{digits}f})"
+    digits = _digits(value, cell.measure.unit)
+    text, *ends = (f"{number:.{digits}f}" for number in (value, low, high))
+    if ends[0] != ends[1] and math.isfinite(low) and math.isfinite(high):
+        text += f" ({ends[0]} to {ends[1]})"
     return f"{text} {cell.measure.unit}".strip() + missed
 
 
@@ -142,7 +144,7 @@ def short(cell: Cell, cca: str) -> str:
     value = cell.median(cca) * cell.measure.scale
     if math.isnan(value):
         return "none"
-    return f"{value:.{_digits(value)}f} {cell.measure.unit}".strip()
+    return f"{value:.{_digits(value, cell.measure.unit)}f} {cell.measure.unit}".strip()
 
 
 def found(evaluation: Evaluation, judgement: Judgement) -> tuple[Cell, ...]:
@@ -171,10 +173,10 @@ def conditions(scenario: Scenario) -> str:
     return ", ".join([*parts, f"{scenario.duration_s:g} s"])
 
 
-def _digits(value: float) -> int:
-    """Return the decimals that show three digits of a value."""
-    if value == 0:
-        return 2
+def _digits(value: float, unit: str) -> int:
+    """Return the decimals that show three digits of a value, or half a packet."""
+    if value == 0 or unit == "packets":
+        return int(value % 1 != 0)
     return max(0, min(6, 2 - math.floor(math.log10(abs(value)))))
 
 
