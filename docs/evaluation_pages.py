@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BASELINE", "compact", "filled", "results"]
 
-RESULTS = Path(__file__).with_name("evaluations")
+DOCS = Path(__file__).parent
+RESULTS = DOCS / "evaluations"
 PAGE = RESULTS.with_suffix(".md")
 
 #: The CCA with which the league compares.
@@ -131,7 +132,9 @@ def _of_candidate(result: Result, titles: Mapping[str, str]) -> Iterator[str]:
     kernel = " --kernel 7.3" if "Linux 7" in result["made_by"] else ""
     others = list(cells[0]["judgements"])
     yield f"### {name}\n"
-    yield f"`ccbench evaluate {name}{kernel} --{result['extent']} -o {name}-report`\n"
+    example = Path("examples", "own-cca", f"tcp_{name}")
+    modules = f"CCBENCH_MODULES={example} " if (DOCS.parent / example).is_dir() else ""
+    yield f"`{modules}ccbench evaluate {name}{kernel} --{result['extent']} -o {name}-report`\n"
     measures, runs = counted(len(cells), "measure"), counted(result["repetitions"], "run")
     yield f"{measures}, {runs} of each network ({result['made_by']}).\n"
     for cell in cells:

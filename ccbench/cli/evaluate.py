@@ -250,13 +250,15 @@ def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
 
     design = result.design
     others = design.others
+    rows = summary(result, answers)
+    has_failures = any(row.failures for row in rows)
     print_table(
         [
             "section",
             "criterion",
             *(f"compared with {other}" for other in others),
             "evidence",
-            "definite failure",
+            *["definite failure"] * has_failures,
         ],
         [
             [
@@ -264,9 +266,9 @@ def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
                 row.title,
                 *(row.compared[other] for other in others),
                 row.evidence,
-                "\n".join(row.failures),
+                *["\n".join(row.failures)] * has_failures,
             ]
-            for row in summary(result, answers)
+            for row in rows
         ],
         title=f"{design.candidate}: {design.pack.title}",
     )

@@ -194,13 +194,14 @@ def facts(evaluation: Evaluation) -> dict[str, str]:
         "criteria": f"{design.pack.title} ({design.pack.source})",
         "baselines": ", ".join(design.others),
         "version before": design.against,
-        "extent": f"{design.extent}: {counted(len(cases), 'network')}, {len(seeds)} repetitions",
+        "extent": f"{design.extent}: {counted(len(cases), 'network')}, "
+        f"{counted(len(seeds), 'run')} with each congestion control",
         "runs": f"{len(cases) * len(design.ccas) * len(seeds)}, {virtual_s / 3600:.1f} hours of "
         "virtual time",
         "seed": str(design.seed),
         "made by": f"ccbench {origin.get('ccbench', '')}, engine {origin.get('engine', '')} "
         f"{origin.get('engine_version', '')}",
         "kernel": f"Linux {origin['kernel_release']}" if "kernel_release" in origin else "",
-        "modules": ", ".join(origin.get("modules", ())),
+        "modules": ", ".join(" ".join(pair) for pair in origin.get("modules", {}).items()),
     }
     return {name: text for name, text in found.items() if text}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ccbench.cli._status import ExitStatus
 from tests.unit.cli.conftest import ccbench
 
 if TYPE_CHECKING:
-    import pytest
-
     from tests.unit.conftest import ArithmeticEngine
 
 
@@ -26,3 +26,13 @@ def test_names_are_checked(arithmetic: ArithmeticEngine, monkeypatch: pytest.Mon
     checked.clear()
     ccbench("evaluate", "", *options[:-2])
     assert ("CCA", "") == checked[0]
+
+
+@pytest.mark.usefixtures("arithmetic")
+def test_search() -> None:
+    """A search takes a number of networks or minutes, and nothing else."""
+    options = ("evaluate", "greedy", "--only", "5.2.1-cubic", "--dry-run", "--search")
+    for text in ("3", "0min", "infmin", "nanmin", "many"):
+        result = ccbench(*options, text)
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert f"{text!r} is neither 4 networks or more, nor minutes" in result.stderr

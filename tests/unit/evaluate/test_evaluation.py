@@ -173,11 +173,29 @@ class TestReport:
         )
         page = (tmp_path / "report.html").read_text()
         text = (tmp_path / "report.md").read_text()
-        for words in ("Beside another", "Principles", "starvation", "1/2 BDP", "--only share"):
+        standing_out = ("Worse than even", "throughput of other", "throughput of the candidate")
+        for words in (*standing_out, "Principles", "starvation", "1/2 BDP", "--only share"):
             assert words in page
             assert words in text
         assert "No &lt;b&gt;one&lt;/b&gt;." in page
         assert "No <b>one</b>." in text
+
+    def test_percent(self, folder: Path, tmp_path: Path) -> None:
+        """Reports show fractions in percent, with their bounds; JSON has them as they are."""
+        file = folder / "share.toml"
+        measure = '[[criterion.measures]]\nmetric = "share"\nat_most = 0.25\n\n'
+        networks = "[[criterion.networks]]"
+        file.write_text(file.read_text().replace(networks, measure + networks, 1))
+        result = evaluated(folder, "even", extent="quick")
+        save(result, tmp_path)
+        (cell,) = (each for each in result.cells if each.measure.metric == "share")
+        median = cell.median("even")
+        assert 0 < median < 1
+        text = (tmp_path / "report.md").read_text()
+        assert "share of the throughput of the candidate (at most 25 %)" in text
+        assert f"{100 * median:.1f} " in text
+        document = json.loads((tmp_path / "evaluation.json").read_text())
+        assert median in [one["medians"]["even"] for one in document["cells"]]
 
     def test_json(self, folder: Path, tmp_path: Path) -> None:
         """JSON has every value, as numbers or null."""

@@ -12,7 +12,7 @@ import pytest
 from ccbench import harm
 from ccbench.base.errors import InputError
 from ccbench.evaluate import Design, evaluate, load_pack, save
-from ccbench.evaluate.worst import plan, search
+from ccbench.evaluate.worst import FEWEST, networks_within, plan, search
 from ccbench.experiment.scenario import Scenario
 from ccbench.raygen.shrinking import digits
 from tests.unit.conftest import NoisyEngine
@@ -86,6 +86,21 @@ def test_plan(pack: Pack) -> None:
     """The plan has two runs for each network, and those of further and fresh seeds."""
     (own,) = plan(design_of(pack, "greedy"), engine=NoisyEngine())
     assert own.runs >= 12
+    for networks in range(FEWEST, 60, 7):  # any number has a first generation that mates in pairs
+        assert plan(replace(design_of(pack, "greedy"), search=networks), engine=NoisyEngine())
+
+
+def test_minutes(pack: Pack) -> None:
+    """More time and more cores allow more networks, in proportion; a moment allows the fewest."""
+    design = design_of(pack, "greedy")
+
+    def within(minutes: float, cores: int = 1) -> int:
+        return networks_within(minutes, design, engine=NoisyEngine(), cores=cores)
+
+    assert within(1e-9) == FEWEST
+    hour = within(60)
+    assert abs(within(120) / hour - 2) < 0.1
+    assert abs(within(60, cores=2) / hour - 2) < 0.1
 
 
 def test_harmed(folder: Path) -> None:
