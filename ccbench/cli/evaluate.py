@@ -246,7 +246,7 @@ def _list(pack: str | None, *, as_json: bool) -> None:
 
 def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
     from ccbench.evaluate.report.content import summary
-    from ccbench.evaluate.report.words import found, lead, short, shown, where
+    from ccbench.evaluate.report.words import before, found, lead, short, shown, where
 
     design = result.design
     others = design.others
@@ -271,7 +271,26 @@ def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
             for row in rows
         ],
         title=f"{design.candidate}: {design.pack.title}",
+        words=3 + len(others),
     )
+    if result.regressions:
+        click.echo()
+        print_table(
+            ["measure", design.candidate, "before"],
+            [
+                [where(cell), short(cell, design.candidate), before(cell)]
+                for cell in result.regressions
+            ],
+            title="worse than the version before",
+        )
+    if worse := found(result, "worse"):
+        click.echo()
+        ccas = (design.candidate, *others)
+        print_table(
+            ["measure", *ccas],
+            [[where(cell), *(short(cell, cca) for cca in ccas)] for cell in worse],
+            title=f"worse than {' and '.join(others)}",
+        )
     click.echo()
     click.echo(lead(result))
     for criterion in design.criteria:
@@ -281,14 +300,6 @@ def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
         if cell.failed is not None:
             value = "" if cell.failed.is_run else f" ({shown(cell, design.candidate)})"
             click.echo(f"definite failure: {where(cell)}: {cell.failed.words}{value}")
-    for cell in found(result, "worse"):
-        values = ", ".join(f"{other} {short(cell, other)}" for other in others)
-        click.echo(
-            f"worse than {' and '.join(others)}: {where(cell)}: "
-            f"{short(cell, design.candidate)} ({values})"
-        )
-    for cell in result.regressions:
-        click.echo(f"worse than before: {where(cell)}: {shown(cell, design.candidate)}")
     print_pairs(
         {
             "made by": made_by(result.provenance),

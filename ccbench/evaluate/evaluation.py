@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ccbench.evaluate.criterion import Criterion, Measure
     from ccbench.evaluate.design import Case, Design
+    from ccbench.evaluate.earlier import Before
     from ccbench.evaluate.judgement import BaselineComparison, Judgement
 
 __all__ = ["Cell", "Evaluation", "Failed", "count"]
@@ -51,8 +52,8 @@ class Cell:
         The definite failure of the candidate that no baseline has, if any.
     change : BaselineComparison or None
         Comparison with the congestion control against which changes are named, if any.
-    failed_before : bool
-        Whether that congestion control has a definite failure, too.
+    before : Before or None
+        The values of that congestion control, and whether it has a definite failure, too.
     """
 
     case: Case
@@ -61,7 +62,7 @@ class Cell:
     comparisons: tuple[BaselineComparison, ...]
     failed: Failed | None
     change: BaselineComparison | None = None
-    failed_before: bool = False
+    before: Before | None = None
 
     @property
     def title(self) -> str:
@@ -72,6 +73,12 @@ class Cell:
         """Return the median of a congestion control; NaN if it has none."""
         return median_of(self.values[cca], self.measure.described)
 
+    @property
+    def median_before(self) -> float:
+        """The median of the congestion control against which changes are named; NaN for none."""
+        values = self.before.values if self.before else ()
+        return median_of(values, self.measure.described)
+
     def interval(self, cca: str) -> tuple[float, float]:
         """Return the 95 % interval of the median; NaN where it has none."""
         return interval_of(self.values[cca], self.measure.described)
@@ -79,10 +86,10 @@ class Cell:
     @property
     def is_regression(self) -> bool:
         """Whether the candidate is worse than that before, or fails where that did not."""
-        if self.change is None:
+        if self.change is None or self.before is None:
             return False
         return self.change.judgement == "worse" or (
-            self.failed is not None and not self.failed_before
+            self.failed is not None and not self.before.failed
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,7 +108,8 @@ class Cell:
             "comparisons": [asdict(one) for one in self.comparisons],
             "failure": asdict(self.failed) if self.failed else None,
             "change": asdict(self.change) if self.change else None,
-            "failed_before": self.failed_before,
+            "median_before": self.median_before if self.before else None,
+            "failed_before": self.before is not None and self.before.failed,
         }
 
 

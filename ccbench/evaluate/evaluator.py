@@ -216,7 +216,7 @@ def _cells(
             comparisons=tuple(next(comparisons) for _ in design.others),
             failed=None if any(failed[other] for other in design.others) else failed[own],
             change=None if old is None else next(changes),
-            failed_before=old is not None and old.failed,
+            before=old,
         )
 
 

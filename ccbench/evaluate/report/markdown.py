@@ -9,6 +9,7 @@ from ccbench.evaluate.report.content import command
 from ccbench.evaluate.report.words import (
     JUDGEMENTS,
     METHOD,
+    before,
     facts,
     found,
     lead,
@@ -70,6 +71,16 @@ def _lines(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detail
 
 def _findings(evaluation: Evaluation) -> Iterator[str]:
     design = evaluation.design
+    if evaluation.regressions:
+        yield "## Worse than the version before\n"
+        yield from _table(
+            ["measure", design.candidate, "before"],
+            (
+                [where(cell), short(cell, design.candidate), before(cell)]
+                for cell in evaluation.regressions
+            ),
+        )
+        yield ""
     judgements: tuple[Judgement, ...] = ("worse", "better")
     for judgement in judgements:
         cells = found(evaluation, judgement)

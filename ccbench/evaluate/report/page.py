@@ -10,6 +10,7 @@ from ccbench.evaluate.report.content import SCENARIOS, command
 from ccbench.evaluate.report.words import (
     JUDGEMENTS,
     METHOD,
+    before,
     facts,
     found,
     lead,
@@ -48,6 +49,7 @@ def page_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detai
         judgements=JUDGEMENTS,
         summary=rows,
         failures=evaluation.failures,
+        regressions=evaluation.regressions,
         worse=found(evaluation, "worse"),
         better=found(evaluation, "better"),
         by_case=_by_case,
@@ -60,6 +62,7 @@ def page_of(evaluation: Evaluation, rows: Sequence[Row], details: Sequence[Detai
         again=command(evaluation),
         where=where,
         short=short,
+        before=before,
         shown=shown,
         measured=measured,
         figures=FIGURES,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JUDGEMENTS",
     "METHOD",
+    "before",
     "conditions",
     "evidence",
     "facts",
@@ -141,7 +142,16 @@ def shown(cell: Cell, cca: str) -> str:
 
 def short(cell: Cell, cca: str) -> str:
     """Return a median without its interval, such as "4.10 Mbit/s"."""
-    value = cell.median(cca) * cell.measure.scale
+    return _short(cell.median(cca), cell)
+
+
+def before(cell: Cell) -> str:
+    """Return the median of the version before, without its interval."""
+    return _short(cell.median_before, cell)
+
+
+def _short(median: float, cell: Cell) -> str:
+    value = median * cell.measure.scale
     if math.isnan(value):
         return "none"
     return f"{value:.{_digits(value, cell.measure.unit)}f} {cell.measure.unit}".strip()
