@@ -109,6 +109,8 @@ class Scheme:
         Marking probability just below the second length.
     window_bdp : float
         Initial window in BDPs of the longest path; with ``window``, the constant window.
+    slow_start_packets : int
+        Initial window of ``dctcp`` in packets, with slow start; 0 for none.
     dctcp_gain, dcqcn_gain : float
         g in their papers.
     hpcc_target : float
@@ -155,6 +157,7 @@ class Scheme:
     )
     ecn_probability: float = _number(0.2, Range(0, 1))
     window_bdp: float = _number(1.0, _ABOVE_0)
+    slow_start_packets: int = _count(0, 0, 10_000, example=10)
     dctcp_gain: float = _number(1 / 16, _SHARE)
     dcqcn_gain: float = _number(1 / 256, _SHARE)
     hpcc_target: float = _number(0.95, _SHARE)
@@ -169,6 +172,10 @@ class Scheme:
         if self.incast_label and self.assignment != "dynamic":
             raise validation.bad(
                 "incast_label", self.incast_label, "false here", 'write assignment = "dynamic"'
+            )
+        if self.slow_start_packets and self.control != "dctcp":
+            raise validation.bad(
+                "slow_start_packets", self.slow_start_packets, "0 here", 'write control = "dctcp"'
             )
         if self.packets_per_ack > 1 and self.control not in ("none", "dcqcn"):
             allowed = f"1 with the control {self.control!r}, which each ACK drives"

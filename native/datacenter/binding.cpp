@@ -95,6 +95,7 @@ Settings settings(const nb::dict& values) {
   named.read("ecn_max_probability", s.ecn_max_probability);
   named.read("control", s.control);
   named.read("window_bdp", s.window_bdp);
+  named.read("slow_start_packets", s.slow_start_packets);
   named.read("dctcp_gain", s.dctcp_gain);
   named.read("dcqcn_gain", s.dcqcn_gain);
   named.read("dcqcn_notification_interval_ps", s.dcqcn_notification_interval);

@@ -22,6 +22,7 @@ struct DctcpState {
   std::uint32_t cut_end;     // must be acknowledged before the next cut of the window
   std::uint32_t acked;
   std::uint32_t marked;
+  bool slow_start;
 };
 
 struct DcqcnState {

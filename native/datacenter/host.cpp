@@ -54,7 +54,7 @@ void Network::start_flow(std::uint32_t id) {
       flow.window_bytes = 1e18;
       break;
     case Control::dctcp:
-      start_dctcp(flow);
+      start_dctcp(flow, settings_.slow_start_packets * packet_bytes());
       break;
     case Control::dcqcn:
       flow.window_bytes = 1e18;

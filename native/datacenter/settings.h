@@ -58,6 +58,7 @@ struct Settings {
 
   Control control = Control::none;
   double window_bdp = 1;
+  std::uint32_t slow_start_packets = 0;  // 0: no slow start
   double dctcp_gain = 1.0 / 16;
   double dcqcn_gain = 1.0 / 256;
   Time dcqcn_notification_interval = 0;

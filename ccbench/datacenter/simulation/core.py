@@ -195,6 +195,7 @@ def _settings(scheme: Scheme, topology: Topology) -> dict[str, Any]:
         "ecn_max_probability": scheme.ecn_probability,
         "control": CONTROLS.index(scheme.control),
         "window_bdp": scheme.window_bdp,
+        "slow_start_packets": scheme.slow_start_packets,
         "dctcp_gain": scheme.dctcp_gain,
         "dcqcn_gain": scheme.dcqcn_gain,
         "dcqcn_notification_interval_ps": 50_000_000,

@@ -10,7 +10,7 @@ import pytest
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.topology import star
-from tests.unit.datacenter.conftest import FULL_BYTES, long_flows, rates_gbps
+from tests.unit.datacenter.conftest import FULL_BYTES, flow_table, long_flows, rates_gbps
 
 
 class TestDctcp:
@@ -54,6 +54,25 @@ class TestDctcp:
         """A lone flow at the rate of its link builds no queue, so nothing is marked."""
         result = simulate(star(servers=2), long_flows((0, 1)), scheme("dctcp"), 1e-3)
         assert 0 == result.ports["marked_packets"].sum()
+
+    @pytest.mark.parametrize(("packets", "rounds"), [(10, 1), (30, 2), (70, 3), (150, 4)])
+    def test_slow_start(self, packets: int, rounds: int) -> None:
+        """From ten packets on, the window doubles per round trip: 10, 30, 70, 150 in 1 to 4."""
+        network = star(servers=2, delay_us=100)
+        flows = flow_table([(0.0, 0, 1, 1000 * packets, "background")])
+        chosen = scheme("dctcp-slow-start")
+        result = simulate(network, flows, chosen, 1e-3, drain_s=1e-2)
+        later_s = result.flows["fct_s"].iloc[0] - result.flows["ideal_s"].iloc[0]
+        assert later_s / result.summary["base_rtt_s"] == pytest.approx(rounds - 1, abs=0.1)
+
+    def test_slow_start_ends_at_a_mark(self) -> None:
+        """After the first mark, the window grows by a packet per round trip."""
+        chosen = replace(scheme("dctcp-slow-start"), ecn_kb=(65, 65), pfc=False)
+        result = simulate(
+            star(servers=3), long_flows((0, 2), (1, 2)), chosen, 4e-3, sample_interval_s=1e-6
+        )
+        assert result.buffers.iloc[1000:, 0].max() < 120_000
+        assert rates_gbps(result).sum() == pytest.approx(95.4, rel=0.02)
 
 
 class TestDcqcn:
