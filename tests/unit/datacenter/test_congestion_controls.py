@@ -10,7 +10,8 @@ import pytest
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.simulation import simulate
 from ccbench.datacenter.topology import star
-from tests.unit.datacenter.conftest import FULL_BYTES, flow_table, long_flows, rates_gbps
+from ccbench.datacenter.workload import flow_table
+from tests.unit.datacenter.conftest import FULL_BYTES, long_flows, rates_gbps
 
 
 class TestDctcp:

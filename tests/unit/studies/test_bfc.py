@@ -257,7 +257,7 @@ class TestVariants:
 
     def test_labels(self) -> None:
         """Labels that improve every degree of incast agree; those that do not differ."""
-        degrees = (10, 100, 2000)
+        degrees = (10.0, 100.0, 2000.0)
         for slowdown, verdict in ((1.0, "agrees"), (4.0, "differs")):
             rows = by_setting("bfc-ns3", dict.fromkeys(degrees, (2, 2)))
             label = dict.fromkeys(degrees, (slowdown, slowdown))
