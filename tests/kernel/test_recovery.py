@@ -41,6 +41,9 @@ ACCURATE_ECN = ("prague", "abc_accecn")
 Exceptions = dict[tuple[str, str], tuple[float, str]]
 
 _GENTLE = "keeps 0.8 to 0.9 of the window at a loss, Reno 0.5, so CoDel drops for longer"
+_LEARNS = (
+    "lowers its rate by 5 % in the first four round trips, then by more, and conserves nothing"
+)
 _STEADY = "no flood (test_sent_in_recovery): "
 #: Most drops in units of Reno's: measured, rounded up to a power of two.
 MORE_DROPS: Exceptions = {
@@ -53,6 +56,9 @@ MORE_DROPS: Exceptions = {
         4,
         "620 of 1,122 drops at the end of the first slow start (Reno 2), of which it keeps 0.88",
     ),
+    ("fall to a fortieth", "vivace"): (32, _LEARNS),
+    ("30 % loss", "vivace"): (8, _LEARNS),
+    ("policer", "vivace"): (16, _STEADY + _LEARNS),
     ("30 % loss", "bbr"): (4, "sends 33 Mbit/s at 30 % loss, Reno less than 1 in the second half"),
     ("policer", "bbr"): (16, _STEADY + "sends 1.0 to 1.1 of the rate, loses 2 to 7 %, for good"),
     ("policer", "bbr3"): (8, _STEADY + "300 of 335 drops in the first second, its Startup"),

@@ -47,6 +47,7 @@ _TABLE_1 = {
     "bbr": (61, -2, 56),
     "vegas": (-79, -15, 3),
     "copa": (-54, -19, 18),
+    "vivace": (61, -2, 27),
 }
 #: The delay of both NimbusCC variants according to section 5.
 _LOW_DELAY = at_most(15, "section 5")
@@ -126,7 +127,7 @@ def alternating(ccas: Sequence[str], *, quick: bool) -> tuple[Scenario, ...]:
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    return alternating([*CCAS, "nimbus_copa"], quick=quick)
+    return alternating([*CCAS, "vivace", "nimbus_copa"], quick=quick)
 
 
 def over_time(run: Run) -> Rows:

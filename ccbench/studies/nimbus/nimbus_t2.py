@@ -3,8 +3,7 @@
 
 One flow competes with NimbusCC. Its class is NimbusCC's verdict for more than half of the time,
 from 10 s on. Choices left open by the paper: the application offers a quarter of the link over
-CUBIC, the constant stream is half of the link, and the fixed window is half of the BDP. There is no
-PCC-Vivace.
+CUBIC, the constant stream is half of the link, and the fixed window is half of the BDP.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ _FIXED = "fixed window"
 _OTHERS = {
     **{cca: Flow(cca=cca, label=cca) for cca in _ELASTIC},
     _FIXED: Flow(cca="fixed", label=_FIXED),
+    "vivace": Flow(cca="vivace", label="vivace"),
     "application": Flow(kind="rate", rate_mbps=LINK_MBPS / 4, label="application"),
     "constant stream": Flow(kind="cbr", rate_mbps=LINK_MBPS / 2, label="constant stream"),
 }

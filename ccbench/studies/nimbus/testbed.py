@@ -49,7 +49,7 @@ _SEEDS = (1, 2, 3, 4, 5)
 #: flows compete with TCP flows or constant rates, and flows could synchronise.
 _JITTER_MS = 0.125
 
-#: The compared senders; the paper also has PCC-Vivace, which Linux lacks.
+#: The compared senders; the paper also has PCC-Vivace.
 CCAS = ("nimbus", "cubic", "bbr", "vegas", "copa")
 COLOURS = {cca: f"C{i}" for i, cca in enumerate(CCAS)}
 
