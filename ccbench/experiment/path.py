@@ -82,16 +82,15 @@ class NetworkPath(Document):
         1 to 8 bottlenecks in the order of the path from the sending to the receiving host. The
         path replaces each `queue_bdp` by the equivalent `queue_packets`.
     reverse_bottlenecks : tuple of Bottleneck
-        Up to 8 bottlenecks in the order of the way back, which ACKs cross, and data of flows with
-        ``direction="reverse"``. By default, ACKs are neither queued nor lost. In a run, their
+        Up to 8 bottlenecks in the order of the reverse path, which ACKs cross, and data of flows
+        with ``direction="reverse"``. By default, ACKs are neither queued nor lost. In a run, their
         numbers follow those of `bottlenecks` (:attr:`links`).
     rtt_ms : float
         Base round-trip time in milliseconds, 0.001 to 10,000, without queueing and transmission.
     forward_delay_ms : float, optional
-        Part of `rtt_ms` on the way from the bottlenecks to the receiving host; the rest is on the
-        way back. By default 0: all of it is on the way back, as flows and queues of one direction
-        depend on the sum only. Analysis (:func:`ccbench.run.packets.delivered`) then counts half of
-        it in each direction.
+        Part of `rtt_ms` between the bottlenecks and the receiving host; the rest is on the reverse
+        path. By default 0: flows and queues of one direction depend on the sum only. Analysis
+        (:func:`ccbench.run.packets.delivered`) then counts half of it in each direction.
     mtu_bytes : int
         Size of a full IP packet, as both hosts know it: 576 (IPv6: 1280) to 9216. `queue_bdp` and
         limits of queues in bytes count such packets.

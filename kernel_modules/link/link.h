@@ -7,7 +7,7 @@
  *      +--- delay <-- bottleneck n+m-1 <-- ... <-- bottleneck n <------+
  *
  * A congestion control or a queue only observes the total propagation delay of the
- * loop, so by default all of it is on the way back. This saves a timer per data packet:
+ * loop, so by default all of it is on the reverse path. This saves a timer per data packet:
  * packets that leave bottleneck n-1 arrive immediately. By default m is 0.
  *
  * These are the parts. They are independent of main.c, which creates and connects them.

@@ -273,7 +273,7 @@ def test_no_effect_before() -> None:
 
 
 def test_reverse() -> None:
-    """A bottleneck of the way back changes as well."""
+    """A bottleneck of the reverse path changes as well."""
     link = Bottleneck(bandwidth_mbps=10, queue_packets=50)
     scenario = Scenario(
         flows=(replace(UDP, direction="reverse"),),

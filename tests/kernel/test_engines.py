@@ -52,7 +52,7 @@ CASES: dict[str, list[Scenario]] = {
     "a bottleneck of constant rate for ACKs": also(
         reverse_bottlenecks=(Bottleneck(bandwidth_mbps=1, queue_packets=63),)
     ),
-    "other bottlenecks on the way back, flows in both directions": [
+    "other bottlenecks on the reverse path, flows in both directions": [
         *also(reverse_bottlenecks=(_LINK, _LINK)),
         *also(reverse_bottlenecks=(replace(_LINK, loss=0.01),)),
         *also(

@@ -123,7 +123,7 @@ class TestServer:
         result = web.run(dumbbell(Flow(start_s=1), changes=(change,), duration_s=4))
         log = result.queue_events()
         (at_ns,) = result.changes["time_ns"]
-        assert at_ns >= 1.04e9  # a round trip, because the path delays packets on the way back
+        assert at_ns >= 1.04e9  # a round trip, because the path delays packets on the reverse path
         lost = log[log["time_ns"] == at_ns]
         # A SYN-ACK has no payload, and options that no later packet has.
         assert lost["event"].to_list() == ["loss"]

@@ -346,7 +346,7 @@ class TestGivenPackets:
         assert run(scenario).bottleneck_summary()["losses"].isna().all()
 
     def test_way_back(self) -> None:
-        """Given ACKs are lost on the way back, and the data are not retransmitted."""
+        """Given ACKs are lost on the reverse path, and the data are not retransmitted."""
         back = Bottleneck(bandwidth_mbps=20, queue_packets=100, loss_packets=(30, 31, 32))
         scenario = replace(
             over(Flow(acks="every"), duration_s=3),

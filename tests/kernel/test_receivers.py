@@ -26,7 +26,7 @@ MSS_BYTES = 1448
 IPV6_BYTES = 20
 VERSIONS = (4, 6)
 RTT_S = 0.04
-#: A way back that only shows the ACKs.
+#: A reverse path that only shows the ACKs.
 FAST = Bottleneck(bandwidth_mbps=100_000, queue_packets=100_000)
 CCAS = ("reno", "cubic", "bbr")
 MARKING: dict[str, Any] = {"qdisc": "codel", "qdisc_options": (("ecn", True),)}

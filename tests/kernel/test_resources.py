@@ -26,7 +26,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 #: An estimate is at least the actual use, and at most this many times as much.
 FACTOR = 2.5
 
-#: Links of the way back, of which the second is too slow for the ACKs.
+#: Links of the reverse path, of which the second is too slow for the ACKs.
 _ACK_LINK = Bottleneck(bandwidth_mbps=100, queue_packets=2000)
 _SLOW = Bottleneck(bandwidth_mbps=0.1, queue_packets=20)
 
@@ -192,7 +192,7 @@ def test_estimate(scenario: Scenario, tmp_path: Path) -> None:
         (Flow(receiver=Receiver(optimistic_mbps=40)), _ACK_LINK),
         (Flow(cca="reno", receiver=Receiver(optimistic_mbps=4)), _ACK_LINK),
     ],
-    ids=["slow way back", "filter", "copies", "parts", "optimist", "slow optimist"],
+    ids=["slow reverse path", "filter", "copies", "parts", "optimist", "slow optimist"],
 )
 def test_arrivals(flow: Flow, ack_link: Bottleneck) -> None:
     """At most as many packets as estimated arrive at queues, even at those that drop most."""

@@ -194,8 +194,8 @@ class TestSizes:
         done = run(dumbbell(*flows)).completions
         assert tuple(done["delivered_bytes"]) == sizes
         took_s = (done["end_ns"] - done["start_ns"]) / 1e9
-        # The path's delay is on the way back, so the data arrive right after the handshake, with
-        # the first half of the second round trip.
+        # The path's delay is on the reverse path, so the data arrive right after the handshake,
+        # with the first half of the second round trip.
         assert (took_s >= 0.040).all()
         assert took_s.iloc[0] == pytest.approx(0.040, abs=0.02)
         assert took_s.iloc[3] >= 1_000_000 * 8 / 10e6

@@ -82,7 +82,7 @@ class TestConservation:
             assert 0 <= own["bytes"].sum() - last[flow] <= 1500
 
     def test_drops_and_losses_are_of_data(self) -> None:
-        """Drops of a flow count its data packets, not its ACKs on the way back."""
+        """Drops of a flow count its data packets, not its ACKs on the reverse path."""
         result = run(path(Flow(), forward=link(10), back=link(0.1, 5)))
         acks = result.queue_events(1)
         dropped = (acks["event"] == "drop").sum()
@@ -168,7 +168,7 @@ class TestDelay:
         assert shortest_ms == pytest.approx(45 + on_links_ms, abs=0.01)
 
     def test_fast_link(self) -> None:
-        """A fast link with a long queue on the way back changes throughput by less than 1 %."""
+        """A fast link with a long queue on the reverse path changes throughput by less than 1 %."""
         flows = (Flow(cca="bbr"), Flow(cca="cubic"))
         rates = [
             run(path(*flows, forward=link(10), back=back, duration_s=30)).goodput().sum().sum()
@@ -177,7 +177,7 @@ class TestDelay:
         assert rates[0] == pytest.approx(rates[1], rel=0.01)
 
     def test_jitter_and_batches(self) -> None:
-        """ACKs arrive at the bottleneck of the way back in batches, after jitter."""
+        """ACKs arrive at the bottleneck of the reverse path in batches, after jitter."""
         scenario = path(
             forward=link(10), back=link(10), ack_batch_ms=5, noise=Noise(reverse_jitter_ms=1)
         )
@@ -190,7 +190,7 @@ class TestDelay:
 class TestAcks:
     @pytest.mark.parametrize(("send_buffer_bytes", "packets_per_ack"), [(10**9, 2), (60_000, 1)])
     def test_rate_of_the_way_back(self, send_buffer_bytes: int, packets_per_ack: int) -> None:
-        """A slow way back limits data to its rate of ACKs.
+        """A slow reverse path limits data to its rate of ACKs.
 
         If each packet is acknowledged, an ACK releases two packets in slow start, which does not
         end without losses, and one packet when the window is constant.
@@ -218,7 +218,7 @@ class TestAcks:
         assert data["retransmits"] <= data["drops"] + 3
 
     def test_lost_acks(self) -> None:
-        """Random loss on the way back takes this share of the ACKs, and no data."""
+        """Random loss on the reverse path takes this share of the ACKs, and no data."""
         result = run(path(forward=link(10), back=link(10, loss=0.2), duration_s=20))
         events = result.queue_events(1)["event"].value_counts()
         share = events["loss"] / (events["loss"] + events["enqueue"])
@@ -256,7 +256,7 @@ class TestAcks:
 
 class TestSeveral:
     def test_order(self) -> None:
-        """Packets of the way back cross its bottlenecks in order, or those of their flow."""
+        """Packets of the reverse path cross its bottlenecks in order, or those of their flow."""
         scenario = Scenario(
             flows=(
                 Flow(),

@@ -78,7 +78,7 @@ class Account:
             (self.queued + self.dropped, arrived, "from the record of arrivals"),
             (self.left, departed, "from the record of departures"),
             (self.left, self.received, "between the switch and the receiver"),
-            (self.answers_sent, self.answers_received, "on the way back"),
+            (self.answers_sent, self.answers_received, "on the reverse path"),
         ):
             if counted != recorded:
                 raise EngineError(

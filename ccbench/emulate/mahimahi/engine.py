@@ -84,7 +84,7 @@ class MahimahiEngine(RealTimeEngine):
         check_path(bottleneck, rtt_ms)
 
     def check_way_back(self, bottleneck: Bottleneck) -> None:
-        """Raise an InputError if Mahimahi cannot emulate a bottleneck of the way back."""
+        """Raise an InputError if Mahimahi cannot emulate a bottleneck of the reverse path."""
         check_way_back(bottleneck)
 
     def check_link(self, bottleneck: Bottleneck) -> None:

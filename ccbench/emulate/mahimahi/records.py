@@ -81,8 +81,8 @@ def _way_back(folder: Path, zero_ns: int) -> tuple[pd.DataFrame, npt.NDArray[np.
         for name in (files.WAY_BACK_ARRIVALS, files.WAY_BACK_DEPARTURES)
     )
     arrival_lines, departure_lines = (log.lines[log.lines["kind"] == kind] for kind in "+-")
-    _match(arrival_lines, arrivals, "arrived on the way back at")
-    _match(departure_lines, departures, "left on the way back")
+    _match(arrival_lines, arrivals, "arrived on the reverse path at")
+    _match(departure_lines, departures, "left on the reverse path")
     unheard = len(arrival_lines) - len(arrivals)
     queue = replay(log, [NO_FLOW] * unheard + packet_record.flow_of(arrivals).tolist())
     queue["time_ns"] += log.started_ms * _NS_PER_MS - zero_ns

@@ -254,7 +254,7 @@ class RealTimeEngine(ABC):
         """Raise an InputError if the programs cannot emulate this path."""
 
     def check_way_back(self, bottleneck: Bottleneck, /) -> None:  # noqa: B027 - only with one
-        """Raise an InputError if the programs cannot emulate a bottleneck of the way back."""
+        """Raise an InputError if the programs cannot emulate a bottleneck of the reverse path."""
 
     @abstractmethod
     def jitter_ms(self) -> float:

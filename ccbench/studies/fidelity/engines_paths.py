@@ -11,7 +11,7 @@ from __future__ import annotations
 from ccbench.studies.fidelity.cases import EnginePath
 from ccbench.studies.fidelity.engines_agree import agreement
 
-#: Random loss of 0.5 %; and a way back with 1/83 of the rate.
+#: Random loss of 0.5 %; and a reverse path with 1/83 of the rate.
 _PATHS = (
     EnginePath(20, 60, 2, loss=0.005),
     EnginePath(25, 40, 1, acks_mbps=0.3, acks_packets=40),

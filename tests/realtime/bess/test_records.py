@@ -180,7 +180,7 @@ class TestAccount:
             ({"dropped": 9}, "4 packets are missing from the record of arrivals"),
             ({"left": 91, "received": 91}, "1 packets are missing from the record of departures"),
             ({"received": 80}, "10 packets are missing between the switch and the receiver"),
-            ({"answers_received": 49}, "1 packets are missing on the way back"),
+            ({"answers_received": 49}, "1 packets are missing on the reverse path"),
         ],
     )
     def test_missing(self, changes: dict[str, int], where: str) -> None:

@@ -53,7 +53,7 @@ class TestThroughputAndQueue:
         assert {"bbr (0)": 5, "web (1)": 3, "web (2)": 2} == pytest.approx(last_points(top))
 
     def test_directions(self, make_run: Callable[[Scenario, Any], Run]) -> None:
-        """Flows and queues of the way back are marked, with their numbers in the run."""
+        """Flows and queues of the reverse path are marked, with their numbers in the run."""
         flows = (Flow(cca="bbr"), Flow(cca="cubic", direction="reverse"))
         links, back = SCENARIO.path.bottlenecks[:1], SCENARIO.path.bottlenecks[:1]
         scenario = replace(
