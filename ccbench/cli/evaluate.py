@@ -241,7 +241,7 @@ def _list(pack: str | None, *, as_json: bool) -> None:
             }
         )
     else:
-        print_table(titles, rows)
+        print_table(titles, rows, words=len(titles))
 
 
 def _print(result: Evaluation, answers: Answers, output: Path | None) -> None:
