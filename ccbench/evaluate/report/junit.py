@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from ccbench.evaluate.report.words import shown
+from ccbench.evaluate.report.words import before, shown
 
 if TYPE_CHECKING:
     from ccbench.evaluate.evaluation import Evaluation
@@ -30,6 +30,8 @@ def junit_of(evaluation: Evaluation) -> str:
             name=", ".join(filter(None, (cell.case.network.name, cell.title))),
         )
         values = "; ".join(f"{cca} {shown(cell, cca)}" for cca in design.ccas)
+        if cell.before is not None and not design.against:
+            values += f"; before {before(cell)}"
         if cell.failed is not None:
             ET.SubElement(case, "failure", message=cell.failed.words, type="failure").text = values
         elif cell.is_regression and cell.change is not None:

@@ -125,6 +125,11 @@ class TestAgainst:
         stored = evaluated(folder, "greedy", earlier=earlier)
         runs = evaluated(folder, "greedy", against="even")
         assert [cell.change for cell in runs.cells] == [cell.change for cell in stored.cells]
+        assert [cell.before for cell in runs.cells] == [cell.before for cell in stored.cells]
+        save(stored, tmp_path / "later")
+        median = f"{runs.cells[0].median('even'):.2f} Mbit/s"
+        assert f"; before {median}" in (tmp_path / "later" / "junit.xml").read_text()
+        assert f" | {median} |" in (tmp_path / "later" / "report.md").read_text()
 
     def test_itself(self, folder: Path, tmp_path: Path) -> None:
         """Against itself, nothing has changed."""
