@@ -117,7 +117,7 @@ def weighed(
         noise=evidence.noise,
         limit=Limit(
             confidence=calibration.least[min(len(traces), len(calibration.least)) - 1],
-            distance=None,
+            familiarity=None,
         ),
         doubt=_ONLY_GROWS if evidence.unfinished == 1 else "",
     )

@@ -87,11 +87,11 @@ class RecordedQueues:
             from ccbench.classify.on_demand import with_settings  # noqa: PLC0415 - engines
 
             loaded = with_settings(loaded, settings, engine=engine, on_progress=on_progress)
-        filters, training_filters = (
-            each.of_length_of(loaded) for each in (filters, training_filters or filters)
-        )
         has_first = all(has_first_stage(trace, loaded) for trace in traces)
         if has_first or not loaded.has_windows:
+            filters, training_filters = (
+                each.of_length_of(loaded) for each in (filters, training_filters or filters)
+            )
             loaded = training_filters.applied_to(loaded, settings)
             if filters.duration_s != loaded.duration_s:  # their measurements cannot be compared
                 traces = tuple(replace(trace, measured=trace.measured[:0]) for trace in traces)

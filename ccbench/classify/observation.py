@@ -61,17 +61,16 @@ def observed(
         If the recording is too short, or its network is outside the range of the training set.
     """
     events, setting = recording.events, recording.setting
-    own = filters.of_length_of(training_set)
-    is_exact = not recording.source and recording.interval_s <= STEP_S and not recording.average_s
-    is_whole = own.duration_s == training_set.duration_s and not own.skip_s
     if filters.bridge_s is not None or not training_set.has_windows:
-        return own.trace(events, setting)
+        return filters.of_length_of(training_set).trace(events, setting)
+    is_exact = not recording.source and recording.interval_s <= STEP_S and not recording.average_s
+    is_whole = not filters.skip_s and filters.duration_s in {None, training_set.duration_s}
     length_s = _length_s(recording) - filters.skip_s
     is_long = length_s >= training_set.duration_s - STEP_S
     is_known = (trains or setting in training_set.settings) and is_long
     is_from_start = not filters.skip_s and _starts(recording)
     if is_exact and is_whole and is_known and is_from_start:
-        return own.trace(events, setting)
+        return filters.of_length_of(training_set).trace(events, setting)
     _check_network(recording)
     return _in_parts(recording, filters, length_s, is_from_start=is_from_start)
 
@@ -82,6 +81,9 @@ def _in_parts(
     """Return a trace of up to three parts."""
     events, setting = recording.events, recording.setting
     step_s = max(STEP_S, round(recording.interval_s, 6))
+    if filters.duration_s is not None:
+        allowed = validation.Range(LEAST_S, DURATION_S)
+        validation.number("duration_s", filters.duration_s, allowed, example=DURATION_S)
     part_s = filters.duration_s or min(DURATION_S, math.floor(length_s + STEP_S))
     if part_s < LEAST_S or length_s < part_s - step_s:
         allowed = f"at least {max(part_s, LEAST_S):g} s"

@@ -8,23 +8,23 @@ and neither (:func:`ccbench.classify.training.noisy_variation`).
 
 The probabilities of a server's traces are combined. The most probable CCA is the label. Some CCAs
 are alike under noise, so the confidence in a label depends on the CCA, the noise, and the ratio to
-the next probability. An unknown CCA has an unusually small confidence, or an unusual distance to
-the nearest measurements of the label. The limits of both depend on the level of noise, which is
-estimated as that of the nearest measurements; that of the distance depends on the label too.
+the next probability. The confidence excludes other known CCAs. Unknown CCAs have a small
+*familiarity*, the probability that a label is right if the CCA may be unknown: it depends on the
+probabilities and on the distance to the label (:mod:`.directions`), and is fitted to CCAs that were
+left out of training. The level of noise is estimated as that of the nearest measurements.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from functools import cache
-from itertools import combinations
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # scikit-learn needs it too
 
+from ccbench.classify.directions import Directions
 from ccbench.classify.trees import grown, key
 from ccbench.classify.view import context
 
@@ -42,11 +42,13 @@ __all__ = [
     "Limits",
     "Opinion",
     "Reactions",
-    "choose_limits",
+    "combined",
     "in_its_context",
+    "log_ratios",
     "logistic",
     "noise_level",
     "opinion",
+    "terms",
 ]
 
 #: Added to each probability, so that one trace alone cannot exclude a CCA.
@@ -54,22 +56,9 @@ _FLOOR = 0.02
 #: Logarithm of odds whose inverse is still a number.
 _LEAST_ODDS = -700.0
 _NONE: Mapping[str, Trees] = MappingProxyType({})
-_FOLDS = 5
-_BINS = 6
-#: Largest number of traces with limits of their own.
-_MOST_TRACES = 4
 #: Traces of a CCA, and of any, whose measurements are the nearest; the range of a distance in one
 #: measurement, in standard deviations, to which a step of the stored values is added.
 _NEAREST, _NEAREST_OF_ALL, _FARTHEST, _STEPS = 3, 5, 3.0, 1.0
-#: Greatest share of wrong labels, and the level of confidence in it.
-_WRONG, _SURE = 0.01, 0.95
-#: Inverse strength of regularisation of the confidence's weights.
-_REGULARISATION = 1.0
-#: Share of right labels given up to find unknown CCAs.
-_GIVEN_UP = 0.02
-#: Decimals of fitted limits: more would depend on the processor. Levels are not fitted, and each
-#: rounding of one could move a server to the next bin.
-_DECIMALS = 6
 #: Loss with the least and the greatest level of noise, and cross traffic with the greatest.
 _LEAST_LOSS, _MOST_LOSS, _MOST_CROSS_SHARE = 10**-4.5, 1e-2, 0.15
 
@@ -83,13 +72,13 @@ class Limit:
     confidence : float
         The least confidence: above it, at most 1 % of the labels are wrong (at a level of 95 %),
         and 98 % of the right labels are.
-    distance : float or None
-        The greatest distance; 98 % of the right labels are below it. None if the confidence depends
-        on the distance already.
+    familiarity : float or None
+        The least familiarity; 98 % of the right and confident labels are above it. None if the
+        confidence takes unknown CCAs into account already.
     """
 
     confidence: float
-    distance: float | None
+    familiarity: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +93,11 @@ class Limits:
         For each number of traces, from 1, and each CCA: a constant, the weight of the logarithm of
         the ratio of the two largest probabilities, and that of the level of noise. Their sum is the
         logarithm of the odds that the label is right.
-    distances : tuple of tuple of tuple of float
-        For each number of traces and each CCA: a constant, and the weight of the level of noise.
-        Their sum is the greatest distance.
+    terms : tuple of tuple of float
+        For each number of traces, the weights of the terms whose sum is the logarithm of the odds
+        that the label is right if the CCA may be unknown (:func:`terms`).
+    familiarities : tuple of float
+        For each number of traces, the least familiarity.
     levels : tuple of float
         The levels of noise between the bins, in ascending order.
     confidences : tuple of tuple of float
@@ -119,7 +110,8 @@ class Limits:
 
     ccas: tuple[str, ...]
     weights: tuple[tuple[tuple[float, float, float], ...], ...]
-    distances: tuple[tuple[tuple[float, float], ...], ...]
+    terms: tuple[tuple[float, ...], ...]
+    familiarities: tuple[float, ...]
     levels: tuple[float, ...]
     confidences: tuple[tuple[float, ...], ...]
 
@@ -138,20 +130,20 @@ class Limits:
         >>> limits = Limits(
         ...     ccas=("a",),
         ...     weights=(((0, 1, 0),),),
-        ...     distances=(((0.1, 0.5),),),
+        ...     terms=((),),
+        ...     familiarities=(0.3,),
         ...     levels=(0.5,),
         ...     confidences=((0.6, 0.9),),
         ... )
         >>> limits.of("a", 0.2, 1), limits.of("a", 0.8, 4).confidence
-        (Limit(confidence=0.6, distance=0.2), 0.9)
+        (Limit(confidence=0.6, familiarity=0.3), 0.9)
         """
         if label not in self.ccas:
-            return Limit(confidence=1.0, distance=0.0)
+            return Limit(confidence=1.0, familiarity=1.0)
         traces = min(n_traces, len(self.confidences)) - 1
-        constant, of_noise = self.distances[traces][self.ccas.index(label)]
         of_bin = int(np.searchsorted(self.levels, level, side="right"))
         return Limit(
-            confidence=self.confidences[traces][of_bin], distance=constant + of_noise * level
+            confidence=self.confidences[traces][of_bin], familiarity=self.familiarities[traces]
         )
 
     def confidence(self, label: str, log_ratio: float, level: float, n_traces: int) -> float:
@@ -170,7 +162,12 @@ class Limits:
         Examples
         --------
         >>> limits = Limits(
-        ...     ccas=("a",), weights=(((0, 1, 0),),), distances=(), levels=(), confidences=()
+        ...     ccas=("a",),
+        ...     weights=(((0, 1, 0),),),
+        ...     terms=(),
+        ...     familiarities=(),
+        ...     levels=(),
+        ...     confidences=(),
         ... )
         >>> round(limits.confidence("a", np.log(3), 0.5, 1), 6)
         0.75
@@ -179,6 +176,20 @@ class Limits:
             return 0.0
         own = self.weights[min(n_traces, len(self.weights)) - 1][self.ccas.index(label)]
         return logistic(own[0] + own[1] * log_ratio + own[2] * level)
+
+    def familiarity(self, label: str, own: npt.NDArray[np.float64], n_traces: int) -> float:
+        """Return the probability that a label is right if the CCA may be unknown.
+
+        Parameters
+        ----------
+        label : str
+        own : ndarray, shape (n_terms,)
+            The :func:`terms` of the server.
+        n_traces : int
+        """
+        if label not in self.ccas:
+            return 0.0
+        return logistic(float(np.dot(self.terms[min(n_traces, len(self.terms)) - 1], own)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,6 +202,9 @@ class Opinion:
         The two most probable CCAs.
     confidence : float
         The probability that the label is right, if the CCA is a known one.
+    familiarity : float or None
+        The probability that the label is right if the CCA may be unknown; None if this is the
+        confidence.
     distance : float
         The distance to its nearest measurements, in standard deviations.
     noise : float
@@ -204,6 +218,7 @@ class Opinion:
     label: str
     second: str
     confidence: float
+    familiarity: float | None = None
     distance: float
     noise: float
     limit: Limit
@@ -215,9 +230,11 @@ class Opinion:
         return not self.doubt and self.confidence > self.limit.confidence
 
     @property
-    def is_near(self) -> bool:
-        """Whether the distance is usual for this CCA."""
-        return self.limit.distance is None or self.distance <= self.limit.distance
+    def is_familiar(self) -> bool:
+        """Whether the familiarity excludes unknown CCAs."""
+        if self.familiarity is None or self.limit.familiarity is None:
+            return True
+        return self.familiarity >= self.limit.familiarity
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values."""
@@ -271,7 +288,13 @@ class Reactions:
         self._columns = np.searchsorted(self.ccas, self.trees.classes)
         self._scale = (values.std(axis=0) + _STEPS).astype(np.float32)
         self._scaled, self._names = values / self._scale, names
+        self._values = values
         self._levels = np.array([noise_level(row.variation) for row in rows])
+
+    @cached_property
+    def directions(self) -> Directions:
+        """The directions in which the CCAs of the rows differ."""
+        return Directions(self._values, self._names, self._levels)
 
     def probabilities(self, values: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
         """Return the probability of each CCA.
@@ -311,6 +334,10 @@ class Reactions:
         for i, (value, cca) in enumerate(zip(values, ccas, strict=True)):
             (distances[i],), noise[i] = self.compare_with(value, [cca])
         return distances, noise
+
+    def levels(self, values: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+        """Return the level of noise of each trace, as :meth:`compare` does."""
+        return np.array([self.compare_with(value, [])[1] for value in values])
 
     def compare_with(
         self, value: npt.NDArray[np.uint8], ccas: Sequence[str]
@@ -361,7 +388,7 @@ def logistic(odds: float) -> float:
     return 1 / (1 + math.exp(-max(odds, _LEAST_ODDS)))
 
 
-def _combined(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def combined(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the probabilities of servers: the geometric mean of those of its traces.
 
     Parameters
@@ -377,75 +404,45 @@ def _combined(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     return result
 
 
-def _log_ratios(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def log_ratios(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the logarithm of the largest probability of each server divided by the next one."""
     ordered = np.sort(probabilities, axis=1)
     ratios: npt.NDArray[np.float64] = np.log(ordered[:, -1] / ordered[:, -2])
     return ratios
 
 
-def choose_limits(rows: Sequence[Sample]) -> Limits:
-    """Choose the limits by cross-validation.
-
-    Each path is judged by trees that have not seen it. A logistic regression on the results gives
-    the confidence. Its limits are quantiles in each bin of the level of noise. A quantile
-    regression of the distances on the noise gives the limit of each label. An unknown CCA has a
-    smaller confidence and a larger distance; the 2 % of right labels beyond the limits are the
-    price of finding it.
+def terms(
+    probabilities: npt.NDArray[np.float64],
+    distances: npt.NDArray[np.float64],
+    noise: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Return what the odds that a label is familiar are a weighted sum of.
 
     Parameters
     ----------
-    rows : sequence of Sample
-        Measurements of at least two CCAs, on at least five paths.
-    """
-    from scipy import special  # noqa: PLC0415 - a tenth of a second
+    probabilities : ndarray, shape (n_servers, n_traces, n_ccas)
+    distances, noise : ndarray, shape (n_servers,)
+        The distance to the label, and the level of noise.
 
-    ccas = sorted({row.cca for row in rows})
-    paths = {name: i for i, name in enumerate(dict.fromkeys(row.variation.name for row in rows))}
-    fold = np.array([paths[row.variation.name] % _FOLDS for row in rows])
-    settings = list(dict.fromkeys(row.setting for row in rows))
-    probabilities = np.zeros((len(rows), len(ccas)))
-    noise, distances = np.zeros(len(rows)), np.zeros(len(rows))
-    for setting in settings:
-        own = np.array([row.setting == setting for row in rows])
-        for held_out in range(_FOLDS):
-            trained = [rows[i] for i in np.flatnonzero(own & (fold != held_out)).tolist()]
-            tested = np.flatnonzero(own & (fold == held_out))
-            if trained and len(tested):
-                reactions = Reactions(trained, ccas)
-                values = np.stack([rows[i].measured for i in tested.tolist()])
-                probabilities[tested] = reactions.probabilities(values)
-                own_ccas = [rows[i].cca for i in tested.tolist()]
-                distances[tested], noise[tested] = reactions.compare(values, own_ccas)
-    levels = np.quantile(noise, np.linspace(0, 1, _BINS + 1)[1:-1])
-    servers: dict[tuple[str, ...], list[int]] = {}
-    for i, row in enumerate(rows):
-        servers.setdefault((row.cca, row.variant, row.variation.name, str(row.seed)), []).append(i)
-    weights, farthest, least = [], [], []
-    for n_traces in range(1, min(_MOST_TRACES, len(settings)) + 1):
-        groups = [some for own in servers.values() for some in combinations(own, n_traces)]
-        indices = np.array(groups, dtype=np.int64).reshape(-1, n_traces)
-        joint = _combined(probabilities[indices])
-        labels = joint.argmax(axis=1)
-        is_right = np.array(ccas)[labels] == [rows[i].cca for i in indices[:, 0].tolist()]
-        apart, noises = distances[indices].mean(axis=1), noise[indices].mean(axis=1)
-        ratios = _log_ratios(joint)
-        own_weights = _confidence_weights(labels, ratios, noises, is_right, len(ccas))
-        constant, of_ratio, of_noise = own_weights[labels].T
-        confidences = special.expit(constant + of_ratio * ratios + of_noise * noises)
-        of_bin = np.digitize(noises, levels)
-        bins = [of_bin == k for k in range(_BINS)]
-        n_repeated = len(indices) / len(servers)
-        weights.append(tuple((float(a), float(b), float(c)) for a, b, c in own_weights))
-        farthest.append(_farthest(labels[is_right], apart[is_right], noises[is_right], len(ccas)))
-        least.append(tuple(_least(confidences[own], is_right[own], n_repeated) for own in bins))
-    return Limits(
-        ccas=tuple(ccas),
-        weights=tuple(weights),
-        distances=tuple(farthest),
-        levels=tuple(levels.tolist()),
-        confidences=tuple(least),
+    Returns
+    -------
+    ndarray, shape (n_servers, n_terms)
+        A constant, the ratio to the next probability, the mean probability in the traces (both as
+        logarithms), the entropy, and the distance; and each of them times the level of noise.
+    """
+    joint = combined(probabilities)
+    own = np.take_along_axis(probabilities, joint.argmax(axis=1)[:, None, None], axis=2)[..., 0]
+    columns = np.stack(
+        [
+            np.ones(len(joint)),
+            log_ratios(joint),
+            np.log(own + _FLOOR).mean(axis=1),
+            -(joint * np.log(joint)).sum(axis=1),
+            distances,
+        ],
+        axis=1,
     )
+    return np.hstack([columns, columns * noise[:, None]])
 
 
 def opinion(
@@ -462,95 +459,18 @@ def opinion(
     limits : Limits
     """
     pairs = [(trees, value[None]) for trees, value in zip(reactions, values, strict=True)]
-    joint = _combined(np.stack([trees.probabilities(value) for trees, value in pairs], axis=1))
+    probabilities = np.stack([trees.probabilities(value) for trees, value in pairs], axis=1)
+    joint = combined(probabilities)
     second, label = (reactions[0].ccas[i] for i in joint[0].argsort(kind="stable")[-2:].tolist())
-    distances, noise = zip(*(trees.compare(value, [label]) for trees, value in pairs), strict=True)
-    level = float(np.mean(noise))
+    distance = np.mean([trees.directions.distances(value, label) for trees, value in pairs])
+    level = np.mean([trees.levels(value) for trees, value in pairs])
+    (own,) = terms(probabilities, distance[None], level[None])
     return Opinion(
         label=label,
         second=second,
-        confidence=limits.confidence(label, float(_log_ratios(joint)[0]), level, len(pairs)),
-        distance=float(np.mean(distances)),
-        noise=level,
-        limit=limits.of(label, level, len(pairs)),
+        confidence=limits.confidence(label, float(log_ratios(joint)[0]), float(level), len(pairs)),
+        familiarity=limits.familiarity(label, own, len(pairs)),
+        distance=float(distance),
+        noise=float(level),
+        limit=limits.of(label, float(level), len(pairs)),
     )
-
-
-def _confidence_weights(
-    labels: npt.NDArray[np.int64],
-    ratios: npt.NDArray[np.float64],
-    noises: npt.NDArray[np.float64],
-    is_right: npt.NDArray[np.bool_],
-    n_ccas: int,
-) -> npt.NDArray[np.float64]:
-    """Return the constant and the weights of ratio and noise for each label; shape (n_ccas, 3).
-
-    Each is the sum of a common one and of one of the label, which regularisation keeps small where
-    there are few examples.
-    """
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - a third of a second
-
-    if is_right.all() or not is_right.any():
-        return np.tile([0.0, 1.0, 0.0], (n_ccas, 1))
-    of_label = np.eye(n_ccas)[labels]
-    parts = [column[:, None] for column in (np.ones(len(labels)), ratios, noises)]
-    columns = np.hstack([*parts, *(part * of_label for part in parts)])
-    model = LogisticRegression(C=_REGULARISATION, fit_intercept=False, max_iter=10_000)
-    with threadpool_limits(1):  # several threads round differently
-        fitted = model.fit(columns, is_right).coef_[0]
-    common, own = fitted[:3], fitted[3:].reshape(3, n_ccas).T
-    weights: npt.NDArray[np.float64] = (common + own).round(_DECIMALS)
-    return weights
-
-
-def _farthest(
-    labels: npt.NDArray[np.int64],
-    distances: npt.NDArray[np.float64],
-    noises: npt.NDArray[np.float64],
-    n_ccas: int,
-) -> tuple[tuple[float, float], ...]:
-    """Return the constant and the weight of noise of the greatest distance of each label."""
-    from sklearn.linear_model import QuantileRegressor  # noqa: PLC0415 - a third of a second
-
-    model = QuantileRegressor(quantile=1 - _GIVEN_UP, alpha=0)
-    result = []
-    for cca in range(n_ccas):
-        own = labels == cca
-        line = (0.0, 0.0)
-        if own.any():
-            fitted = model.fit(noises[own][:, None], distances[own])
-            line = (
-                round(float(fitted.intercept_), _DECIMALS),
-                round(float(fitted.coef_[0]), _DECIMALS),
-            )
-        result.append(line)
-    return tuple(result)
-
-
-def _least(
-    confidences: npt.NDArray[np.float64], is_right: npt.NDArray[np.bool_], n_repeated: float
-) -> float:
-    """Return the least confidence of the servers in one bin, each of which occurs repeatedly."""
-    if not is_right.any():
-        return 1.0
-    wrong = np.sort(confidences[~is_right])[::-1]
-    allowed = int(_allowed(_WRONG * len(confidences) / n_repeated) * n_repeated)
-    clear = float(wrong[allowed]) if len(wrong) > allowed else 0.0
-    least = max(clear, float(np.quantile(confidences[is_right], _GIVEN_UP)))
-    return round(least, _DECIMALS)
-
-
-def _allowed(limit: float) -> int:
-    """Return the largest Poisson count whose upper confidence limit is at most this limit.
-
-    Examples
-    --------
-    >>> _allowed(2.9), _allowed(3.0), _allowed(10.6)
-    (0, 0, 5)
-    """
-    from scipy import special  # noqa: PLC0415 - a tenth of a second
-
-    count = 0
-    while special.gammaincinv(count + 2, _SURE) <= limit:
-        count += 1
-    return count

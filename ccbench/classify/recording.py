@@ -156,7 +156,7 @@ def read(
             return _of_server(command, path, setting)
     events, recorded_setting = _content(path)
     if setting is None:
-        setting = _nearest(recorded_setting or Setting.within(path.name), settings)
+        setting = _nearest(path.name, recorded_setting or Setting.within(path.name), settings)
     interval_s, average_s = _sampling(events) if path.suffix == ".csv" else (0.0, 0.0)
     longest_s = max(_LONGEST_INTERVAL_S, _LONGEST_INTERVAL_RTTS * setting.rtt_ms / 1e3)
     if interval_s > longest_s:
@@ -218,13 +218,25 @@ def read_all(
             recordings += _of_windows(windows, own, path) or [read(path, own, settings)]
         elif rest and _is_capture(rest[0]) and _are_pair(path, rest[0]):
             after = rest.pop(0)
-            name = f"{path.name}, {after.name}"
-            chosen = own or given.get(after) or _nearest(Setting.within(name), settings)
-            events = queue_between(path, after)
-            recordings.append(Recording(events=events, setting=chosen, name=name))
+            recordings.append(_of_pair(path, after, own or given.get(after), settings))
         else:
             recordings += _of_windows(windows_of(segments_of(path), path.name), own, path)
     return recordings
+
+
+def _of_pair(
+    before: Path, after: Path, setting: Setting | None, settings: Sequence[Setting]
+) -> Recording:
+    """Return the queue between two captures, whose ACKs imply the network if it is not given."""
+    name = f"{before.name}, {after.name}"
+    given = setting or Setting.within(name)
+    notes: tuple[str, ...] = ()
+    if given is None and _data_of(before)[1]:
+        window = max(windows_of(segments_of(before), before.name), key=lambda each: each.duration_s)
+        given = window.setting()
+        notes = (f"estimated network {given.name}",)
+    chosen = setting or _nearest(name, given, settings)
+    return Recording(events=queue_between(before, after), setting=chosen, name=name, notes=notes)
 
 
 #: Number of bytes from which text is told from other files.
@@ -443,13 +455,13 @@ def _of_link(link: Bottleneck, rtt_ms: float) -> Setting:
     return Setting(bandwidth_mbps=link.mean_mbps, rtt_ms=rtt_ms, queue_packets=packets)
 
 
-def _nearest(recorded: Setting | None, settings: Sequence[Setting]) -> Setting:
+def _nearest(name: str, recorded: Setting | None, settings: Sequence[Setting]) -> Setting:
     """Return the setting that is within the tolerance of the recorded one, or that one itself."""
     if recorded is None:
         names = ", ".join(setting.name for setting in settings)
-        allowed = "that of the bottleneck, as neither this file nor its name contains it"
+        allowed = "that of the bottleneck, as neither the file nor its name contains it"
         step = f"write --setting FILE=NAME with its rate, RTT and queue, such as {names}"
-        raise validation.bad("setting", None, allowed, step)
+        raise validation.bad(f"setting of {name}", None, allowed, step)
     for setting in settings:
         pairs = (
             (recorded.bandwidth_mbps, setting.bandwidth_mbps),

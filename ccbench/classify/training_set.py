@@ -22,7 +22,8 @@ from ccbench.classify import columns
 from ccbench.classify.calibration import calibrated, cross_validated
 from ccbench.classify.evidence import Calibration
 from ccbench.classify.occupancy import STEP_S
-from ccbench.classify.reactions import Limits, Reactions, choose_limits
+from ccbench.classify.reaction_limits import choose_limits
+from ccbench.classify.reactions import Limits, Reactions
 from ccbench.classify.setting import Setting
 from ccbench.classify.threshold import Threshold, choose_threshold, refit_threshold
 from ccbench.classify.trees import Trees

@@ -145,9 +145,9 @@ def judge(traces: Sequence[QueueTrace], training_set: TrainingSet) -> Verdict:
 
     The first stage compares each trace with those of the training set, and the traces vote. The
     second stage (:mod:`.reactions`) judges their measurements together, and decides: its label
-    must be confident, and either usual in its distance, that of the vote, or clearly the nearest of
-    all traces. The vote alone decides without measurements of all traces, and if its label is a CCA
-    that was added to the training set after the limits of the second stage were chosen.
+    must be confident, and either familiar, that of the vote, or clearly the nearest of all traces.
+    The vote alone decides without measurements of all traces, and if its label is a CCA that was
+    added to the training set after the limits of the second stage were chosen.
 
     If a trace has another view or another setting than those of the first stage, the second stage
     for any recording decides on all of them (:mod:`.evidence`).
@@ -233,7 +233,7 @@ def decided(
     second = _opinion(traces, training_set)
     limits = training_set.limits
     if second is not None and limits is not None and label in {UNKNOWN, *limits.ccas}:
-        is_usual = second.is_near or second.label == label or _is_nearest(second.label, votes)
+        is_usual = second.is_familiar or second.label == label or _is_nearest(second.label, votes)
         is_known = second.is_confident and is_usual
         label = second.label if is_known else UNKNOWN
     variant = _variant(label, traces, training_set)

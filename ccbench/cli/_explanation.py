@@ -55,11 +55,11 @@ def describe(reactions: Opinion) -> str:
     Examples
     --------
     >>> from ccbench.classify.reactions import Limit, Opinion
-    >>> limit = Limit(confidence=0.9, distance=0.6)
-    >>> seen = {"label": "bic", "second": "cubic", "distance": 0.9, "noise": 0.3, "limit": limit}
-    >>> describe(Opinion(confidence=0.95, **seen)).split("; ")
-    ['like bic, but far from it (confidence 0.950, at least 0.900',
-     'distance 0.90, at most 0.60', 'noise 0.30)']
+    >>> limit = Limit(confidence=0.9, familiarity=0.3)
+    >>> seen = {"label": "bic", "second": "cubic", "distance": 4.2, "noise": 0.3, "limit": limit}
+    >>> describe(Opinion(confidence=0.95, familiarity=0.2, **seen)).split("; ")
+    ['like bic, but unlike known CCAs (confidence 0.950, at least 0.900',
+     'familiarity 0.200, at least 0.300', 'distance 4.20', 'noise 0.30)']
     >>> describe(Opinion(confidence=0.8, **seen)).split(" (")[0]
     'like bic or cubic'
     """
@@ -67,14 +67,13 @@ def describe(reactions: Opinion) -> str:
     like = f"like {reactions.label}"
     if not reactions.is_confident:
         like += f" or {reactions.second}"
-    elif not reactions.is_near:
-        like += ", but far from it"
-    most = "" if limit.distance is None else f", at most {limit.distance:.2f}"
-    return (
-        f"{like} (confidence {reactions.confidence:.3f}, at least {limit.confidence:.3f}; "
-        f"distance {reactions.distance:.2f}{most}; noise {reactions.noise:.2f})"
-        f"{reactions.doubt and ': ' + reactions.doubt}"
-    )
+    elif not reactions.is_familiar:
+        like += ", but unlike known CCAs"
+    parts = [f"confidence {reactions.confidence:.3f}, at least {limit.confidence:.3f}"]
+    if reactions.familiarity is not None and limit.familiarity is not None:
+        parts.append(f"familiarity {reactions.familiarity:.3f}, at least {limit.familiarity:.3f}")
+    parts += [f"distance {reactions.distance:.2f}", f"noise {reactions.noise:.2f}"]
+    return f"{like} ({'; '.join(parts)}){reactions.doubt and ': ' + reactions.doubt}"
 
 
 def _reason(trace: TraceVerdict) -> str:

@@ -208,15 +208,18 @@ def classify(
         sudo ccbench classify example.com
         ccbench classify run-1 run-2 run-3 run-4
     """  # noqa: D301 - click needs the backslash
-    from ccbench.classify.setting import Setting
-
     files = [Path(name) for name in names if "://" not in name and Path(name).exists()]
     filters = {"skip_s": skip, "duration_s": length, "smooth_s": smooth, "bridge_s": bridge}
     if not files:
-        settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
         _reject_options_of_files(context)
         return _classify_servers(
-            names, hosts, settings, training=training, filters=filters, as_json=as_json, **survey
+            names,
+            hosts,
+            setting_names,
+            training=training,
+            filters=filters,
+            as_json=as_json,
+            **survey,
         )
     if hosts is not None or len(files) < len(names):
         others = [name for name in names if Path(name) not in files]
@@ -309,7 +312,7 @@ def _given(context: click.Context) -> dict[str, str]:
 def _classify_servers(
     names: Sequence[str],
     hosts: Path | None,
-    settings: Sequence[Setting],
+    setting_names: Sequence[str],
     *,
     training: Path | None,
     filters: Mapping[str, Any],
@@ -325,11 +328,12 @@ def _classify_servers(
     dry_run: bool,
     as_json: bool,
 ) -> ExitStatus:
-    from ccbench.classify.setting import SETTINGS
+    from ccbench.classify.setting import SETTINGS, Setting
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.target import read_targets
 
     targets = read_targets(names, hosts)
+    settings = [Setting.named(name) for name in dict.fromkeys(setting_names)]
     manners = Manners(
         max_megabytes=max_megabytes,
         max_connections=max_connections,

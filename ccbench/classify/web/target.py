@@ -29,7 +29,7 @@ INSTEAD_OF_LOOPBACK = (
     "let the server listen on this machine's address in its network (`hostname -I`), and name that"
 )
 #: Suffixes of files with recorded queues.
-_SUFFIXES = (".csv", ".log", ".pcap", ".pcapng", ".parquet", ".json")
+_SUFFIXES = (*(".csv", ".json", ".log", ".parquet", ".pcap", ".pcapng", ".qlog", ".sqlog", ".txt"),)
 _ALLOWED = "a host such as example.com, or a URL such as https://example.com/large-file"
 
 

@@ -12,15 +12,9 @@ import pytest
 
 from ccbench.base.random_streams import stream
 from ccbench.classify import training_set as sets
-from ccbench.classify.reactions import (
-    Limit,
-    Limits,
-    Opinion,
-    Reactions,
-    choose_limits,
-    noise_level,
-    opinion,
-)
+from ccbench.classify.directions import Directions
+from ccbench.classify.reaction_limits import choose_limits
+from ccbench.classify.reactions import Limit, Limits, Opinion, Reactions, noise_level, opinion
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.trace import QueueTrace
 from ccbench.classify.training import Sample, Variation, noisy_variation
@@ -128,17 +122,44 @@ class TestReactions:
         assert np.isinf(none)
 
 
+class TestDirections:
+    @pytest.fixture
+    def directions(self) -> Directions:
+        """Give the directions of two CCAs on a line, and one beside it."""
+        rng = stream(5, "directions")
+        along = rng.uniform(0, 60, 240)
+        rows = rng.normal(100, 1, (240, 4)) + np.stack([along, along, *np.zeros((2, 240))], axis=1)
+        names = np.repeat(["left", "right", "beside"], 80)
+        rows[names == "right", 0] += 60
+        rows[names == "beside", 2] += 60
+        return Directions(np.rint(rows).astype(np.uint8), names.tolist(), np.zeros(240))
+
+    def test_along(self, directions: Directions) -> None:
+        """Values within a CCA are nearer to it than those beyond it, those beside it farther."""
+        middle, beyond, beside = np.full((3, 4), 100, dtype=np.uint8) + np.array(
+            [[30, 30, 0, 0], [75, 75, 0, 0], [30, 30, 30, 0]], dtype=np.uint8
+        )
+        own = directions.distances(np.stack([middle, beyond, beside]), "left")
+        assert own[0] < own[1] < own[2]
+
+    def test_others(self, directions: Directions) -> None:
+        """Values of a CCA are nearer to it than to others; a CCA without rows is infinitely far."""
+        value = np.array([[190, 130, 100, 100]], dtype=np.uint8)
+        left, right, none = (directions.distances(value, cca) for cca in ("left", "right", "none"))
+        assert right < left < none == np.inf
+
+
 class TestLimits:
     def test_shares(self, trees: list[Reactions], limits: Limits) -> None:
-        """Of traces on unseen paths, 98 % have a usual distance."""
+        """Of traces on unseen paths, 98 % are familiar."""
         one, two = limits.confidences
         assert len(one) == len(two) == len(limits.levels) + 1
-        usual = []
+        familiar = []
         for cca in CENTRES:
             for number in range(N_PATHS, 2 * N_PATHS):
                 own = opinion(trees[:1], [sample(cca, number).measured], limits)
-                usual.append(own.is_near)
-        assert np.mean(usual) > 0.9
+                familiar.append(own.is_familiar)
+        assert np.mean(familiar) > 0.9
 
     def test_more_traces(self, limits: Limits) -> None:
         """The limits of the largest number of traces are those of more traces too."""
@@ -160,16 +181,16 @@ class TestLimits:
 
 class TestOpinion:
     def test_known(self, trees: list[Reactions], limits: Limits) -> None:
-        """A server like a known CCA is labelled with confidence, and near."""
+        """A server like a known CCA is labelled with confidence, and familiar."""
         for cca, centre in CENTRES.items():
             own = [asked(trees, limits, centre, seed) for seed in range(10)]
             assert {cca} == {each.label for each in own}
-            assert sum(each.is_confident and each.is_near for each in own) >= 9
+            assert sum(each.is_confident and each.is_familiar for each in own) >= 9
 
     def test_unknown(self, trees: list[Reactions], limits: Limits) -> None:
-        """A server unlike all known CCAs is not confident or not near."""
+        """A server unlike all known CCAs is not confident or not familiar."""
         own = [asked(trees, limits, 20, seed) for seed in range(10)]
-        assert not any(each.is_confident and each.is_near for each in own)
+        assert not any(each.is_confident and each.is_familiar for each in own)
 
     def test_deterministic(self, rows: list[Sample], limits: Limits) -> None:
         """Trees of the same rows have the same opinion."""
@@ -238,11 +259,9 @@ class TestJudge:
         assert "late" == verdict.label
 
     def test_agreement_on_a_far_one(self, training_set: sets.TrainingSet) -> None:
-        """A label at an unusual distance is the answer only if the vote agrees."""
+        """A label that is not familiar is the answer only if the vote agrees."""
         assert training_set.limits is not None
-        nothing = tuple(tuple((0.0, 0.0) for _ in own) for own in training_set.limits.distances)
-        limits = replace(training_set.limits, distances=nothing)
-        strict = replace(training_set, limits=limits)
+        strict = replace(training_set, limits=replace(training_set.limits, familiarities=(2, 2)))
         labels = [judge(self.server(points, 14), strict).label for points in (14, 50)]
         assert ["delay", "unknown"] == labels
 
@@ -330,11 +349,12 @@ class TestNoisyVariation:
 
 @pytest.fixture
 def two() -> Limits:
-    """Give limits of two CCAs, of which the second is less certain and farther with noise."""
+    """Give limits of two CCAs, of which the second is less certain with noise."""
     return Limits(
         ccas=("a", "b"),
         weights=(((0, 1, -1), (1, 2, -3)),),
-        distances=(((0.1, 0.0), (0.1, 0.4)),),
+        terms=((1, -2),),
+        familiarities=(0.3,),
         levels=(),
         confidences=((0.6,),),
     )
@@ -342,8 +362,8 @@ def two() -> Limits:
 
 def test_decimals(limits: Limits) -> None:
     """Fitted limits have six decimals: more depend on the order in which a processor adds."""
-    values = np.concatenate([np.ravel(part) for part in (limits.weights, limits.distances)])
-    values = np.concatenate([values, np.ravel(limits.confidences)])
+    values = np.concatenate([np.ravel(part) for part in (limits.weights, limits.terms)])
+    values = np.concatenate([values, np.ravel(limits.confidences), limits.familiarities])
     assert values.any()
     assert np.array_equal(values, values.round(6))
 
@@ -357,14 +377,14 @@ def test_confidence(two: Limits) -> None:
     assert two.confidence("a", 0, 0, 1) == 0.5
 
 
-def test_limits_of_a_label(two: Limits) -> None:
-    """The greatest distance depends on the label and the noise; without levels, confidence not."""
-    assert Limit(confidence=0.6, distance=0.1) == two.of("a", 0.5, 3)
-    assert two.of("b", 0.0, 1).distance == 0.1
-    assert two.of("b", 0.5, 1).distance == pytest.approx(0.3)
+def test_familiarity(two: Limits) -> None:
+    """Familiarity falls with a term of negative weight, also for more traces than in training."""
+    actual = [two.familiarity("b", np.array([1, term]), 3) for term in (2, 1, 0.5)]
+    assert sorted(actual) == actual
+    assert 0.5 == actual[-1]
 
 
 def test_added_later(two: Limits) -> None:
     """The label of a CCA that was added later has no confidence, and its limits exclude all."""
-    assert two.confidence("c", 9, 0, 1) == 0
-    assert Limit(confidence=1.0, distance=0.0) == two.of("c", 0.5, 1)
+    assert two.confidence("c", 9, 0, 1) == 0 == two.familiarity("c", np.zeros(2), 1)
+    assert Limit(confidence=1.0, familiarity=1.0) == two.of("c", 0.5, 1)
