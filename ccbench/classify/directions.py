@@ -89,8 +89,8 @@ def _separating(
 ) -> npt.NDArray[np.float64]:
     """Return the directions in which the CCAs of the rows differ, as columns."""
     ccas = range(int(own.max()) + 1)
-    within = sum(_scatter(features[own == cca], levels[own == cca]) for cca in ccas)
-    within /= len(features)
+    scatters = [_scatter(features[own == cca], levels[own == cca]) for cca in ccas]
+    within = np.sum(scatters, axis=0) / len(features)
     shrunk = (1 - _SHRINKAGE) * within + _SHRINKAGE * np.diag(np.diag(within))
     variances, axes = np.linalg.eigh(shrunk + _ROUNDING * np.eye(len(within)))
     whitened = axes / np.sqrt(variances)

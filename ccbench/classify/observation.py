@@ -82,8 +82,8 @@ def _in_parts(
     events, setting = recording.events, recording.setting
     step_s = max(STEP_S, round(recording.interval_s, 6))
     if filters.duration_s is not None:
-        allowed = validation.Range(LEAST_S, DURATION_S)
-        validation.number("duration_s", filters.duration_s, allowed, example=DURATION_S)
+        in_training = validation.Range(LEAST_S, DURATION_S)
+        validation.number("duration_s", filters.duration_s, in_training, example=DURATION_S)
     part_s = filters.duration_s or min(DURATION_S, math.floor(length_s + STEP_S))
     if part_s < LEAST_S or length_s < part_s - step_s:
         allowed = f"at least {max(part_s, LEAST_S):g} s"

@@ -45,7 +45,8 @@ class _Judged(NamedTuple):
     @classmethod
     def nothing(cls, n_rows: int, n_ccas: int) -> _Judged:
         """Return values to be filled."""
-        return cls(*(np.zeros((n_rows, n_ccas)) for _ in range(2)), np.zeros(n_rows))
+        shape = n_rows, n_ccas
+        return cls(np.zeros(shape), np.zeros(shape), np.zeros(n_rows))
 
     def fill(self, indices: npt.NDArray[np.int64], tested: Sequence[Sample], by: Reactions) -> None:
         """Judge some rows."""

@@ -294,7 +294,7 @@ class Reactions:
     @cached_property
     def directions(self) -> Directions:
         """The directions in which the CCAs of the rows differ."""
-        return Directions(self._values, self._names, self._levels)
+        return Directions(self._values, self._names.tolist(), self._levels)
 
     def probabilities(self, values: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
         """Return the probability of each CCA.
@@ -462,15 +462,15 @@ def opinion(
     probabilities = np.stack([trees.probabilities(value) for trees, value in pairs], axis=1)
     joint = combined(probabilities)
     second, label = (reactions[0].ccas[i] for i in joint[0].argsort(kind="stable")[-2:].tolist())
-    distance = np.mean([trees.directions.distances(value, label) for trees, value in pairs])
-    level = np.mean([trees.levels(value) for trees, value in pairs])
-    (own,) = terms(probabilities, distance[None], level[None])
+    distance = float(np.mean([trees.directions.distances(value, label) for trees, value in pairs]))
+    level = float(np.mean([trees.levels(value) for trees, value in pairs]))
+    (own,) = terms(probabilities, np.array([distance]), np.array([level]))
     return Opinion(
         label=label,
         second=second,
-        confidence=limits.confidence(label, float(log_ratios(joint)[0]), float(level), len(pairs)),
+        confidence=limits.confidence(label, float(log_ratios(joint)[0]), level, len(pairs)),
         familiarity=limits.familiarity(label, own, len(pairs)),
-        distance=float(distance),
-        noise=float(level),
-        limit=limits.of(label, float(level), len(pairs)),
+        distance=distance,
+        noise=level,
+        limit=limits.of(label, level, len(pairs)),
     )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["PACKAGED", "TrainingSet", "extended", "train", "train_on_recordings"]
 
 #: Version of the file format; incremented by incompatible changes.
-_FORMAT = 6
+_FORMAT = 7
 _KEY = b"ccbench training set"
 #: The quantile of three of the thesis's settings is between 0.9 and 0.95 (Table 2.3).
 _PUBLISHED = Threshold(

@@ -397,7 +397,7 @@ class TestReadAll:
 
     def test_no_setting(self, files: list[Path]) -> None:
         """Captures require a setting."""
-        with pytest.raises(InputError, match="setting is None; it must be that of"):
+        with pytest.raises(InputError, match=r"setting of .* is None; it must be that of"):
             read_all(files)
 
     def test_command(self, files: list[Path]) -> None:

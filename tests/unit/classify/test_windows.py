@@ -302,12 +302,18 @@ def packaged() -> TrainingSet:
 
 class TestObserved:
     def test_late(self, packaged: TrainingSet) -> None:
-        """A recording with a full window after one round-trip time begins late."""
+        """A recording with a full window after one round-trip time begins late, as a later part."""
         times_ns = np.arange(0, 42_000_000_000, 10_000_000)
         late = pd.DataFrame({"time_ns": times_ns, "backlog_packets": np.full(len(times_ns), 20.0)})
         trace = observed(Recording(events=late, setting=SETTINGS[0]), Filters(), packaged)
         assert not trace.view.from_start
         assert len(trace.later) == 1
+        skipped = observed(
+            Recording(events=late, setting=SETTINGS[0]), Filters(skip_s=25, duration_s=15), packaged
+        )
+        assert 15 == skipped.view.length_s
+        with pytest.raises(InputError, match="duration_s is 5; it must be a number at least 10"):
+            observed(Recording(events=late, setting=SETTINGS[0]), Filters(duration_s=5), packaged)
         start = late.assign(backlog_packets=np.minimum(times_ns / 1e9, 30).round())
         trace = observed(Recording(events=start, setting=SETTINGS[0]), Filters(), packaged)
         assert trace.view.from_start
