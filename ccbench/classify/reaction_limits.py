@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ccbench.classify.training import Sample
 
-__all__ = ["choose_limits"]
+__all__ = ["HeldOut", "Judged", "choose_limits", "familiarity_weights", "held_out"]
 
 _FOLDS = 5
 _BINS = 6
@@ -35,7 +35,7 @@ _GIVEN_UP = 0.02
 _DECIMALS = 6
 
 
-class _Judged(NamedTuple):
+class Judged(NamedTuple):
     """What trees that have not seen a row's path, and perhaps not its CCA, say about each row."""
 
     probabilities: npt.NDArray[np.float64]
@@ -43,7 +43,7 @@ class _Judged(NamedTuple):
     noise: npt.NDArray[np.float64]
 
     @classmethod
-    def nothing(cls, n_rows: int, n_ccas: int) -> _Judged:
+    def nothing(cls, n_rows: int, n_ccas: int) -> Judged:
         """Return values to be filled."""
         shape = n_rows, n_ccas
         return cls(np.zeros(shape), np.zeros(shape), np.zeros(n_rows))
@@ -56,15 +56,90 @@ class _Judged(NamedTuple):
             self.distances[indices, i] = by.directions.distances(values, cca)
         self.noise[indices] = by.levels(values)
 
+    def terms(self, groups: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return the terms of servers with these rows, shape (n_servers, n_traces)."""
+        probabilities = self.probabilities[groups]
+        labels = combined(probabilities).argmax(axis=1)
+        distances = self.distances[groups, labels[:, None]].mean(axis=1)
+        return terms(probabilities, distances, self.noise[groups].mean(axis=1))
+
+
+class HeldOut(NamedTuple):
+    """Rows as judged by trees that have not seen them.
+
+    Attributes
+    ----------
+    ccas : tuple of str
+    names : ndarray of str
+        The CCA of each row.
+    servers : tuple of tuple of int
+        The rows of each server, one of a setting.
+    known, unknown : Judged
+        By trees that know the CCA of a row, and by those that do not.
+    is_left_out : ndarray of bool
+        The rows that have been judged by trees that do not know their CCA.
+    """
+
+    ccas: tuple[str, ...]
+    names: npt.NDArray[np.str_]
+    servers: tuple[tuple[int, ...], ...]
+    known: Judged
+    unknown: Judged
+    is_left_out: npt.NDArray[np.bool_]
+
+    def groups(self, n_traces: int) -> npt.NDArray[np.int64]:
+        """Return rows of each server, in all combinations; shape (n_groups, n_traces)."""
+        groups = [some for own in self.servers for some in combinations(own, n_traces)]
+        return np.array(groups, dtype=np.int64).reshape(-1, n_traces)
+
+    def is_right(self, groups: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Return whether the label of each group is right."""
+        labels = combined(self.known.probabilities[groups]).argmax(axis=1)
+        result: npt.NDArray[np.bool_] = np.array(self.ccas)[labels] == self.names[groups[:, 0]]
+        return result
+
+
+def held_out(rows: Sequence[Sample]) -> HeldOut:
+    """Judge each path by trees that have not seen it, and each CCA on some by trees without it.
+
+    Parameters
+    ----------
+    rows : sequence of Sample
+        Measurements of at least two CCAs, on at least five paths.
+    """
+    ccas = sorted({row.cca for row in rows})
+    names = np.array([row.cca for row in rows])
+    paths = {name: i for i, name in enumerate(dict.fromkeys(row.variation.name for row in rows))}
+    fold = np.array([paths[row.variation.name] % _FOLDS for row in rows])
+    known, unknown = (Judged.nothing(len(rows), len(ccas)) for _ in range(2))
+    # Each CCA is left out in one fold.
+    is_left_out = np.array([ccas.index(name) % _FOLDS for name in names]) == fold
+    for setting, number in product(dict.fromkeys(row.setting for row in rows), range(_FOLDS)):
+        own = np.array([row.setting == setting for row in rows])
+        is_tested, is_trained = own & (fold == number), own & (fold != number)
+        left_out = sorted(set(names[is_tested & is_left_out].tolist()))
+        for without in (None, *left_out):
+            trained = np.flatnonzero(is_trained & (names != without))
+            tested = np.flatnonzero(is_tested & (names == without) if without else is_tested)
+            if len(trained) and len(tested):
+                by = Reactions([rows[i] for i in trained.tolist()], ccas)
+                into = unknown if without else known
+                into.fill(tested, [rows[i] for i in tested.tolist()], by)
+    servers: dict[tuple[str, ...], list[int]] = {}
+    for i, row in enumerate(rows):
+        servers.setdefault((row.cca, row.variant, row.variation.name, str(row.seed)), []).append(i)
+    return HeldOut(
+        tuple(ccas), names, tuple(map(tuple, servers.values())), known, unknown, is_left_out
+    )
+
 
 def choose_limits(rows: Sequence[Sample]) -> Limits:
-    """Choose the limits by cross-validation.
+    """Choose the limits by cross-validation (:func:`held_out`).
 
-    Each path is judged by trees that have not seen it. A logistic regression on the results gives
-    the confidence. Its limits are quantiles in each bin of the level of noise. Besides, each CCA is
-    left out of the trees once. A logistic regression on these results, too, gives the familiarity,
-    whose limit is a quantile: the 2 % of right labels below it are the price of finding unknown
-    CCAs.
+    A logistic regression on the results gives the confidence. Its limits are quantiles in each bin
+    of the level of noise. Another one, also on the results of CCAs that were left out, gives the
+    familiarity, whose limit is a quantile: the 2 % of right labels below it are the price of
+    finding unknown CCAs.
 
     Parameters
     ----------
@@ -73,38 +148,16 @@ def choose_limits(rows: Sequence[Sample]) -> Limits:
     """
     from scipy import special  # noqa: PLC0415 - a tenth of a second
 
-    ccas = sorted({row.cca for row in rows})
-    names = np.array([row.cca for row in rows])
-    paths = {name: i for i, name in enumerate(dict.fromkeys(row.variation.name for row in rows))}
-    fold = np.array([paths[row.variation.name] % _FOLDS for row in rows])
-    settings = list(dict.fromkeys(row.setting for row in rows))
-    known, unknown = (_Judged.nothing(len(rows), len(ccas)) for _ in range(2))
-    # Each CCA is left out in one fold.
-    is_left_out = np.array([ccas.index(name) % _FOLDS for name in names]) == fold
-    for setting in settings:
-        own = np.array([row.setting == setting for row in rows])
-        for held_out in range(_FOLDS):
-            is_tested = own & (fold == held_out)
-            is_trained = own & (fold != held_out)
-            left_out = sorted(set(names[is_tested & is_left_out].tolist()))
-            for without in (None, *left_out):
-                trained = np.flatnonzero(is_trained & (names != without))
-                tested = np.flatnonzero(is_tested & (names == without) if without else is_tested)
-                if len(trained) and len(tested):
-                    by = Reactions([rows[i] for i in trained.tolist()], ccas)
-                    into = unknown if without else known
-                    into.fill(tested, [rows[i] for i in tested.tolist()], by)
+    judged = held_out(rows)
+    known, ccas = judged.known, judged.ccas
+    n_settings = len({row.setting for row in rows})
     levels = np.quantile(known.noise, np.linspace(0, 1, _BINS + 1)[1:-1])
-    servers: dict[tuple[str, ...], list[int]] = {}
-    for i, row in enumerate(rows):
-        servers.setdefault((row.cca, row.variant, row.variation.name, str(row.seed)), []).append(i)
     weights, of_terms, familiarities, least = [], [], [], []
-    for n_traces in range(1, min(_MOST_TRACES, len(settings)) + 1):
-        groups = [some for own in servers.values() for some in combinations(own, n_traces)]
-        indices = np.array(groups, dtype=np.int64).reshape(-1, n_traces)
+    for n_traces in range(1, min(_MOST_TRACES, n_settings) + 1):
+        indices = judged.groups(n_traces)
         joint = combined(known.probabilities[indices])
         labels = joint.argmax(axis=1)
-        is_right = np.array(ccas)[labels] == names[indices[:, 0]]
+        is_right = judged.is_right(indices)
         noises = known.noise[indices].mean(axis=1)
         ratios = log_ratios(joint)
         own_weights = _confidence_weights(labels, ratios, noises, is_right, len(ccas))
@@ -112,12 +165,12 @@ def choose_limits(rows: Sequence[Sample]) -> Limits:
         confidences = special.expit(constant + of_ratio * ratios + of_noise * noises)
         of_bin = np.digitize(noises, levels)
         bins = [of_bin == k for k in range(_BINS)]
-        n_repeated = len(indices) / len(servers)
+        n_repeated = len(indices) / len(judged.servers)
         weights.append(tuple((float(a), float(b), float(c)) for a, b, c in own_weights))
         least.append(tuple(_least(confidences[own], is_right[own], n_repeated) for own in bins))
-        of_known = _terms_of(known, indices)
-        of_unknown = _terms_of(unknown, indices[is_left_out[indices[:, 0]]])
-        fitted = _familiarity_weights(of_known, is_right, of_unknown)
+        of_known = known.terms(indices)
+        of_unknown = judged.unknown.terms(indices[judged.is_left_out[indices[:, 0]]])
+        fitted = familiarity_weights(of_known, is_right, of_unknown)
         is_counted = is_right & (confidences > np.take(least[-1], of_bin))
         familiarity = special.expit(of_known[is_counted] @ fitted)
         of_terms.append(tuple(fitted.tolist()))
@@ -131,14 +184,6 @@ def choose_limits(rows: Sequence[Sample]) -> Limits:
         levels=tuple(levels.tolist()),
         confidences=tuple(least),
     )
-
-
-def _terms_of(judged: _Judged, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return the terms of servers with these rows, shape (n_servers, n_traces)."""
-    probabilities = judged.probabilities[indices]
-    labels = combined(probabilities).argmax(axis=1)
-    distances = judged.distances[indices, labels[:, None]].mean(axis=1)
-    return terms(probabilities, distances, judged.noise[indices].mean(axis=1))
 
 
 def _confidence_weights(
@@ -168,7 +213,7 @@ def _confidence_weights(
     return weights
 
 
-def _familiarity_weights(
+def familiarity_weights(
     of_known: npt.NDArray[np.float64],
     is_right: npt.NDArray[np.bool_],
     of_unknown: npt.NDArray[np.float64],

@@ -12,9 +12,11 @@ if no queue is between them.
 from __future__ import annotations
 
 import socket
+import struct
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,6 +36,10 @@ __all__ = ["Segment", "segments_of", "windows_of"]
 _FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 _TCP_BYTES = 20
 _SYN, _ACK = 0x02, 0x10
+#: Sequence number, acknowledgement number, size of the header, and flags, from byte 4 on.
+_TCP_FIELDS = struct.Struct(">IIBB")
+#: The numbers of the option of timestamps, and of each block of selective acknowledgements.
+_TWO_WORDS = struct.Struct(">II")
 _END, _NO_OPERATION, _SACK, _TIMESTAMPS = 0, 1, 5, 8
 _HALF, _WHOLE = 2**31, 2**32
 #: Least duration of a connection in seconds, and least size, that is worth an answer.
@@ -461,25 +467,27 @@ def _segment(packet: IpPacket, path: Path) -> Segment | None:
     data_offset = (tcp[12] >> 4) * 4 if len(tcp) >= _TCP_BYTES else _TCP_BYTES
     if len(tcp) < min(data_offset, size):  # without its options, it is unknown what has arrived
         raise truncated(path)
-    family = _FAMILIES[header.version]
-    names = [
-        f"{socket.inet_ntop(family, address)} {int.from_bytes(port, 'big')}"
-        for address, port in ((header.source, tcp[0:2]), (header.destination, tcp[2:4]))
-    ]
+    sequence, acknowledged, _, flags = _TCP_FIELDS.unpack_from(tcp, 4)
     timestamp, echo, selective = _options(tcp[_TCP_BYTES:data_offset])
     return Segment(
         time_ns=packet.time_ns,
-        source=names[0],
-        destination=names[1],
-        sequence=int.from_bytes(tcp[4:8], "big"),
-        acknowledged=int.from_bytes(tcp[8:12], "big") if tcp[13] & _ACK else 0,
+        source=_end(header.version, header.source, tcp[0:2]),
+        destination=_end(header.version, header.destination, tcp[2:4]),
+        sequence=sequence,
+        acknowledged=acknowledged if flags & _ACK else 0,
         size=max(0, size - data_offset),
-        is_syn=bool(tcp[13] & _SYN),
+        is_syn=bool(flags & _SYN),
         timestamp=timestamp,
         echo=echo,
         selective=selective,
         interface=packet.interface,
     )
+
+
+@lru_cache
+def _end(version: int, address: bytes, port: bytes) -> str:
+    """Return the name of an end of a connection."""
+    return f"{socket.inet_ntop(_FAMILIES[version], address)} {int.from_bytes(port, 'big')}"
 
 
 def _options(options: bytes) -> tuple[int | None, int | None, tuple[tuple[int, int], ...]]:
@@ -495,10 +503,10 @@ def _options(options: bytes) -> tuple[int | None, int | None, tuple[tuple[int, i
         body = options[at + 2 : at + size]
         if size < 2 or len(body) < size - 2:  # noqa: PLR2004 - kind and size
             break
-        words = [int.from_bytes(body[i : i + 4], "big") for i in range(0, len(body) - 3, 4)]
-        if options[at] == _TIMESTAMPS and len(words) == 2:  # noqa: PLR2004
-            timestamp, echo = words
+        if options[at] == _TIMESTAMPS and len(body) == _TWO_WORDS.size:
+            timestamp, echo = _TWO_WORDS.unpack(body)
         elif options[at] == _SACK:
-            blocks = tuple(zip(words[::2], words[1::2], strict=False))
+            whole = len(body) - len(body) % _TWO_WORDS.size
+            blocks = tuple(_TWO_WORDS.iter_unpack(body[:whole]))
         at += size
     return timestamp, echo, blocks
