@@ -4,16 +4,24 @@
  * softirqs and interrupts as they were: Linux with one processor continues after most of these
  * errors, so that a run would look like a result.
  */
+#include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/export.h>
 #include <linux/gfp.h>
+#include <linux/kthread.h>
 #include <linux/mutex.h>
 #include <linux/panic.h>
 #include <linux/preempt.h>
+#include <linux/rtnetlink.h>
+#include <linux/rwsem.h>
+#include <linux/semaphore.h>
 #include <linux/slab.h>
 #include <linux/version.h>
+#include <linux/workqueue.h>
 #include <net/sock.h>
 
 #include "flows.h"
+#include "sleeping_calls.h"
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 #define KMALLOC_CACHE	__kmalloc_cache_noprof
@@ -26,17 +34,23 @@
 #define KMALLOC		__kmalloc
 #endif
 
+int ccbench_locks;
+EXPORT_SYMBOL(ccbench_locks);
+
 static u32 hooks;	/* that are being called */
 
-void context_enter(struct context *context)
+bool context_is_hook(void)
 {
-	hooks++;
+	return hooks;
+}
+
+void context_take(struct context *context)
+{
 	*context = (struct context) { preempt_count(), ccbench_locks, irqs_disabled() };
 }
 
-const char *context_leave(const struct context *context)
+const char *context_difference(const struct context *context)
 {
-	hooks--;
 	if (unlikely(ccbench_locks != context->locks))
 		return ccbench_locks > context->locks ?
 			"leaves a spinlock locked" :
@@ -46,6 +60,18 @@ const char *context_leave(const struct context *context)
 	if (unlikely(irqs_disabled() != context->irqs_off))
 		return "leaves interrupts disabled, or enables them (local_irq_save, spin_lock_irqsave)";
 	return NULL;
+}
+
+void context_enter(struct context *context)
+{
+	hooks++;
+	context_take(context);
+}
+
+const char *context_leave(const struct context *context)
+{
+	hooks--;
+	return context_difference(context);
 }
 
 static void may_sleep(const char *function, const void *caller)
@@ -73,8 +99,6 @@ static void *filled(void *object, gfp_t flags, size_t bytes)
 
 void *ccbench_kmalloc_cache(struct kmem_cache *cache, gfp_t flags, size_t bytes);
 void *ccbench_kmalloc(size_t bytes, gfp_t flags);
-void ccbench_mutex_lock(struct mutex *lock);
-void ccbench_lock_sock(struct sock *sk, int subclass);
 
 void *ccbench_kmalloc_cache(struct kmem_cache *cache, gfp_t flags, size_t bytes)
 {
@@ -90,16 +114,19 @@ void *ccbench_kmalloc(size_t bytes, gfp_t flags)
 }
 EXPORT_SYMBOL(ccbench_kmalloc);
 
-void ccbench_mutex_lock(struct mutex *lock)
-{
-	may_sleep("mutex_lock()", __builtin_return_address(0));
-	mutex_lock(lock);
-}
-EXPORT_SYMBOL(ccbench_mutex_lock);
-
-void ccbench_lock_sock(struct sock *sk, int subclass)
-{
-	may_sleep("lock_sock()", __builtin_return_address(0));
-	lock_sock_nested(sk, subclass);
-}
-EXPORT_SYMBOL(ccbench_lock_sock);
+/* What a function calls before and after it sleeps is compared separately, as others run meanwhile. */
+#define SLEEPING(function) \
+	long ccbench_##function(long a, long b, long c, long d); \
+	long ccbench_##function(long a, long b, long c, long d) \
+	{ \
+		long (*call)(long a, long b, long c, long d) = (void *)function; \
+		long result; \
+		\
+		may_sleep(#function "()", __builtin_return_address(0)); \
+		calls_pause(); \
+		result = call(a, b, c, d); \
+		calls_resume(); \
+		return result; \
+	} \
+	EXPORT_SYMBOL(ccbench_##function);
+SLEEPING_CALLS(SLEEPING)

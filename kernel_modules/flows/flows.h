@@ -12,6 +12,7 @@
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/net.h>
+#include <linux/tcp.h>
 #include <linux/workqueue.h>
 #include <net/inet_connection_sock.h>
 
@@ -209,15 +210,25 @@ struct written {
 	struct sock *sk;	/* NULL: none */
 	u32 cwnd;
 	u32 ssthresh;
+	u32 srtt_us;
+	u32 rto;
 	unsigned long pacing_rate;
 };
 
 /* Number of other sockets that are compared at once. */
 #define OTHERS	4
 
-/* Notes what is set in other open sockets; none, if they can change during a hook. */
+/* The socket of a sender is open, and will be closed. */
+void sockets_add_sender(struct sock *sk);
+void sockets_remove_sender(struct sock *sk);
+/* Whether Linux can send with the window, ssthresh and pacing rate of a socket. */
+bool sockets_is_possible(const struct sock *sk);
+/* Returns the socket of a sender, each time another one, but never `sk`; or NULL. */
+struct sock *sockets_next(const struct sock *sk);
+/* Notes what is set in sockets of other flows; none, if they can change during a hook. */
 void sockets_take_others(struct written others[OTHERS], const struct sock *sk);
 bool sockets_are_unchanged(const struct written others[OTHERS]);
+/* A socket with a user's congestion control begins or ends. */
 void sockets_opened(struct sock *sk);
 void sockets_released(struct sock *sk);
 /* Checks and frees the sockets that have ended; returns whether all have. */
@@ -225,16 +236,19 @@ bool sockets_end(void);
 
 /* ---- settings.c ---- */
 
-/* Notes the sysctls of both hosts, and ends the run if they have changed. */
+/* Notes sysctls and devices of both hosts, and ends the run if a user's module has changed them. */
 int settings_take(void);
-void settings_check(void);
+void settings_check(bool has_own_modules);
 
 /* ---- damage.c ---- */
 
-/* Ends the run if a host has discarded packets as damaged. */
-void damage_check(void);
+/* Ends the run if a host has discarded packets as damaged, or a user's module has lost some. */
+void damage_check(bool has_own_modules);
 
 /* ---- context.c ---- */
+
+/* Locks that a user's modules hold (include/own_calls.h). */
+extern int ccbench_locks;
 
 /* What a hook must leave as it was. */
 struct context {
@@ -243,12 +257,52 @@ struct context {
 	bool irqs_off;
 };
 
-/* A hook is called; after the call, returns what it has not left as it was, or NULL. */
+void context_take(struct context *context);
+/* Returns what differs now, or NULL. */
+const char *context_difference(const struct context *context);
+/* The same before and after the call of a hook. */
 void context_enter(struct context *context);
 const char *context_leave(const struct context *context);
+/* A hook is being called. */
+bool context_is_hook(void);
+
+/* ---- image.c ---- */
+
+/* A socket as it was. */
+struct image {
+	const struct sock *sk;
+	u64 interruptions;	/* by what may change it */
+	struct tcp_sock copy;
+};
+
+/* What of a socket may change: nothing, the private area of its CCA, or what that controls. */
+enum image_right {
+	IMAGE_NOTHING,
+	IMAGE_PRIVATE,
+	IMAGE_CONTROL,
+	IMAGE_RIGHTS,
+};
+
+void image_create(void);
+/* Whether this call of a user's module is one of those that are compared. */
+bool image_is_due(void);
+void image_take(struct image *image, const struct sock *sk);
+/* Whether others have run since then, who may have changed or freed the socket. */
+bool image_is_void(const struct image *image);
+/* Returns what has changed of a socket against a right; NULL: nothing, or the image is void. */
+const char *image_difference(const struct image *image, enum image_right right);
+
+/* ---- calls.c ---- */
+
+/* Voids the image of the current call, as it calls TCP. */
+void calls_end_image(void);
+/* The current call sleeps until it is resumed. */
+void calls_pause(void);
+void calls_resume(void);
 
 /* ---- memory.c ---- */
 
+bool memory_is_filled(void);
 /* Fills memory that a user's module has not set, or must not read, if it is to be filled. */
 void memory_fill(void *area, size_t bytes);
 /*

@@ -7,6 +7,8 @@
  * The hooks in the module's own structure are replaced by functions that call them and
  * compare TCP's fields before and after.
  */
+#include <linux/bitops.h>
+#include <linux/hash.h>
 #include <linux/inet_diag.h>
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -14,6 +16,7 @@
 #include "cca_compat.h"
 #include "current_cca.h"
 #include "flows.h"
+#include "tcp_fields.h"
 
 #define MAX_GUARDED	64
 /* Size of what follows the private area, and does not change during a hook. */
@@ -21,6 +24,8 @@
 /* Size of what follows the room of get_info, and its content. */
 #define BEYOND_INFO_BYTES	256
 #define UNWRITTEN		0xa5
+/* Hooks in interrupts of hooks, and during their calls of TCP; deeper ones have no images. */
+#define DEEPEST_HOOK	8
 
 static char *guarded_ccas;
 module_param_named(guarded, guarded_ccas, charp, 0);
@@ -33,51 +38,34 @@ static struct guarded {
 } guarded[MAX_GUARDED];
 static u32 guarded_count;
 
-/* Fields of struct tcp_sock that belong to TCP: all that decide what is sent or measured. */
-#define FIELDS(field) \
-	field(snd_una) field(snd_nxt) field(snd_sml) field(snd_up) field(snd_wl1) \
-	field(write_seq) field(pushed_seq) field(rcv_nxt) field(copied_seq) \
-	field(snd_wnd) field(max_window) field(window_clamp) field(rcv_ssthresh) \
-	field(packets_out) field(max_packets_out) field(cwnd_usage_seq) field(sacked_out) \
-	field(lost_out) field(retrans_out) field(lost) field(delivered) field(delivered_ce) \
-	field(bytes_acked) field(bytes_sent) field(bytes_received) field(bytes_retrans) \
-	field(segs_in) field(data_segs_in) field(data_segs_out) field(total_retrans) \
-	field(undo_marker) field(undo_retrans) field(retrans_stamp) field(high_seq) \
-	field(tlp_high_seq) field(prior_ssthresh) field(prr_delivered) field(prr_out) \
-	field(highest_sack) field(retransmit_skb_hint) field(tsorted_sent_queue) \
-	field(rack) field(reordering) field(reord_seen) field(dsack_dups) \
-	field(srtt_us) field(mdev_us) field(mdev_max_us) field(rttvar_us) field(rtt_seq) \
-	field(rtt_min) field(first_tx_mstamp) field(delivered_mstamp) field(rate_delivered) \
-	field(rate_interval_us) field(lsndtime) field(mss_cache) field(advmss) \
-	field(tcp_header_len) field(notsent_lowat)
-
-/* Fields of struct inet_connection_sock that belong to TCP; some are bits. */
-#define CONNECTION_FIELDS(field) \
-	field(icsk_ca_state) field(icsk_retransmits) field(icsk_backoff) field(icsk_rto) \
-	field(icsk_rto_min) field(icsk_delack_max) field(icsk_user_timeout) field(icsk_pmtu_cookie)
-
-/* Fields of struct sock that belong to TCP and the application. */
-#define SOCKET_FIELDS(field) \
-	field(sk_sndbuf) field(sk_rcvbuf) field(sk_wmem_queued) field(sk_mark) \
-	field(sk_err) field(sk_shutdown)
-
 /* A packet in flight: its sequence numbers, marks, and the state of rate samples. */
 struct in_flight {
 	const struct sk_buff *skb;	/* NULL: none */
 	u64 sent_ns;
+	u32 bytes;
 	u8 cb[sizeof_field(struct sk_buff, cb)];
+};
+
+/* Images of the hook's own socket, of one of its packets, and of the socket of another flow. */
+struct images {
+	struct image own, other;
+	struct in_flight packet;
 };
 
 /* State before the call of a hook. */
 struct snapshot {
 	const struct guarded *guarded;
+	const struct sock *sk;
 	const char *hook;
+	enum image_right right;
+	struct images *images;		/* NULL: none */
 	struct snapshot *outer;		/* of the hook that has called a function of TCP, or NULL */
 	const struct tcp_congestion_ops *ops;
 #define MEMBER(name)	typeof_member(struct tcp_sock, name) name;
-	FIELDS(MEMBER)
+	TCP_FIELDS(MEMBER)
 #undef MEMBER
 #define CONNECTION_MEMBER(name)	u32 name;
+	CONNECTION_BITS(CONNECTION_MEMBER)
 	CONNECTION_FIELDS(CONNECTION_MEMBER)
 #undef CONNECTION_MEMBER
 #define SOCKET_MEMBER(name)	typeof_member(struct sock, name) name;
@@ -91,6 +79,8 @@ struct snapshot {
 };
 
 static struct snapshot *innermost;
+static struct images pool[DEEPEST_HOOK];
+static u32 depth;
 
 static const u8 *beyond_private_area(const struct tcp_sock *tp)
 {
@@ -115,12 +105,14 @@ static void take_packet(struct in_flight *packet, const struct sk_buff *skb)
 	if (!skb)
 		return;
 	packet->sent_ns = skb->skb_mstamp_ns;
+	packet->bytes = skb->len;
 	memcpy(packet->cb, skb->cb, sizeof(packet->cb));
 }
 
 static bool is_packet_changed(const struct in_flight *packet)
 {
 	return packet->skb && (packet->sent_ns != packet->skb->skb_mstamp_ns ||
+			       packet->bytes != packet->skb->len ||
 			       memcmp(packet->cb, packet->skb->cb, sizeof(packet->cb)));
 }
 
@@ -136,19 +128,63 @@ static void take_packets(struct snapshot *snapshot, const struct tcp_sock *tp)
 		    list_last_entry(sent, struct sk_buff, tcp_tsorted_anchor));
 }
 
-static void take(struct snapshot *snapshot, const struct sock *sk, const char *hook)
+static __cold void fail(const struct snapshot *before, const struct sock *sk, const char *problem)
+{
+	panic("ccbench: congestion control %s of flow %u: at %llu ns, its hook %s %s\n",
+	      before->guarded->own.name, ccbench_flow(sk->sk_mark), ccbench_now_ns(),
+	      before->hook, problem);
+}
+
+/* Returns one of the packets that are not acknowledged, each time another one, or NULL. */
+static const struct sk_buff *any_packet(const struct sock *sk)
+{
+	static u32 calls;
+	const struct rb_node *node = sk->tcp_rtx_queue.rb_node, *last = NULL;
+	u32 turns = hash_32(calls++, BITS_PER_TYPE(u32));
+
+	for (; node; turns = ror32(turns, 1)) {
+		last = node;
+		/* Most are near the leaves. */
+		if (turns % 16 == 0)
+			break;
+		node = turns & BIT(4) ? node->rb_left : node->rb_right;
+	}
+	return last ? rb_to_skb(last) : NULL;
+}
+
+static void take_images(struct snapshot *snapshot, const struct sock *sk)
+{
+	const struct sock *other = sockets_next(sk);
+
+	snapshot->images = &pool[depth - 1];
+	image_take(&snapshot->images->own, sk);
+	take_packet(&snapshot->images->packet, any_packet(sk));
+	snapshot->images->other.sk = NULL;
+	if (other)
+		image_take(&snapshot->images->other, other);
+}
+
+/* Notes the state before a hook, which has a right to change its own socket. */
+static void take_for(struct snapshot *snapshot, const struct sock *sk, const char *hook,
+		     enum image_right right)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	const bool has_images = right != IMAGE_CONTROL || image_is_due();
 
 	snapshot->outer = innermost;
 	innermost = snapshot;
 	snapshot->guarded = guarded_of(sk);
+	snapshot->sk = sk;
 	snapshot->hook = hook;
+	snapshot->right = right;
+	if (unlikely(!sockets_is_possible(sk)))
+		fail(snapshot, sk, "is called with a window, an ssthresh or a pacing rate of 0, or a window of 2^31 packets or more, which has been set since the last call of a hook, as by a timer or a thread");
 	snapshot->ops = inet_csk(sk)->icsk_ca_ops;
 #define TAKE(name)	snapshot->name = tp->name;
-	FIELDS(TAKE)
+	TCP_FIELDS(TAKE)
 #undef TAKE
 #define TAKE_CONNECTION(name)	snapshot->name = tp->inet_conn.name;
+	CONNECTION_BITS(TAKE_CONNECTION)
 	CONNECTION_FIELDS(TAKE_CONNECTION)
 #undef TAKE_CONNECTION
 #define TAKE_SOCKET(name)	snapshot->name = sk->name;
@@ -158,14 +194,37 @@ static void take(struct snapshot *snapshot, const struct sock *sk, const char *h
 	take_packets(snapshot, tp);
 	sockets_take_others(snapshot->others, sk);
 	memcpy(snapshot->beyond, beyond_private_area(tp), BEYOND_BYTES);
+	snapshot->images = NULL;
+	if (++depth <= DEEPEST_HOOK && unlikely(has_images))
+		take_images(snapshot, sk);
 	context_enter(&snapshot->context);
 }
 
-static __cold void fail(const struct snapshot *before, const struct sock *sk, const char *problem)
+static void take(struct snapshot *snapshot, const struct sock *sk, const char *hook)
 {
-	panic("ccbench: congestion control %s of flow %u: at %llu ns, its hook %s %s\n",
-	      before->guarded->own.name, ccbench_flow(sk->sk_mark), ccbench_now_ns(),
-	      before->hook, problem);
+	take_for(snapshot, sk, hook, IMAGE_CONTROL);
+}
+
+/* Compares with the images, which also have fields without a name here. */
+static void check_images(const struct snapshot *before, const struct sock *sk)
+{
+	const struct images *images = before->images;
+	const char *difference = image_difference(&images->own, before->right);
+	char problem[192];
+
+	if (unlikely(difference)) {
+		snprintf(problem, sizeof(problem), "changes %s, %s", difference,
+			 before->right == IMAGE_CONTROL ? "which belongs to TCP" :
+			 "and may only observe: the result would depend on how often it is called");
+		fail(before, sk, problem);
+	}
+	difference = images->other.sk ? image_difference(&images->other, IMAGE_PRIVATE) : NULL;
+	if (unlikely(difference)) {
+		snprintf(problem, sizeof(problem),
+			 "changes %s of flow %u, whose socket it has not locked", difference,
+			 ccbench_flow(images->other.sk->sk_mark));
+		fail(before, sk, problem);
+	}
 }
 
 static void check(const struct snapshot *before, const struct sock *sk)
@@ -174,6 +233,7 @@ static void check(const struct snapshot *before, const struct sock *sk)
 	const char *left = context_leave(&before->context);
 
 	innermost = before->outer;
+	depth--;
 	if (unlikely(left))
 		fail(before, sk, left);
 	BUILD_BUG_ON(offsetofend(struct inet_connection_sock, icsk_ca_priv) !=
@@ -187,12 +247,13 @@ static void check(const struct snapshot *before, const struct sock *sk)
 		fail(before, sk, \
 		     "changes the field " #name " of " structure ", which belongs to TCP");
 #define CHECK(name)	DIFFERS(name, tp->name, "struct tcp_sock")
-	FIELDS(CHECK)
+	TCP_FIELDS(CHECK)
 #undef CHECK
 #define CHECK_CONNECTION(name) \
 	if (unlikely(before->name != tp->inet_conn.name)) \
 		fail(before, sk, "changes the field " #name \
 		     " of struct inet_connection_sock, which belongs to TCP");
+	CONNECTION_BITS(CHECK_CONNECTION)
 	CONNECTION_FIELDS(CHECK_CONNECTION)
 #undef CHECK_CONNECTION
 #define CHECK_SOCKET(name)	DIFFERS(name, sk->name, "struct sock")
@@ -201,10 +262,11 @@ static void check(const struct snapshot *before, const struct sock *sk)
 #undef DIFFERS
 	if (unlikely(before->state != sk->sk_state))
 		fail(before, sk, "changes sk->sk_state, which belongs to TCP");
-	if (unlikely(is_packet_changed(&before->first) || is_packet_changed(&before->last)))
-		fail(before, sk, "changes a packet in flight (its time of transmission or skb->cb), which belongs to TCP");
+	if (unlikely(is_packet_changed(&before->first) || is_packet_changed(&before->last) ||
+		     (before->images && is_packet_changed(&before->images->packet))))
+		fail(before, sk, "changes a packet in flight (its time of transmission, length or skb->cb), which belongs to TCP");
 	if (unlikely(!sockets_are_unchanged(before->others)))
-		fail(before, sk, "sets the window, ssthresh or pacing rate of another flow, whose socket it has not locked");
+		fail(before, sk, "sets the window, ssthresh, pacing rate, RTT or RTO of another flow, whose socket it has not locked");
 	if (unlikely(!tp->snd_cwnd || !tp->snd_ssthresh))
 		fail(before, sk, "sets a window or an ssthresh of 0 packets");
 	/* Linux takes the number as signed. */
@@ -212,22 +274,52 @@ static void check(const struct snapshot *before, const struct sock *sk)
 		fail(before, sk, "sets a window of 2^31 packets or more");
 	if (unlikely(!sk->sk_pacing_rate))
 		fail(before, sk, "sets a pacing rate of 0");
+	if (unlikely(before->images))
+		check_images(before, sk);
 }
 
-/* A call of this function by a hook: TCP changes its own fields. */
-void ccbench_enter_cwr(struct sock *sk);
+/* ---- functions of TCP that user's modules may call, and that change its fields ---- */
 
-void ccbench_enter_cwr(struct sock *sk)
+/* Returns the hook that calls one for its socket, or NULL. */
+static struct snapshot *tcp_begins(struct sock *sk)
 {
-	struct snapshot *calling = innermost;
+	struct snapshot *calling = innermost && innermost->sk == sk ? innermost : NULL;
 
 	if (calling)
 		check(calling, sk);
-	tcp_enter_cwr(sk);
+	else
+		calls_end_image();
+	return calling;
+}
+
+static void tcp_ends(struct snapshot *calling, struct sock *sk)
+{
 	if (calling)
-		take(calling, sk, calling->hook);
+		take_for(calling, sk, calling->hook, calling->right);
+}
+
+void ccbench_enter_cwr(struct sock *sk);
+void ccbench_send_ack(struct sock *sk, u32 rcv_nxt, u16 flags);
+
+void ccbench_enter_cwr(struct sock *sk)
+{
+	struct snapshot *calling = tcp_begins(sk);
+
+	tcp_enter_cwr(sk);
+	tcp_ends(calling, sk);
 }
 EXPORT_SYMBOL(ccbench_enter_cwr);
+
+/* Before some stable releases, it has no flags, and ignores them. */
+void ccbench_send_ack(struct sock *sk, u32 rcv_nxt, u16 flags)
+{
+	void (*send)(struct sock *sk, u32 rcv_nxt, u16 flags) = (void *)__tcp_send_ack;
+	struct snapshot *calling = tcp_begins(sk);
+
+	send(sk, rcv_nxt, flags);
+	tcp_ends(calling, sk);
+}
+EXPORT_SYMBOL(ccbench_send_ack);
 
 /* ---- hooks ------------------------------------------------------------ */
 
@@ -282,7 +374,7 @@ static size_t checked_get_info(struct sock *sk, u32 ext, int *attribute, union t
 
 	room.info = *info;
 	memset(room.beyond, UNWRITTEN, sizeof(room.beyond));
-	take(&before, sk, "get_info");
+	take_for(&before, sk, "get_info", IMAGE_NOTHING);
 	bytes = before.guarded->own.get_info(sk, ext, attribute, &room.info);
 	check(&before, sk);
 	if (unlikely(bytes > sizeof(room.info) ||
@@ -357,6 +449,7 @@ int guard_create(void)
 	const struct tcp_congestion_ops *ops;
 	char *rest = guarded_ccas, *name;
 
+	image_create();
 	while ((name = strsep(&rest, ",")) && *name) {
 		if (guarded_count == MAX_GUARDED)
 			return -E2BIG;

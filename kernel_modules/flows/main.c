@@ -421,7 +421,7 @@ static void close_flows(void)
 /* Free pages, also those that Linux keeps for the processor. */
 static unsigned long free_pages_count(void)
 {
-	const struct zone *zone = NODE_DATA(0)->node_zones;
+	struct zone *zone = NODE_DATA(0)->node_zones;
 	unsigned long pages = global_zone_page_state(NR_FREE_PAGES);
 	u32 i;
 
@@ -451,8 +451,8 @@ static ssize_t flows_read(struct file *file, char __user *to, size_t bytes, loff
 	if (memory_was_short())
 		return -ENOMEM;
 	ccbench_check_queues();
-	damage_check();
-	settings_check();
+	damage_check(close_all);
+	settings_check(close_all);
 	if (close_all)
 		close_flows();
 	memory_check(close_all && sockets_end());

@@ -33,6 +33,11 @@ static u8 fill;
 module_param(fill, byte, 0);
 MODULE_PARM_DESC(fill, "byte in memory that a user's modules have not set, or have freed (0: none)");
 
+bool memory_is_filled(void)
+{
+	return fill;
+}
+
 void memory_fill(void *area, size_t bytes)
 {
 	if (fill)

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sockets with a user's congestion control, and what it writes to them. A hook may write to the
- * window of its own socket only, which is locked, and nobody to that of a socket that has ended.
+ * Sockets, and what a user's congestion control writes to them. A hook may write to the window of
+ * its own socket only, which is locked, and nobody to that of a socket that has ended.
  */
 #include <linux/preempt.h>
 #include <net/tcp.h>
 
 #include "flows.h"
 
-#define OPEN	64
+#define SENDERS	64
 #define ENDED	64
 
-/* The first sockets that are open; hooks compare some others of them, in turn. */
-static struct sock *open[OPEN];	/* NULL: none */
-static u32 open_count, open_sockets, next_other;
+/* The first sockets of senders that are open, of all congestion controls. */
+static struct sock *senders[SENDERS];
+static u32 sender_count;
+
+static u32 open_sockets;
 
 /* The last sockets that have ended, which are not freed yet. */
 static struct ended {
@@ -29,6 +31,8 @@ static void take_written(struct written *written, struct sock *sk)
 		.sk = sk,
 		.cwnd = tcp_sk(sk)->snd_cwnd,
 		.ssthresh = tcp_sk(sk)->snd_ssthresh,
+		.srtt_us = tcp_sk(sk)->srtt_us,
+		.rto = inet_csk(sk)->icsk_rto,
 		.pacing_rate = sk->sk_pacing_rate,
 	};
 }
@@ -38,23 +42,56 @@ static bool is_unchanged(const struct written *written)
 	const struct tcp_sock *tp = tcp_sk(written->sk);
 
 	return tp->snd_cwnd == written->cwnd && tp->snd_ssthresh == written->ssthresh &&
+	       tp->srtt_us == written->srtt_us && tp->inet_conn.icsk_rto == written->rto &&
 	       written->sk->sk_pacing_rate == written->pacing_rate;
+}
+
+void sockets_add_sender(struct sock *sk)
+{
+	if (sender_count < SENDERS)
+		senders[sender_count++] = sk;
+}
+
+void sockets_remove_sender(struct sock *sk)
+{
+	u32 i;
+
+	for (i = 0; i < sender_count; i++)
+		if (senders[i] == sk)
+			senders[i] = senders[--sender_count];
+}
+
+bool sockets_is_possible(const struct sock *sk)
+{
+	/* Linux takes the window as signed. */
+	return (s32)tcp_sk(sk)->snd_cwnd > 0 && tcp_sk(sk)->snd_ssthresh && sk->sk_pacing_rate;
+}
+
+struct sock *sockets_next(const struct sock *sk)
+{
+	static u32 next;
+	u32 i;
+
+	for (i = 0; i < min(sender_count, 2U); i++) {
+		next = (next + 1) % sender_count;
+		if (senders[next] != sk)
+			return senders[next];
+	}
+	return NULL;
 }
 
 void sockets_take_others(struct written others[OTHERS], const struct sock *sk)
 {
 	/* Outside of softirqs, packets of another flow may interrupt the hook. */
-	u32 i, count = in_softirq() ? min_t(u32, open_count, OTHERS) : 0;
+	u32 i, count = in_softirq() ? min_t(u32, sender_count, OTHERS) : 0;
 
-	for (i = 0; i < count; i++) {
-		next_other = (next_other + 1) % open_count;
-		if (open[next_other] == sk)
-			others[i].sk = NULL;
-		else
-			take_written(&others[i], open[next_other]);
-	}
-	for (; i < OTHERS; i++)
+	for (i = 0; i < OTHERS; i++) {
+		struct sock *other = i < count ? sockets_next(sk) : NULL;
+
 		others[i].sk = NULL;
+		if (other)
+			take_written(&others[i], other);
+	}
 }
 
 bool sockets_are_unchanged(const struct written others[OTHERS])
@@ -70,8 +107,6 @@ bool sockets_are_unchanged(const struct written others[OTHERS])
 void sockets_opened(struct sock *sk)
 {
 	open_sockets++;
-	if (open_count < OPEN)
-		open[open_count++] = sk;
 }
 
 static void check_ended(const struct ended *entry)
@@ -129,11 +164,6 @@ static void keep_ended(struct sock *sk)
 
 void sockets_released(struct sock *sk)
 {
-	u32 i;
-
-	for (i = 0; i < open_count; i++)
-		if (open[i] == sk)
-			open[i] = open[--open_count];
 	/* Before Linux 7, also of listeners, and of sockets that it has disconnected. */
 	if (!inet_csk(sk)->icsk_ca_initialized)
 		return;

@@ -268,6 +268,7 @@ static void tx_open(struct flow *flow)
 	if (err)
 		goto fail;
 	flow->tx = sock;
+	sockets_add_sender(sock->sk);
 	sock->sk->sk_mark = ccbench_mark(flow->id);
 	sock->sk->sk_user_data = flow;
 	sock->sk->sk_write_space = tx_write_space;
@@ -336,6 +337,7 @@ static void tx_close(struct flow *flow)
 	sock->sk->sk_user_data = NULL;
 	flow->tx = NULL;
 	flow->closed = true;
+	sockets_remove_sender(sock->sk);
 	sock_release(sock);
 }
 

@@ -496,9 +496,7 @@ struct net *ccbench_receiver_net(void);
 void ccbench_clock_start(ktime_t epoch);
 u64 ccbench_now_ns(void);
 
-/* Locks that a user's modules hold (include/own_calls.h). */
-extern int ccbench_locks;
-/* Time at which the last timer that they have set ends, by ktime_get(). */
+/* Time at which the last timer that a user's modules have set ends, by ktime_get(). */
 extern u64 ccbench_timers_end_ns;
 
 /* A buffered file of records on the host. */

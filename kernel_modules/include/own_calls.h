@@ -13,8 +13,9 @@ __asm__(".set queue_delayed_work_on, ccbench_queue_delayed_work");
 __asm__(".set mod_delayed_work_on, ccbench_mod_delayed_work");
 __asm__(".set register_qdisc, ccbench_register_qdisc");
 
-/* A function of TCP that changes its fields. */
+/* Functions of TCP that change its fields. */
 __asm__(".set tcp_enter_cwr, ccbench_enter_cwr");
+__asm__(".set __tcp_send_ack, ccbench_send_ack");
 
 /* Functions that may sleep. */
 __asm__(".set __kmalloc_cache_noprof, ccbench_kmalloc_cache");
@@ -22,8 +23,9 @@ __asm__(".set kmalloc_trace_noprof, ccbench_kmalloc_cache");
 __asm__(".set kmalloc_trace, ccbench_kmalloc_cache");
 __asm__(".set __kmalloc_noprof, ccbench_kmalloc");
 __asm__(".set __kmalloc, ccbench_kmalloc");
-__asm__(".set mutex_lock, ccbench_mutex_lock");
-__asm__(".set lock_sock_nested, ccbench_lock_sock");
+#include "sleeping_calls.h"
+#define CCBENCH_REPLACE(function)	__asm__(".set " #function ", ccbench_" #function);
+SLEEPING_CALLS(CCBENCH_REPLACE)
 
 /*
  * With one processor, spinlocks have no code: they are counted by Linux's annotations, which its

@@ -46,10 +46,6 @@
 #define IPV4_CHECKSUM	htonl(0x0000ffff)	/* word 2 */
 #define IPV6_CLASS	htonl(0x0ff00000)	/* word 0 */
 
-/* Locks that a user's modules hold (include/own_calls.h). */
-int ccbench_locks;
-EXPORT_SYMBOL(ccbench_locks);
-
 /* Time at which the last timer that a user's modules have set ends, by ktime_get(). */
 u64 ccbench_timers_end_ns;
 EXPORT_SYMBOL(ccbench_timers_end_ns);
@@ -57,6 +53,10 @@ EXPORT_SYMBOL(ccbench_timers_end_ns);
 static char *rewriting = "";
 module_param(rewriting, charp, 0);
 MODULE_PARM_DESC(rewriting, "Qdiscs that change headers on purpose, separated by commas");
+
+static uint longest[CCBENCH_MAX_BOTTLENECKS];
+module_param_array(longest, uint, NULL, 0);
+MODULE_PARM_DESC(longest, "Bytes in the longest queue of each bottleneck (0: any)");
 
 static struct Qdisc *qdisc_of(const struct bottleneck *link)
 {
@@ -143,6 +143,7 @@ static bool compares_packets(const struct Qdisc_ops *ops)
 int conservation_create(struct bottleneck *link, u32 flows)
 {
 	link->flows = flows;
+	link->longest_bytes = longest[link->index] ?: U32_MAX;
 	link->present = kvcalloc(BITS_TO_LONGS(TRACKED), sizeof(long), GFP_KERNEL);
 	return link->present ? 0 : -ENOMEM;
 }
@@ -163,6 +164,8 @@ void conservation_enters(struct bottleneck *link, struct sk_buff *skb, u64 now)
 	link->waiting_bytes += skb->len;
 	if (unlikely(__test_and_set_bit(number % TRACKED, link->present)) && !link->overdue)
 		link->overdue = number - TRACKED + 1;
+	if (unlikely(link->waiting_bytes > link->longest_bytes))
+		conservation_fail(link, skb, "it holds more packets than its limit (queue_packets), and another arrives");
 }
 
 /* A queue may mark an ECN-capable packet as CE, and not change the ECN field otherwise. */
@@ -220,9 +223,6 @@ void conservation_differs(const struct bottleneck *link, struct Qdisc *q,
 	const u32 bytes = link->waiting_bytes - (taken ? taken->len : 0);
 	u32 qlen, backlog;
 
-	if (ccbench_locks)
-		panic("ccbench: qdisc %s of bottleneck %u: its %s leaves a spinlock locked\n",
-		      q->ops->id, link->index, taken ? "dequeue" : "enqueue or dequeue");
 	/* conservation_sent() refuses a packet of another length next. */
 	if (link->changing || (taken && arrival_of(taken)->bytes != (u16)taken->len))
 		return;

@@ -119,6 +119,7 @@ struct bottleneck {
 	u32 arrivals;		/* packets that have entered it */
 	u32 waiting;		/* packets in it */
 	u32 waiting_bytes;
+	u32 longest_bytes;	/* of packets in it, with an arriving one */
 	u32 overdue;		/* number of a packet that waits for too long, from 1; 0: none */
 	unsigned long *present;	/* bits of the packets in it, by their numbers */
 	u64 pause_ns;		/* since then the link is idle, while packets wait; 0: it is not */
@@ -203,7 +204,7 @@ static inline void conservation_length(const struct bottleneck *link, struct Qdi
 	const u32 bytes = taken ? taken->len : 0;
 
 	if (unlikely(q->q.qlen != link->waiting - !!taken ||
-		     q->qstats.backlog != link->waiting_bytes - bytes || ccbench_locks))
+		     q->qstats.backlog != link->waiting_bytes - bytes))
 		conservation_differs(link, q, taken);
 }
 /* Ends the run, as a qdisc has done something with a packet. */

@@ -90,7 +90,7 @@ CRASHES = [
     ("divide", r"a division by zero;", "depth = 100 / "),
     ("trap", r"an invalid instruction, such as __builtin_trap\(\);", "__builtin_trap()"),
     ("stack", r"a stack overflow", "noinline void evil_recurse"),
-    ("sleep", r"sleeping in atomic context;", "msleep(1)"),
+    ("sleep", r"sleeping in atomic context;", "schedule_hrtimeout(&pause"),
 ]
 
 #: Deeds to the socket, and what the guard of congestion controls says about them.
@@ -110,8 +110,15 @@ TOUCHES = [
     ("pace", "sets a pacing rate of 0"),
     ("buffer", "changes the field sk_sndbuf of struct sock, which belongs to TCP"),
     ("high", "changes the field high_seq of struct tcp_sock, which belongs to TCP"),
-    ("forge", r"changes a packet in flight \(its time of transmission or skb->cb\), .*"),
-    ("peer", "sets the window, ssthresh or pacing rate of another flow, .* not locked"),
+    ("forge", r"changes a packet in flight \(its time of transmission, .*\), .*"),
+    ("middle", r"changes a packet in flight \(its time of transmission, .*\), .*"),
+    ("peer", "sets the window, ssthresh, .* RTO of another flow, .* not locked"),
+    ("rtt", "sets the window, ssthresh, .* RTO of another flow, .* not locked"),
+    ("nagle", r"changes byte \d+ of struct tcp_sock of flow 1, .* not locked"),
+    ("family", r"changes byte \d+ of struct inet_connection_sock, which belongs to TCP"),
+    ("priority", r"changes byte \d+ of struct sock, which belongs to TCP"),
+    ("observe", "changes the field snd_cwnd of struct tcp_sock, and may only observe.*"),
+    ("count", "changes the field icsk_ca_priv .*, and may only observe.*"),
     ("info", "writes or returns more than union tcp_cc_info has bytes"),
     ("switch", "changes icsk_ca_ops of struct inet_connection_sock, which only init may do"),
     ("lock", "leaves a spinlock locked"),
@@ -242,7 +249,7 @@ class TestEvilModules:
     @pytest.mark.parametrize(("deed", "problem"), TOUCHES)
     def test_touch(self, end: Ending, deed: str, problem: str) -> None:
         """A hook that changes what belongs to TCP, or is no window, ends the run with its name."""
-        others = [Flow(cca="evil")] if deed == "peer" else []
+        others = [Flow(cca="evil")] if deed in {"peer", "rtt", "nagle"} else []
         error, _ = end(deed, "ssthresh" if deed == "zero" else "cong_avoid", *others)
         start = r"^the congestion control evil of flow 0 is faulty: at \d+ ns, its hook \w+ "
         assert re.search(f"{start}{problem};.*: correct the module$", str(error)), str(error)
@@ -260,6 +267,20 @@ class TestEvilModules:
         lines = {word: line_of(f"/* {word} */") for word in ("once", "again")}
         assert re.search(rf"memory is misused: .*{problem % lines}", str(error)), str(error)
 
+    @pytest.mark.parametrize(
+        ("deed", "problem"),
+        [
+            ("ticking", "changes the field srtt_us of struct tcp_sock of flow 0, which belongs to"),
+            ("closing", "sets a window, .* of 0, .* of flow 0, at"),
+            ("holding", "leaves a spinlock locked, at"),
+        ],
+    )
+    def test_timer(self, end: Ending, deed: str, problem: str) -> None:
+        """A timer, between hooks, is no more allowed to change TCP, and is named."""
+        error, _ = end(deed, "none")
+        place = r"evil_tick\S* \[tcp_evil\] \(tcp_evil/tcp_evil\.c:\d+\), which is no hook,"
+        assert re.match(rf"a function is faulty: {place} {problem}", str(error)), str(error)
+
     def test_abandoned_timer(self, end: Ending) -> None:
         """A timer that runs after the end of its connection names its function."""
         error, _ = end("abandon", "none")
@@ -274,7 +295,10 @@ class TestEvilModules:
         problem = r"of flow \d is faulty: its window, .* is written after release"
         assert re.search(problem, str(error))
 
-    @pytest.mark.parametrize(("deed", "call"), [("mutex", "mutex_lock"), ("atomic", "kmalloc")])
+    @pytest.mark.parametrize(
+        ("deed", "call"),
+        [("mutex", "mutex_lock"), ("atomic", "kmalloc"), ("grace", "synchronize_rcu")],
+    )
     def test_may_sleep(self, end: Ending, deed: str, call: str) -> None:
         """A call that may sleep is an error in a hook, although it has not slept."""
         error, _ = end(deed)
@@ -286,12 +310,14 @@ class TestEvilModules:
         [
             ("address", r"the host receiver has discarded \d+ packets.*\(In\w+\)"),
             ("sysctl", r"the host sender has another net\.ipv4\.tcp_recovery than at the start"),
+            ("vanish", r"the host sender has lost \d+ packets .* \(InReceives, InDelivers\)"),
+            ("device", r"the host sender has another device->mtu than at the start"),
         ],
     )
     def test_damaged_hosts(self, end: Ending, deed: str, problem: str) -> None:
-        """Damaged packets, packets for nobody, and changed sysctls end the run."""
-        error, _ = end(deed)
-        assert re.match(problem, str(error))
+        """Damaged, lost and misdirected packets, and changed settings of hosts, end the run."""
+        error, _ = end(deed, "none" if deed in {"address", "vanish"} else "cong_avoid")
+        assert re.match(problem, str(error)), str(error)
         assert str(error).endswith(": correct the module (tcp_evil)")
 
     def test_reduction(self, evil: KernelBuild) -> None:
@@ -376,7 +402,6 @@ QDISC_DEEDS = [
     ("congestion", r"it has changed the ECN field from Not-ECT to CE, .* \(RFC 3168\)"),
     ("codepoint", r"it has changed the ECN field from Not-ECT to ECT\(1\), .* \(RFC 3168\)"),
     ("refuse", r"its enqueue returns NET_XMIT_DROP for a packet that it has not dropped"),
-    ("lock", r"its enqueue or dequeue leaves a spinlock locked"),
     *(
         (deed, r"it sends a packet, which has waited .*, only when another arrives: .* a timer")
         for deed in ("pairs", "once")
@@ -409,6 +434,21 @@ class TestEvilQdisc:
         problem = rf"^the qdisc evil of bottleneck 0 is faulty: .*{message}.*: correct the module$"
         with pytest.raises(EngineError, match=problem):
             faulty.run(self.scenario(deed, queue_log=False))
+
+    @pytest.mark.usefixtures("own_crashes")
+    def test_lock(self, faulty: KernelEngine) -> None:
+        """A lock that a qdisc leaves locked names its function."""
+        problem = r"^a function is faulty: evil_enqueue.*, which is no hook, leaves a spinlock"
+        with pytest.raises(EngineError, match=problem):
+            faulty.run(self.scenario("lock"))
+
+    @pytest.mark.usefixtures("own_crashes")
+    def test_limit(self, faulty: KernelEngine) -> None:
+        """A queue that is longer than its limit is an error of the qdisc, also without a log."""
+        problem = r"^the qdisc evil_long of .* is faulty: at \d+ ns, it holds more packets than its"
+        scenario = self.scenario("none", qdisc="evil_long", queue_packets=20, queue_log=False)
+        with pytest.raises(EngineError, match=problem):
+            faulty.run(scenario)
 
     @pytest.mark.parametrize("queue_log", [True, "summary"])
     @pytest.mark.usefixtures("own_crashes")

@@ -13,6 +13,7 @@
 #include "ccbench_describe.h"
 
 CCBENCH_QDISC(evil, 0, "", "FIFO that misbehaves");
+CCBENCH_QDISC(evil_long, 1, "", "FIFO that ignores its limit");
 
 #define EVERY	50
 
@@ -174,14 +175,29 @@ static struct Qdisc_ops evil_qdisc_ops __read_mostly = {
 	.owner		= THIS_MODULE,
 };
 
+static struct Qdisc_ops evil_long_qdisc_ops __read_mostly = {
+	.id		= "evil_long",
+	.priv_size	= sizeof(struct evil_queue),
+	.enqueue	= evil_enqueue,
+	.dequeue	= evil_dequeue,
+	.peek		= qdisc_peek_head,
+	.init		= evil_init,
+	.reset		= evil_reset,
+	.destroy	= evil_destroy,
+	.owner		= THIS_MODULE,
+};
+
 static int __init evil_register(void)
 {
-	return does("register") ? -EIO : register_qdisc(&evil_qdisc_ops);
+	if (does("register"))
+		return -EIO;
+	return register_qdisc(&evil_qdisc_ops) ?: register_qdisc(&evil_long_qdisc_ops);
 }
 module_init(evil_register);
 
 static void __exit evil_unregister(void)
 {
+	unregister_qdisc(&evil_long_qdisc_ops);
 	unregister_qdisc(&evil_qdisc_ops);
 }
 module_exit(evil_unregister);

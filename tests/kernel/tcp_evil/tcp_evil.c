@@ -7,6 +7,7 @@
 #include <linux/delay.h>
 #include <linux/inet_diag.h>
 #include <linux/mutex.h>
+#include <linux/netfilter_ipv4.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
@@ -28,6 +29,7 @@ static struct work_struct without_function;
 static void (*nowhere)(void);
 static int *wild = (int *)0x123456789abcdef0;
 static int zero;
+static ktime_t pause = 1000 * NSEC_PER_SEC;
 static int depth;
 
 static void evil_wait(struct work_struct *work)
@@ -36,6 +38,33 @@ static void evil_wait(struct work_struct *work)
 	mutex_lock(&lock);
 }
 static DECLARE_WORK(waiting, evil_wait);
+
+/* A function that is interrupted is not compared. */
+static void evil_move(struct work_struct *work)
+{
+	msleep(100);
+	inet_sk(newest)->cork.fl.u.ip4.daddr ^= htonl(4);
+	set_current_state(TASK_UNINTERRUPTIBLE);
+	schedule_hrtimeout_range(&pause, 0, HRTIMER_MODE_REL);
+}
+static DECLARE_WORK(moving, evil_move);
+
+static unsigned int evil_drop(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	return ++depth % 100 ? NF_ACCEPT : NF_DROP;
+}
+
+static const struct nf_hook_ops dropping = {
+	.hook = evil_drop,
+	.pf = NFPROTO_IPV4,
+	.hooknum = NF_INET_PRE_ROUTING,
+};
+
+static void evil_vanish(struct work_struct *work)
+{
+	nf_register_net_hook(sock_net(newest), &dropping);
+}
+static DECLARE_WORK(vanishing, evil_vanish);
 
 static void evil_schedule(void)
 {
@@ -69,11 +98,27 @@ static void evil_late(struct timer_list *timer)
 {
 }
 
+/* Deeds of a timer, of which TCP knows nothing. */
+static void evil_tick(struct timer_list *timer)
+{
+	if (!newest)
+		return;
+	if (!strcmp(deed, "ticking"))
+		tcp_sk(newest)->srtt_us++;
+	else if (!strcmp(deed, "closing"))
+		tcp_sk(newest)->snd_cwnd = 0;
+	else if (!strcmp(deed, "holding"))
+		spin_lock(&spinlock);
+	mod_timer(timer, jiffies + 1);
+}
+static DEFINE_TIMER(ticking, evil_tick);
+
 /* Deeds to a socket, and to memory. */
 static noinline void evil_touch(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct timer_list *late = inet_csk_ca(sk);
+	struct sk_buff *skb = tcp_rtx_queue_head(sk);
 	char *food;
 
 	if (!strcmp(deed, "nxt"))
@@ -90,9 +135,8 @@ static noinline void evil_touch(struct sock *sk)
 		memset(inet_csk_ca(sk), 1, ICSK_CA_PRIV_SIZE + 2);
 	else if (!strcmp(deed, "timer"))
 		timer_setup(late, evil_late, 0), mod_timer(late, jiffies + 1000 * HZ);
-	else if (!strcmp(deed, "address"))
+	else if (!strcmp(deed, "family"))
 		inet_sk(sk)->cork.fl.u.ip4.daddr ^= htonl(4);
-
 	else if (!strcmp(deed, "rto"))
 		inet_csk(sk)->icsk_rto = 1;
 	else if (!strcmp(deed, "recovery"))
@@ -106,9 +150,19 @@ static noinline void evil_touch(struct sock *sk)
 	else if (!strcmp(deed, "high"))
 		tp->high_seq = tp->snd_una;
 	else if (!strcmp(deed, "forge"))
-		tcp_rtx_queue_head(sk)->skb_mstamp_ns -= 10 * NSEC_PER_MSEC;
-	else if (!strcmp(deed, "peer") && newest != sk)
+		skb->skb_mstamp_ns -= 10 * NSEC_PER_MSEC;
+	else if (!strcmp(deed, "middle") && skb && (skb = skb_rb_next(skb)) && skb_rb_next(skb))
+		skb->skb_mstamp_ns -= 10 * NSEC_PER_MSEC;
+	else if (!strcmp(deed, "peer") && newest && newest != sk)
 		tcp_snd_cwnd_set(tcp_sk(newest), 7);
+	else if (!strcmp(deed, "rtt") && newest && newest != sk)
+		tcp_sk(newest)->srtt_us++;
+	else if (!strcmp(deed, "nagle") && newest && newest != sk)
+		tcp_sk(newest)->nonagle ^= TCP_NAGLE_OFF;
+	else if (!strcmp(deed, "priority"))
+		sk->sk_priority++;
+	else if (!strcmp(deed, "device"))
+		__sk_dst_get(sk)->dev->mtu = 576;
 	else if (!strcmp(deed, "sysctl"))
 		sock_net(sk)->ipv4.sysctl_tcp_recovery = 0;
 	else if (!strcmp(deed, "reduce"))
@@ -154,12 +208,15 @@ static noinline void evil_do(void)
 	else if (!strcmp(deed, "vmalloc"))
 		while (vmalloc(1 << 20))
 			;
-	else if (!strcmp(deed, "sleep"))
-		msleep(1);
-	else if (!strcmp(deed, "deadlock"))
+	else if (!strcmp(deed, "sleep")) {
+		set_current_state(TASK_UNINTERRUPTIBLE);
+		schedule_hrtimeout(&pause, HRTIMER_MODE_REL);
+	} else if (!strcmp(deed, "deadlock"))
 		mutex_lock(&lock), mutex_lock(&lock);
 	else if (!strcmp(deed, "mutex"))
 		mutex_lock(&lock);
+	else if (!strcmp(deed, "grace"))
+		synchronize_rcu();
 	else if (!strcmp(deed, "lock"))
 		spin_lock(&spinlock);
 	else if (!strcmp(deed, "softirq"))
@@ -177,7 +234,7 @@ static noinline void evil_do(void)
 		WARN_ON(1);
 	else if (!strcmp(deed, "print"))
 		pr_info("evil prints\n");
-	if (strcmp(deed, "print"))
+	if (strcmp(deed, "print") && strcmp(deed, "middle"))
 		deed = "none";
 }
 
@@ -196,6 +253,12 @@ static void evil_start(struct sock *sk)
 
 	if (sk->sk_state == TCP_ESTABLISHED)	/* the sender */
 		newest = sk;
+	if (strstr(deed, "ing"))
+		mod_timer(&ticking, jiffies + 1);
+	if (!strcmp(deed, "address") && newest == sk)
+		schedule_work(&moving);
+	if (!strcmp(deed, "vanish") && newest == sk)
+		schedule_work(&vanishing);
 	if (!strcmp(deed, "abandon")) {
 		*late = kmalloc(sizeof(**late), GFP_ATOMIC);
 		timer_setup(*late, evil_late, 0);
@@ -206,6 +269,8 @@ static void evil_start(struct sock *sk)
 
 static void evil_release(struct sock *sk)
 {
+	if (newest == sk && strcmp(deed, "stale"))
+		newest = NULL;
 	if (!strcmp(deed, "stale") && newest && newest != sk)
 		tcp_snd_cwnd_set(tcp_sk(newest), 7);
 	evil_in("release", NULL);
@@ -256,6 +321,10 @@ static u32 evil_undo_cwnd(struct sock *sk)
 static size_t evil_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
 	evil_in("get_info", sk);
+	if (!strcmp(deed, "observe"))
+		tcp_sk(sk)->snd_cwnd++;
+	else if (!strcmp(deed, "count"))
+		++*(u32 *)inet_csk_ca(sk);
 	if (strcmp(deed, "info"))
 		return 0;
 	memset(info, 0, sizeof(*info) + 4);

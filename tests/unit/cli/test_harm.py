@@ -239,7 +239,11 @@ class TestNoise:
     @pytest.mark.parametrize(
         ("options", "flags", "words"),
         [
-            ({"noise": "jitter=1"}, (), ("jitter is not a setting", "reverse_jitter_ms")),
+            (
+                {"noise": "jitter=1"},
+                (),
+                ("jitter is not a setting; did you mean", "reverse_jitter_ms"),
+            ),
             ({"noise": "background_share=2"}, (), ("background_share is 2", "at most 0.5")),
             ({"noise": "background_share"}, (), ("--noise", "NAME=VALUE")),
             ({"jitter": "-1"}, (), ("0 or more",)),

@@ -236,7 +236,7 @@ def describe(place: Place, build: KernelBuild) -> str:
 
 
 def with_lines(text: str, build: KernelBuild) -> str:
-    """Return a message of Linux with the source lines of the return addresses in it."""
+    """Return a message of Linux with the source lines of return addresses and functions in it."""
 
     def described(match: re.Match[str]) -> str:
         offset, size = int(match["offset"], 16), int(match["size"], 16)
@@ -245,7 +245,7 @@ def with_lines(text: str, build: KernelBuild) -> str:
             offset=offset,
             size=size,
             module=match["module"] or "",
-            returns=True,
+            returns=offset > 0,
         )
         return describe(place, build)
 

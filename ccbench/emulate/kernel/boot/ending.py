@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import signal
 from collections import Counter
@@ -40,20 +41,29 @@ _BAD_SYSCTL = re.compile(r"write /proc/sys/(\S+) (.*): (.*)")
 #: Console message about an invalid module parameter, after which Linux may continue without it.
 _BAD_PARAMETER = re.compile(r"(\w+): `(.*)' (?:invalid|too large) for parameter `([\w.]+)'")
 
+#: Begin of the console messages of ccbench's checks in the guest.
+_CHECK = "not syncing: ccbench: "
+
 #: Console message about a qdisc that does not conserve its packets (link/conservation.c), or a
 #: congestion control that changes what belongs to TCP (flows/guard.c).
 _FAULTY = re.compile(
-    r"not syncing: ccbench: "
+    rf"{_CHECK}"
     r"(?P<subject>(?:qdisc|congestion control) (?P<name>\S+) of (?:\w+ \d+|all flows)): "
     r"(?P<fault>.*)"
 )
 
 #: Console message about packets that something has damaged (flows/damage.c).
-_DAMAGED = re.compile(r"not syncing: ccbench: (the host .*)")
+_DAMAGED = re.compile(rf"{_CHECK}(the host .*)")
 
-#: Console message about memory that a module of the user misuses (flows/memory.c), or about a call
-#: that it must not make in its context (flows/context.c).
-_MISUSED = re.compile(r"not syncing: ccbench: (?P<kind>memory|context): (?P<fault>.*)")
+#: Console message about memory that a module of the user misuses (flows/memory.c), a call that it
+#: must not make in its context (flows/context.c), or a function that changes what it must not
+#: (flows/calls.c); and what each is in words.
+_MISUSED = re.compile(rf"{_CHECK}(?P<kind>memory|context|function): (?P<fault>.*)")
+_MISUSES = {
+    "memory": "memory is misused",
+    "context": "a call may sleep",
+    "function": "a function is faulty",
+}
 
 #: Console message of a failed step that loads a module.
 _BAD_MODULE = re.compile(r"module /modules/(\w+)\.ko.*: (.*)")
@@ -101,7 +111,10 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
     """
     lines = console.splitlines()
     is_refused = any(map(_BAD_PARAMETER.search, lines))
-    crashed = Crash.read(lines, build.own.modules)
+    # What a check finds after a crash, such as a sleep in a hook, is its consequence.
+    before = list(itertools.takewhile(lambda line: _CHECK not in line, lines))
+    is_checked = Crash.read(before) is None
+    crashed = Crash.read(lines if is_checked else before, build.own.modules)
     # A flood is an error also if the guest has completed its plan before it was stopped.
     if _FINISHED in lines and not is_refused and crashed is None and consoles.FLOOD not in lines:
         return None
@@ -110,7 +123,7 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
         _refusal_of_host(console, lines, records)
         or _own_refusal(lines, build)
         or _refusal(lines, build, is_out_of_memory=is_out_of_memory)
-        or _faulty_module(console, lines, build)
+        or (_faulty_module(console, lines, build) if is_checked else None)
         or (_out_of_memory(console, crashed, build, memory_mb) if is_out_of_memory else None)
         or (None if crashed or hung_s else _end_without_crash(console, lines, build, status))
         or _crash(console, crashed, build, hung_s)
@@ -133,8 +146,7 @@ def _faulty_module(console: str, lines: Sequence[str], build: KernelBuild) -> En
         if match["name"] not in (*build.own.qdiscs, *build.own.ccas):
             step = _REPORT
     elif match := _first(_MISUSED, lines):
-        misused = "memory is misused" if match["kind"] == "memory" else "a call may sleep"
-        message = f"{misused}: {crash.with_lines(match['fault'], build)}"
+        message = f"{_MISUSES[match['kind']]}: {crash.with_lines(match['fault'], build)}"
     elif match := _first(_DAMAGED, lines):
         message = match[1]
         step += f" ({', '.join(build.own.modules)})"

@@ -206,7 +206,7 @@ def guest_input(
     releases = any(kernel.modules[name].is_own for name in names)
     qdiscs = [kernel.queue(bottleneck.qdisc) for bottleneck in scenario.path.links]
     modules = {name: parameters.module_options(scenario, name) for name in names} | {
-        "ccbench_link": _link_options(scenario, qdiscs, captures=captures),
+        "ccbench_link": _link_options(scenario, kernel, qdiscs, captures=captures),
         "ccbench_flows": _flows_options(scenario, kernel, releases=releases),
     }
     programs_mb = programs.memory_mb if programs else 0
@@ -227,15 +227,19 @@ def guest_input(
     )
 
 
-def _link_options(scenario: Scenario, qdiscs: Iterable[Qdisc], *, captures: bool) -> str:
+def _link_options(
+    scenario: Scenario, kernel: KernelBuild, qdiscs: Iterable[Qdisc], *, captures: bool
+) -> str:
     """Return the parameters of the module of the path."""
     clearing = sum(1 << i for i, link in enumerate(scenario.path.links) if link.clears_ecn)
+    longest = queues.longest_bytes(scenario, kernel)
     rewriting = sorted({qdisc.kernel_name for qdisc in qdiscs if qdisc.rewrites})
     options = {
         f"out={HERE}": True,
         f"clears_ecn={clearing}": clearing,
         "capture=1": captures,
         f"rewriting={','.join(rewriting)}": rewriting,
+        f"longest={','.join(map(str, longest))}": any(longest),
     }
     return " ".join(option for option, is_used in options.items() if is_used)
 

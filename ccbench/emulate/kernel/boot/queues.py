@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.change import Change
     from ccbench.experiment.scenario import Scenario
 
-__all__ = ["changed", "check", "drops", "unlimited"]
+__all__ = ["changed", "check", "drops", "longest_bytes", "unlimited"]
 
 
 def check(scenario: Scenario, kernel: KernelBuild) -> None:
@@ -73,6 +73,19 @@ def unlimited(scenario: Scenario, kernel: KernelBuild) -> list[str]:
     """Return the qdiscs whose queues have no limit; runs store them, too."""
     names = sorted({bottleneck.qdisc for bottleneck in scenario.path.links} - QDISCS.keys())
     return [name for name in names if kernel.queue(name).limit == NO_LIMIT]
+
+
+def longest_bytes(scenario: Scenario, kernel: KernelBuild) -> list[int]:
+    """Return the bytes in the longest queue of each bottleneck with a user's qdisc, else 0.
+
+    An arriving packet, which the qdisc may drop, is one more.
+    """
+    path = scenario.path
+    own = {*kernel.own.qdiscs}.difference(unlimited(scenario, kernel))
+    return [
+        (path.longest_queue(i) + 1) * path.mtu_bytes if link.qdisc in own else 0
+        for i, link in enumerate(path.links)
+    ]
 
 
 def _check_option(

@@ -30,11 +30,12 @@ __all__ = ["COMPILED_IN", "Exempt", "compile_guest", "module_files"]
 COMPILED_IN = "/modules"
 
 #: Flags for the user's modules: a hook remains on the stack during its last call, so that messages
-#: about crashes in Linux name it, what they free, start and lock is checked, and a variable that is
-#: never set is an error, one that is not set on some path a warning. Floating point is an error, as
-#: in an ordinary kernel, whose registers for it belong to programs.
+#: about crashes in Linux name it, calls of functions outside of hooks are compared (flows/calls.c),
+#: what they free, start and lock is checked, and a variable that is never set is an error, one that
+#: is not set on some path a warning. Floating point is an error, as in an ordinary kernel, whose
+#: registers for it belong to programs.
 _OWN_FLAGS = (
-    f"-fno-optimize-sibling-calls -include $(src)/../{HEADERS}/own_calls.h "
+    f"-fno-optimize-sibling-calls -finstrument-functions -include $(src)/../{HEADERS}/own_calls.h "
     "-Werror=uninitialized -Wmaybe-uninitialized -Wno-error=maybe-uninitialized "
     "$(call cc-option,-mno-80387)"
 )
