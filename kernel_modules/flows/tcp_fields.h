@@ -13,7 +13,7 @@
 	field(bytes_acked) field(bytes_sent) field(bytes_received) field(bytes_retrans) \
 	field(segs_in) field(data_segs_in) field(data_segs_out) field(total_retrans) \
 	field(undo_marker) field(undo_retrans) field(retrans_stamp) field(high_seq) \
-	field(tlp_high_seq) field(prior_ssthresh) field(prr_delivered) field(prr_out) \
+	field(tlp_high_seq) field(prior_ssthresh) field(prr_out) \
 	field(highest_sack) field(retransmit_skb_hint) field(tsorted_sent_queue) \
 	field(rack) field(reordering) field(reord_seen) field(dsack_dups) \
 	field(srtt_us) field(mdev_us) field(mdev_max_us) field(rttvar_us) field(rtt_seq) \
@@ -32,11 +32,14 @@
 	field(sk_sndbuf) field(sk_rcvbuf) field(sk_wmem_queued) field(sk_mark) \
 	field(sk_err) field(sk_shutdown)
 
-/* What a congestion control sets: names for messages only. */
+/*
+ * What a congestion control sets: names for messages only. Linux leaves prr_delivered to those with
+ * cong_control (include/recovery.h).
+ */
 #define SET_FIELDS(field) \
 	field(snd_cwnd) field(snd_ssthresh) field(snd_cwnd_cnt) field(snd_cwnd_clamp) \
 	field(snd_cwnd_used) field(snd_cwnd_stamp) field(app_limited) field(tcp_wstamp_ns) \
-	field(ecn_flags)
+	field(ecn_flags) field(prr_delivered)
 #define SET_SOCKET_FIELDS(field) \
 	field(sk_pacing_rate) field(sk_pacing_status) field(sk_pacing_shift) \
 	field(sk_gso_max_segs) field(sk_txhash)
