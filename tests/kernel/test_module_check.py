@@ -13,11 +13,8 @@ from click.testing import CliRunner
 
 from ccbench.cli._status import ExitStatus
 from ccbench.cli.main import program
-from ccbench.emulate.kernel import module_check
-from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.module_check import adverse_scenarios, check_module
 from ccbench.emulate.kernel.source import lookup
-from ccbench.emulate.kernel.source.guest_sources import own_modules
 from ccbench.emulate.kernel.source.lookup import installed
 
 pytestmark = pytest.mark.kernel
@@ -91,30 +88,6 @@ def test_memory_of_others(module: Path, deed: str) -> None:
     edit(module, '.name = "aimd"', '.init = start,\n\t.name = "aimd"')
     findings = [found for found in check_module(module).findings if found.scenario]
     assert "it reads a variable or memory that it has not set" in findings[0].problem, findings
-
-
-def test_observer(module: Path) -> None:
-    """A run that depends on how often get_info is called is reported."""
-    observer = """#include <linux/inet_diag.h>
-
-static u32 asked;
-
-static size_t ask(struct sock *sk, u32 ext, int *attribute, union tcp_cc_info *info)
-{
-	asked++;
-	return 0;
-}
-
-static void aimd_cong"""
-    edit(module, "static void aimd_cong", observer)
-    edit(module, " / increase", " / max(asked / 64, 1U)")
-    edit(module, '.name = "aimd"', '.get_info = ask,\n\t.name = "aimd"')
-    with own_modules((module,), "folder"):
-        kernel, filling = module_check._kernels(installed().name)
-        engine = KernelEngine(kernel)
-        run = engine.run(adverse_scenarios("aimd")["two flows"])
-        found = module_check._dependence(run, engine, KernelEngine(filling))
-    assert found.startswith("the run depends on sample_interval_ms")
 
 
 def test_warnings(module: Path) -> None:
