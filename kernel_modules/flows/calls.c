@@ -106,28 +106,41 @@ void calls_resume(void)
 		begin(call, call->function);
 }
 
-void __cyg_profile_func_enter(void *function, void *caller);
-void __cyg_profile_func_exit(void *function, void *caller);
-
 /* While a task sleeps in a function, such as that of a thread, those of others are not compared. */
-void __cyg_profile_func_enter(void *function, void *caller)
+static noinline void enter(void *function)
 {
 	struct call *call = current_call();
 
-	if (likely(context_is_hook()) || (call->depth && call->task != current))
+	if (call->depth && call->task != current)
 		return;
 	if (!call->depth++)
 		begin(call, function);
+}
+
+static noinline void leave(void)
+{
+	struct call *call = current_call();
+
+	if (!call->depth || call->task != current)
+		return;
+	if (!--call->depth)
+		end(call);
+}
+
+void __cyg_profile_func_enter(void *function, void *caller);
+void __cyg_profile_func_exit(void *function, void *caller);
+
+/* In hooks, both need no stack, so that its overflow is one of the user's function. */
+void __cyg_profile_func_enter(void *function, void *caller)
+{
+	if (!context_is_hook())
+		enter(function);
 }
 EXPORT_SYMBOL(__cyg_profile_func_enter);
 
 void __cyg_profile_func_exit(void *function, void *caller)
 {
-	struct call *call = current_call();
-
-	if (likely(context_is_hook()) || !call->depth || call->task != current)
-		return;
-	if (!--call->depth)
-		end(call);
+	if (!context_is_hook())
+		leave();
 }
 EXPORT_SYMBOL(__cyg_profile_func_exit);

@@ -37,12 +37,7 @@
 int ccbench_locks;
 EXPORT_SYMBOL(ccbench_locks);
 
-static u32 hooks;	/* that are being called */
-
-bool context_is_hook(void)
-{
-	return hooks;
-}
+u32 context_hooks;
 
 void context_take(struct context *context)
 {
@@ -64,19 +59,19 @@ const char *context_difference(const struct context *context)
 
 void context_enter(struct context *context)
 {
-	hooks++;
+	context_hooks++;
 	context_take(context);
 }
 
 const char *context_leave(const struct context *context)
 {
-	hooks--;
+	context_hooks--;
 	return context_difference(context);
 }
 
 static void may_sleep(const char *function, const void *caller)
 {
-	if (unlikely(hooks || ccbench_locks || in_softirq() || irqs_disabled()))
+	if (unlikely(context_hooks || ccbench_locks || in_softirq() || irqs_disabled()))
 		panic("ccbench: context: %pS calls %s, which may sleep, in a hook or with a lock\n",
 		      caller, function);
 }

@@ -263,8 +263,12 @@ const char *context_difference(const struct context *context);
 /* The same before and after the call of a hook. */
 void context_enter(struct context *context);
 const char *context_leave(const struct context *context);
-/* A hook is being called. */
-bool context_is_hook(void);
+extern u32 context_hooks;	/* that are being called */
+
+static inline bool context_is_hook(void)
+{
+	return context_hooks;
+}
 
 /* ---- image.c ---- */
 

@@ -53,7 +53,7 @@ class TestErrors:
             ("udp", r'a UDP flow has none; write kind = "cbr" or kind = "poisson"$'),
             ("newreno", r"did you mean 'reno'\?"),
             (
-                "vivace",
+                "verus",
                 r"choose one of these \(one of your own: name its folder",
             ),
         ],

@@ -26,7 +26,6 @@ __all__ = [
     "BFC",
     "EDGES",
     "INCAST",
-    "INCASTS",
     "NETWORK",
     "OTHERS",
     "SEEDS",
@@ -53,8 +52,6 @@ OTHERS = ("hpcc", "dctcp", "dcqcn")
 INCAST = Incast(degree=100, total_mb=20, load=0.05)
 #: Upper limits of the flow size ranges in bytes; the first range contains the short flows.
 EDGES = (3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6)
-#: Traffic of Figure 3-11: with incast and without.
-INCASTS = {"100x20MB": INCAST, "none": None}
 #: Short flows.
 SHORT: dict[str, Any] = {"kind": "background", "up_to_bytes": EDGES[0]}
 #: The authors simulate 50 ms, once. Three such runs provide an interval; flows that start in the

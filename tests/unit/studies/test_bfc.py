@@ -45,16 +45,14 @@ def by_size(
     few_active: float = 99.0,
     collisions: float = 1.0,
     paused: float = 0.0,
-    buffer_mb: float = 1.0,
-    dropped: int = 0,
 ) -> list[dict[str, Any]]:
     """Return the rows of two simulations: p99 of flows up to 3 KB, of others, of incast flows."""
     common = {
         "traffic": traffic,
         "scheme": scheme,
-        "buffer_p99_mb": buffer_mb,
+        "buffer_p99_mb": 1.0,
         "paused_percent": paused,
-        "dropped_packets": dropped,
+        "dropped_packets": 0,
         "few_active_percent": few_active,
         "collision_percent": collisions,
         "flows": 100,
@@ -205,64 +203,6 @@ class TestSlowdowns:
         assert {"agrees"} == verdicts("bfc-3.11", rows)
         best = [{**row, "p99": 1.0} if row["scheme"] == "dctcp" else row for row in rows]
         assert {"differs"} == verdicts("bfc-3.11", best)
-
-
-class TestVariants:
-    """Variants that keep what the text says of them agree; those that do the reverse differ."""
-
-    @staticmethod
-    def with_control(short: float, long: float, buffer_mb: float) -> list[dict[str, Any]]:
-        """Return BFC with slowdowns of 2, and BFC with congestion control with these."""
-        rows = []
-        for traffic, of_short in (("100x20MB", short), ("none", 2.0 * long)):
-            rows += by_size(traffic, "bfc-ns3", 2.0)
-            rows += by_size(traffic, "ideal-fq", 1.5)
-            rows += by_size(traffic, "bfc-ns3-cc", of_short, long=2 * long, buffer_mb=buffer_mb)
-        return rows
-
-    def test_congestion_control(self) -> None:
-        """30 % less for short flows and buffers, long flows as before; and the reverse."""
-        assert {"agrees"} == verdicts("bfc-3.15", self.with_control(1.4, 1.0, 0.7))
-        assert {"differs"} == verdicts("bfc-3.15", self.with_control(4.0, 3.0, 2.0))
-
-    @staticmethod
-    def slow_start(p99: float, without: float, buffer_mb: float) -> list[dict[str, Any]]:
-        """Return DCTCP with slowdowns of 3, slow start with others."""
-        rows = []
-        for traffic, of_slow in (("100x20MB", p99), ("none", without)):
-            rows += by_size(traffic, "bfc-ns3", 1.2)
-            rows += by_size(traffic, "dctcp", 3.0, long=3.0)
-            slow = by_size(traffic, "dctcp-slow-start", of_slow, long=without, buffer_mb=buffer_mb)
-            rows += [{**row, "p50": without} for row in slow]
-        return rows
-
-    def test_slow_start(self) -> None:
-        """Shorter tails with incast, slower flows otherwise; and the reverse."""
-        assert {"agrees"} == verdicts("bfc-3.19", self.slow_start(2.0, 5.0, 0.5))
-        assert {"differs"} == verdicts("bfc-3.19", self.slow_start(4.0, 1.0, 2.0))
-
-    @staticmethod
-    def incremental(factor: float, nic_mb: float, dropped: int) -> list[dict[str, Any]]:
-        """Return BFC with a slowdown of 2, and its incremental variants."""
-        return [
-            *by_size("100x20MB", "bfc-ns3", 2.0),
-            *by_size("100x20MB", "bfc-ns3-nic", 2 * factor, buffer_mb=nic_mb, dropped=dropped),
-            *by_size("100x20MB", "bfc-ns3-sampling", 2 * factor, buffer_mb=factor),
-        ]
-
-    def test_incremental_deployment(self) -> None:
-        """Slowdowns as before, and more in buffers only without network cards; the reverse."""
-        assert {"agrees"} == verdicts("bfc-e.1", self.incremental(1.0, 1.5, 0))
-        assert {"differs"} == verdicts("bfc-e.1", self.incremental(3.0, 0.5, 4))
-
-    def test_labels(self) -> None:
-        """Labels that improve every degree of incast agree; those that do not differ."""
-        degrees = (10.0, 100.0, 2000.0)
-        for slowdown, verdict in ((1.0, "agrees"), (4.0, "differs")):
-            rows = by_setting("bfc-ns3", dict.fromkeys(degrees, (2, 2)))
-            label = dict.fromkeys(degrees, (slowdown, slowdown))
-            rows += by_setting("bfc-ns3-incast-label", label)
-            assert {verdict} == verdicts("bfc-f.5", rows)
 
 
 class TestSweeps:

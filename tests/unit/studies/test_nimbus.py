@@ -19,7 +19,6 @@ from ccbench.studies.nimbus import (
     nimbus_7,
     nimbus_8,
     nimbus_14,
-    nimbus_22,
     nimbus_26,
     nimbus_d4,
     nimbus_d5,
@@ -345,17 +344,6 @@ class TestStatements:
         findings = nimbus_26.STUDY.conclude(alternating(rows))
         assert ["not compared"] * 3 == verdicts(findings, "CUBIC + Copa")
         assert ["agrees"] == verdicts(findings, "by the fair share, farther off")
-
-    def test_frequencies(self) -> None:
-        """Little elasticity at 5 Hz and much at 2 Hz agree with Figure 22; the reverse differs."""
-        for above, verdict in (({5: 10.0, 2: 90.0}, "agrees"), ({5: 90.0, 2: 10.0}, "differs")):
-            rows = [
-                {"hz": hz, "seed": seed, "above_percent": percent, "percent": 50, "eta": 1.0}
-                for hz, percent in above.items()
-                for seed in (1, 2)
-            ]
-            findings = nimbus_22.STUDY.conclude(pd.DataFrame(rows))
-            assert [verdict] * 2 == verdicts(findings)
 
     def test_table_3(self) -> None:
         """Table 3's own numbers agree with it, and those of a fixed link do not."""
