@@ -36,6 +36,10 @@ __all__ = ["run_many"]
 
 _log = logging.getLogger(__name__)
 
+#: Maximum number of runs that an executor has been given and that have not been returned: several
+#: for each of a thousand workers. Each takes 40 kB of dask's client and scheduler.
+_AT_ONCE = 10_000
+
 #: Starts one scenario.
 _Submit: TypeAlias = "Callable[[Scenario], Future[Run]]"
 
@@ -155,8 +159,9 @@ def run_many(  # noqa: PLR0913 - choices that are independent, all by keyword
         # not all, as the results of a slow caller would accumulate in memory.
         batch.jobs = jobs
         return batch.results(_local(resolved, store, jobs, fresh=fresh), at_once=2 * jobs)
-    workers = nullcontext(lambda scenario: executor.submit(Task.of(resolved), scenario))
-    return batch.results(workers, at_once=len(groups), keep=store)
+    task = Task.of(resolved)
+    workers = nullcontext(lambda scenario: executor.submit(task.called(), scenario))
+    return batch.results(workers, at_once=_AT_ONCE, keep=store)
 
 
 class _StoppedError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import platform
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ class Task:
     engine: str | Engine
     engine_version: str
     ccbench: str
-    call: str = field(default_factory=lambda: uuid.uuid4().hex)
+    call: str = ""
 
     @classmethod
     def of(cls, engine: Engine) -> Task:
@@ -51,6 +51,10 @@ class Task:
             engine_version=engine.version(),
             ccbench=version("ccbench"),
         )
+
+    def called(self) -> Task:
+        """Return the task for one more call."""
+        return replace(self, call=uuid.uuid4().hex)
 
     def __call__(self, scenario: Scenario) -> Run:
         """Run `scenario`.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import uuid
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -48,6 +48,30 @@ class TestExecutors:
             assert store.usage().runs == 3
             list(run_many(seeds(4), engine=engine, executor=pool, store=store))
         assert engine.started() == 4
+
+    def test_bounded(self, engine: GuestEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An executor has a bounded number of runs at a time, as each takes memory of a cluster."""
+        monkeypatch.setattr("ccbench.emulate._run_many._AT_ONCE", 3)
+        pool = ThreadPoolExecutor(1)
+        given: list[int] = []
+
+        class Counting(Executor):
+            """Executes in the pool, and records how many runs are not finished."""
+
+            def submit(self, fn: Any, /, *arguments: Any, **more: Any) -> Future[Any]:
+                """Start a call."""
+                future = pool.submit(fn, *arguments, **more)
+                futures.append(future)
+                given.append(len(futures) - len(returned))
+                return future
+
+        futures: list[Future[Any]] = []
+        returned: list[int] = []
+        with pool:
+            for i, _ in run_many(seeds(8), engine=engine, executor=Counting(), store=None):
+                returned.append(i)
+        assert sorted(returned) == list(range(8))
+        assert max(given) == 3
 
     def test_fresh(self, engine: GuestEngine, store: Store) -> None:
         """A fresh run replaces the stored one."""
