@@ -22,14 +22,12 @@
 #include <linux/netfilter_ipv6.h>
 #include <linux/tcp.h>
 #include <net/checksum.h>
-#include <net/inet6_hashtables.h>
-#include <net/inet_hashtables.h>
 
 #include "abc_compat.h"
 #include "ccbench_describe.h"
-#include "compat.h"
 #include "ip_fields.h"
 #include "netns_hooks.h"
+#include "segment_socket.h"
 #include "tcp_abc.h"
 
 /* For connections without ECN at the other end (main.c). */
@@ -193,35 +191,19 @@ static unsigned int local_out(void *unused, struct sk_buff *skb, const struct nf
 	return NF_ACCEPT;
 }
 
-static struct sock *find_socket(struct net *net, struct sk_buff *skb)
-{
-	const struct iphdr *iph = ip_hdr(skb);
-	struct tcphdr buffer;
-	const struct tcphdr *th = skb_header_pointer(skb, ip_bytes(skb), sizeof(buffer), &buffer);
-
-	if (!th)
-		return NULL;
-#if IS_ENABLED(CONFIG_IPV6)
-	if (is_ipv6(skb))
-		return __inet6_lookup_established(net, CCBENCH_SOCKETS(net) &ipv6_hdr(skb)->saddr,
-						  th->source, &ipv6_hdr(skb)->daddr,
-						  ntohs(th->dest), skb->dev->ifindex, 0);
-#endif
-	return inet_lookup_established(net, CCBENCH_SOCKETS(net) iph->saddr, th->source,
-				       iph->daddr, th->dest, skb->dev->ifindex);
-}
-
 static unsigned int local_in(void *unused, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct sock *sk = skb->sk;
-	struct tcphdr *th;
+	const struct tcphdr *segment;
+	struct tcphdr *th, buffer;
 	struct abc *abc;
 
 	if (!ip_is_tcp(skb))
 		return NF_ACCEPT;
+	segment = skb_header_pointer(skb, ip_bytes(skb), sizeof(buffer), &buffer);
 	/* Early demux has usually found the socket. */
-	if (!sk)
-		sk = find_socket(state->net, skb);
+	if (!sk && segment)
+		sk = socket_of_segment(state->net, skb, segment);
 	abc = state_of(sk);
 	th = abc ? tcp_header(skb) : NULL;
 	if (th && !th->syn)

@@ -339,6 +339,25 @@ def read_back(
     return qdisc_options(bytes.fromhex(answer.split()[-1]))
 
 
+def qdisc_statistics(
+    monkeypatch: pytest.MonkeyPatch, engine: KernelEngine, scenario: Scenario
+) -> list[bytes]:
+    """Run a scenario; return the final statistics of its qdiscs' own structures."""
+    ask = [
+        struct.pack("=IHHII", 36, 38, 9, 1, 0) + struct.pack("=BxxxiIII", 0, 2 + i, 0, 2**32 - 1, 0)
+        for i in range(len(scenario.path.bottlenecks))
+    ]
+    asking = "".join(f"netlink xstats{i} {message.hex()}\n" for i, message in enumerate(ask))
+    last = f"first-netns\n{asking}wait /nothing\n"
+    plan = plan_module.plan
+    with monkeypatch.context() as patch:
+        patch.setattr(inputs_module, "plan", lambda *args: plan(*args) + last)
+        with pytest.raises(EngineError, match="/nothing") as caught:
+            engine.run(scenario)
+    answers = [line for line in caught.value.console if "answer: xstats" in line]
+    return [attributes(bytes.fromhex(answer.split()[-1])[36:])[4] for answer in answers]
+
+
 def events(run: Run, event: str, bottleneck: int = 0) -> pd.DataFrame:
     """Return the rows of one kind of event at one bottleneck."""
     queue = run.queue

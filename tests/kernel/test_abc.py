@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ccbench import Bottleneck, Flow, Scenario, Trace
-from ccbench.base.errors import EngineError, InputError
+from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
 from ccbench.emulate.kernel.boot import rtnetlink
@@ -21,7 +21,7 @@ from ccbench.experiment.qdiscs import QueuedLink
 from ccbench.experiment.wifi import Wifi
 from ccbench.metrics import jain_index
 from tests.documentation import DOCS
-from tests.kernel.conftest import attributes, events, read_back, run
+from tests.kernel.conftest import events, qdisc_statistics, read_back, run
 from tests.scenarios import flat
 
 if TYPE_CHECKING:
@@ -116,23 +116,7 @@ def statistics(
     monkeypatch: pytest.MonkeyPatch, engine: KernelEngine, scenario: Scenario
 ) -> list[dict[str, int]]:
     """Run a scenario; return the final statistics of its qdiscs as reported by the kernel."""
-    ask = [
-        struct.pack("=IHHII", 36, 38, 9, 1, 0) + struct.pack("=BxxxiIII", 0, 2 + i, 0, 2**32 - 1, 0)
-        for i in range(len(scenario.path.bottlenecks))
-    ]
-    asking = "".join(f"netlink xstats{i} {message.hex()}\n" for i, message in enumerate(ask))
-    last = f"first-netns\n{asking}wait /nothing\n"
-    plan = plan_module.plan
-    with monkeypatch.context() as patch:
-        patch.setattr(inputs_module, "plan", lambda *args: plan(*args) + last)
-        with pytest.raises(EngineError, match="/nothing") as caught:
-            engine.run(scenario)
-    answers = [line for line in caught.value.console if "answer: xstats" in line]
-    reports = []
-    for answer in answers:
-        message = bytes.fromhex(answer.split()[-1])
-        reports.append(xstats_of(attributes(message[36:])[4]))
-    return reports
+    return [xstats_of(data) for data in qdisc_statistics(monkeypatch, engine, scenario)]
 
 
 class TestOneLink:
