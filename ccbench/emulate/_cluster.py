@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkersKilled", "cluster", "executor_errors"]
 
-#: Time limit for the scheduler, and then for its first worker, in seconds.
+#: Time limit for the scheduler, and then for its first worker, in seconds. Workers that a batch
+#: system starts together with this process import Python from a shared file system.
 _TIMEOUT_S = 10
+_WORKER_TIMEOUT_S = 60
 
 
 class WorkersKilled(EngineError):
@@ -69,7 +71,7 @@ def cluster(address: str) -> Iterator[Executor]:
         raise CcbenchError(f"{message} scheduler`") from error
     with client:
         try:
-            client.wait_for_workers(1, timeout=_TIMEOUT_S)
+            client.wait_for_workers(1, timeout=_WORKER_TIMEOUT_S)
         except distributed.TimeoutError:
             message = f"the dask scheduler at {address} has no workers: start some with `dask"
             raise CcbenchError(f"{message} worker {address} --nworkers auto`") from None

@@ -21,6 +21,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import TYPE_CHECKING
 
+import distributed
 import pandas as pd
 import pytest
 
@@ -118,6 +119,11 @@ class Cluster:
         self.workers.append(Worker(process, temporary))
         return self.workers[-1]
 
+    def wait_for_workers(self, count: int) -> None:
+        """Wait until so many workers are ready."""
+        with distributed.Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=300)
+
 
 def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
     """Start one of dask's programs with its output in a file."""
@@ -166,12 +172,14 @@ def machines(folder: Path, **environment: str) -> Iterator[Cluster]:
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait long for workers, as the machine may be busy with other tests."""
     monkeypatch.setattr("ccbench.emulate._cluster._TIMEOUT_S", 300)
+    monkeypatch.setattr("ccbench.emulate._cluster._WORKER_TIMEOUT_S", 300)
 
 
 @pytest.fixture
 def impatient(_patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait only briefly for absent workers."""
     monkeypatch.setattr("ccbench.emulate._cluster._TIMEOUT_S", 1)
+    monkeypatch.setattr("ccbench.emulate._cluster._WORKER_TIMEOUT_S", 1)
 
 
 def seeds(scenario: Scenario, count: int) -> list[Scenario]:
@@ -339,6 +347,7 @@ class TestCampaigns:
             started.add_worker()
             for name, campaign in CAMPAIGNS.items():
                 victim = started.add_worker()
+                started.wait_for_workers(2)  # or the other one does everything meanwhile
                 with cluster(started.address) as executor, ThreadPoolExecutor(1) as pool:
                     killed = pool.submit(victim.kill_in_the_middle)
                     rows[name] = len(campaign(executor=executor, store=None))
