@@ -8,11 +8,13 @@ Every error is one line on standard error and an exit status of
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import signal
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,32 +27,9 @@ from ccbench.base.errors import CcbenchError, ConsoleError, InputError
 from ccbench.base.os_errors import explain
 from ccbench.cli._console import coloured
 from ccbench.cli._status import ExitStatus
-from ccbench.cli.bfc import bfc
-from ccbench.cli.bisect import bisect
-from ccbench.cli.classify import classify
-from ccbench.cli.classify_cluster import classify_cluster
-from ccbench.cli.classify_train import classify_train
-from ccbench.cli.deployable import deployable
-from ccbench.cli.diff import diff
-from ccbench.cli.doctor import doctor
-from ccbench.cli.elasticity import elasticity
-from ccbench.cli.evaluate import evaluate
-from ccbench.cli.harm import harm
-from ccbench.cli.kernel import kernel
-from ccbench.cli.metrics import metrics
-from ccbench.cli.model import model
-from ccbench.cli.module import module
-from ccbench.cli.plot import plot
-from ccbench.cli.raygen import raygen
-from ccbench.cli.report import report
-from ccbench.cli.run import run
-from ccbench.cli.shell import shell
-from ccbench.cli.study import study
-from ccbench.cli.sweep import sweep
-from ccbench.cli.traces import traces
-from ccbench.cli.traffic import traffic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
 __all__ = ["main", "program"]
@@ -62,6 +41,31 @@ _NO_MEMORY = "there is not enough memory{}: free some, run fewer in parallel, or
 
 #: Address space of the program with its libraries, in MB.
 _PROGRAM_MB = 1024
+
+
+#: Names of the commands.
+_COMMANDS = (
+    *("bfc", "bisect", "classify", "classify-cluster", "classify-train", "deployable", "diff"),
+    *("doctor", "elasticity", "evaluate", "harm", "kernel", "metrics", "model", "module", "plot"),
+    *("raygen", "report", "run", "shell", "study", "sweep", "traces", "traffic"),
+)
+
+
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name, each in a module of its own, which is imported on first use."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in _COMMANDS:
+            raise KeyError(name)
+        word = name.replace("-", "_")
+        command: click.Command = getattr(importlib.import_module(f"ccbench.cli.{word}"), word)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
 
 
 class _Program(click.Group):
@@ -172,7 +176,12 @@ def _show_version(context: click.Context) -> None:
     context.exit()
 
 
-@click.group("ccbench", cls=_Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "ccbench",
+    cls=_Program,
+    commands=_Commands(),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -187,27 +196,6 @@ def program(*, debug: bool) -> None:
 
     Start with `ccbench doctor`, which checks this machine and names missing packages.
     """
-
-
-_commands = (
-    *(doctor, kernel, run, sweep, shell, classify, classify_train, harm, deployable),
-    *(
-        classify_cluster,
-        elasticity,
-        evaluate,
-        raygen,
-        report,
-        study,
-        model,
-        bfc,
-        metrics,
-        plot,
-        traces,
-    ),
-    *(traffic, module, diff, bisect),
-)
-for _command in _commands:
-    program.add_command(_command)
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
