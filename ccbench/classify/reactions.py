@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ccbench.classify.columns import Samples
 from ccbench.classify.directions import Directions
 from ccbench.classify.trees import grown, key
 from ccbench.classify.view import context
@@ -278,18 +279,18 @@ class Reactions:
         known: Mapping[str, Trees] = _NONE,
     ) -> None:
         self.ccas = tuple(ccas)
-        values = np.stack([row.measured for row in rows])
+        samples = Samples.of(rows)
+        values = samples.measurements()
         if in_context:
-            contexts = np.stack([context(row.setting, row.view) for row in rows])
-            values = np.hstack([values, contexts])
-        names = np.array([row.cca for row in rows])
+            values = np.hstack([values, samples.mapped(context, "setting", "view")])
+        names = samples.mapped(str, "cca")
         self.key = key(values, names)
         self.trees = known[self.key] if self.key in known else grown(values, names)
         self._columns = np.searchsorted(self.ccas, self.trees.classes)
         self._scale = (values.std(axis=0) + _STEPS).astype(np.float32)
         self._scaled, self._names = values / self._scale, names
         self._values = values
-        self._levels = np.array([noise_level(row.variation) for row in rows])
+        self._levels = samples.mapped(noise_level, "variation")
 
     @cached_property
     def directions(self) -> Directions:

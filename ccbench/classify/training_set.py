@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from ccbench.base import durable, validation
 from ccbench.base.errors import InputError
 from ccbench.base.sealed import ChangedError, sealed, unsealed
-from ccbench.classify import columns
 from ccbench.classify.calibration import calibrated, cross_validated
+from ccbench.classify.columns import TEXTS, Samples, table
 from ccbench.classify.evidence import Calibration
 from ccbench.classify.occupancy import STEP_S
 from ccbench.classify.reaction_limits import choose_limits
@@ -29,7 +29,7 @@ from ccbench.classify.threshold import Threshold, choose_threshold, refit_thresh
 from ccbench.classify.trees import Trees
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ccbench.classify.classifier import CCAClassifier
     from ccbench.classify.training import Sample
@@ -54,15 +54,15 @@ class TrainingSet:
 
     Parameters
     ----------
-    samples : tuple of Sample
+    samples : sequence of Sample
         The traces with their CCAs.
     thresholds : mapping of Setting to Threshold
         The threshold of each setting of the samples.
-    noisy : tuple of Sample
+    noisy : sequence of Sample
         Measurements on paths with noise, for the second stage (:mod:`.reactions`).
     limits : Limits, optional
         The limits of the second stage; without them, there is none.
-    windows : tuple of Sample
+    windows : sequence of Sample
         Measurements of parts of connections on random networks, in any view (:mod:`.windows`).
     calibration : Calibration, optional
         The confidence in labels of recordings in any view.
@@ -78,29 +78,29 @@ class TrainingSet:
     ['unknown']
     """
 
-    samples: tuple[Sample, ...] = field(repr=False)
+    samples: Sequence[Sample] = field(repr=False)
     thresholds: Mapping[Setting, Threshold]
     provenance: Mapping[str, Any]
-    noisy: tuple[Sample, ...] = field(default=(), repr=False)
+    noisy: Sequence[Sample] = field(default=(), repr=False)
     limits: Limits | None = None
-    windows: tuple[Sample, ...] = field(default=(), repr=False)
+    windows: Sequence[Sample] = field(default=(), repr=False)
     calibration: Calibration | None = None
     trees: Mapping[str, Trees] = field(default_factory=dict, repr=False)
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
         """Settings of the samples, in the order of the samples."""
-        return tuple(dict.fromkeys(sample.setting for sample in self.samples))
+        return tuple(Samples.of(self.samples).distinct("setting"))
 
     @cached_property
     def ccas(self) -> tuple[str, ...]:
         """CCAs of the samples, in alphabetical order."""
-        return tuple(sorted({sample.cca for sample in self.samples}))
+        return tuple(sorted(Samples.of(self.samples).distinct("cca")))
 
     @cached_property
     def duration_s(self) -> float:
         """Length of the longest trace in seconds."""
-        return round(max(len(sample.points) for sample in self.samples) * STEP_S, 6)
+        return round(int(Samples.of(self.samples).points.lengths.max()) * STEP_S, 6)
 
     @cached_property
     def digest(self) -> str:
@@ -133,7 +133,7 @@ class TrainingSet:
         )
         return replace(self, samples=samples, noisy=noisy, windows=windows)
 
-    def samples_of(self, setting: Setting) -> tuple[Sample, ...]:
+    def samples_of(self, setting: Setting) -> Sequence[Sample]:
         """Return the samples of a setting.
 
         Raises
@@ -185,17 +185,18 @@ class TrainingSet:
         return Reactions(self.windows, self.ccas, in_context=True, known=self.trees)
 
     @cached_property
-    def _measured(self) -> tuple[Sample, ...]:
+    def _measured(self) -> Samples:
         """Samples with measurements."""
-        return tuple(sample for sample in (*self.samples, *self.noisy) if len(sample.measured))
+        both = Samples.of(self.samples) + Samples.of(self.noisy)
+        return both.where(both.measured.lengths > 0)
 
     @cached_property
-    def _samples_of(self) -> dict[Setting, tuple[Sample, ...]]:
-        return _by_setting(self.samples)
+    def _samples_of(self) -> dict[Setting, Samples]:
+        return Samples.of(self.samples).by("setting")
 
     @cached_property
-    def _measured_of(self) -> dict[Setting, tuple[Sample, ...]]:
-        return _by_setting(self._measured)
+    def _measured_of(self) -> dict[Setting, Samples]:
+        return self._measured.by("setting")
 
     @cached_property
     def _classifiers(self) -> dict[Setting, CCAClassifier]:
@@ -221,21 +222,21 @@ class TrainingSet:
             "trees": {stage.key: stage.trees.to_dict() for stage in stages if stage is not None},
             "provenance": dict(self.provenance),
         }
-        table = columns.table((*self.samples, *self.noisy, *self.windows))
-        about["samples"] = columns.Columns.of(table).digest()
+        rows = table((*self.samples, *self.noisy, *self.windows))
+        _, about["samples"] = Samples.read(rows)
         with (
             durable.new_file(path) as temporary,
             pq.ParquetWriter(
                 temporary,
-                table.schema,
+                rows.schema,
                 compression="zstd",
                 compression_level=19,
-                use_dictionary=list(columns.TEXTS),
+                use_dictionary=list(TEXTS),
                 use_byte_stream_split=["trace.list.element"],
                 store_schema=False,
             ) as writer,
         ):
-            writer.write_table(table)
+            writer.write_table(rows)
             # Not as metadata of the schema, which a file contains twice.
             writer.add_key_value_metadata({_KEY.decode(): json.dumps(sealed(about))})
 
@@ -249,23 +250,24 @@ class TrainingSet:
             If the file is not a training set, or is damaged.
         """
         try:
-            table = pq.read_table(
-                path, read_dictionary=list(columns.TEXTS), use_threads=False, pre_buffer=False
+            rows = pq.read_table(
+                path, read_dictionary=list(TEXTS), use_threads=False, pre_buffer=False
             )
-            about = unsealed((table.schema.metadata or {})[_KEY])
+            about = unsealed((rows.schema.metadata or {})[_KEY])
             if about["format"] != _FORMAT:
                 message = f"a file of format {_FORMAT}"
                 raise validation.bad(str(path), about["format"], message, "create it again")
-            stored = columns.Columns.of(table)
-            if stored.digest() != about["samples"]:
-                raise ChangedError("its samples have changed")
             with validation.within(f"training set {path}: "):
-                samples = stored.samples()
-                first = len(samples) - about["n_windows"]
+                stored, digest = Samples.read(rows)
+                if digest != about["samples"]:
+                    raise ChangedError("its samples have changed")
+                first = len(stored) - about["n_windows"]
+                is_window = np.arange(len(stored)) >= first
+                is_trace = ~is_window & (stored.points.lengths > 0)
                 return cls(
-                    samples=tuple(each for each in samples[:first] if len(each.points)),
-                    noisy=tuple(each for each in samples[:first] if not len(each.points)),
-                    windows=samples[first:],
+                    samples=stored.where(is_trace),
+                    noisy=stored.where(~is_window & ~is_trace),
+                    windows=stored.where(is_window),
                     limits=_limits(about["limits"]),
                     calibration=_calibration(about["calibration"]),
                     trees={name: Trees.from_dict(own) for name, own in about["trees"].items()},
@@ -400,14 +402,6 @@ def train_on_recordings(samples: Iterable[Sample]) -> TrainingSet:
     if not every:
         raise validation.bad("recordings", [], "one or more", "name them with --recorded CCA=FILE")
     return TrainingSet(samples=every, thresholds=thresholds, provenance={"recorded": len(every)})
-
-
-def _by_setting(samples: Iterable[Sample]) -> dict[Setting, tuple[Sample, ...]]:
-    """Return the samples of each setting."""
-    groups: dict[Setting, list[Sample]] = {}
-    for sample in samples:
-        groups.setdefault(sample.setting, []).append(sample)
-    return {setting: tuple(own) for setting, own in groups.items()}
 
 
 def _order(sample: Sample) -> tuple[Any, ...]:
