@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ccbench.base.arrow import from_arrow, lengths
 from ccbench.classify.setting import Setting
 from ccbench.classify.training import Sample, Variation
 from ccbench.classify.view import View
@@ -52,8 +52,8 @@ class _Column:
 
     @classmethod
     def read(cls, column: pa.ChunkedArray, made: Callable[[Any], Any]) -> _Column:
-        encoded = pc.dictionary_encode(column).combine_chunks()
-        return cls(encoded.dictionary.to_pylist(), encoded.indices.to_numpy(), cache(made))
+        encoded = column.combine_chunks()
+        return cls(encoded.dictionary.to_pylist(), from_arrow(encoded.indices), cache(made))
 
     def each(self) -> list[Any]:
         """Return the value of each row."""
@@ -144,16 +144,14 @@ class Samples(Sequence["Sample"]):
 
         The digest is a SHA-256 and independent of the encoding of the file.
         """
+        table = table.unify_dictionaries()
         measured, points = (table[name].combine_chunks() for name in ("measured", "trace"))
-        # The parts of a binary column are contiguous.
-        first, last = measured.offset, measured.offset + len(measured)
-        offsets = np.frombuffer(measured.buffers()[1], dtype=np.int32)[first : last + 1]
-        numbers = np.frombuffer(measured.buffers()[2] or b"", dtype=np.uint8)
+        sizes, numbers = lengths(measured), measured.buffers()[2] or b""
         result = cls(
             columns={name: _Column.read(table[name], made) for name, made in TEXTS.items()},
-            seeds=table["seed"].to_numpy(),
-            measured=_Parts.of(numbers[offsets[0] : offsets[-1]], np.diff(offsets)),
-            points=_Parts.of(points.flatten().to_numpy(), points.value_lengths().to_numpy()),
+            seeds=from_arrow(table["seed"].combine_chunks()),
+            measured=_Parts.of(np.frombuffer(numbers, dtype=np.uint8)[: sizes.sum()], sizes),
+            points=_Parts.of(from_arrow(points.values), lengths(points)),
         )
         texts = {name: column.texts for name, column in result.columns.items()}
         digest = hashlib.sha256(repr(texts).encode())

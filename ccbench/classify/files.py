@@ -23,10 +23,9 @@ from ccbench.classify.view import STANDARD
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    import pandas as pd
-
     from ccbench.base.figures import Figure
     from ccbench.classify.filters import Filters
+    from ccbench.classify.occupancy import Events
     from ccbench.classify.recording import Recording
     from ccbench.classify.trace import QueueTrace
     from ccbench.classify.verdict import Verdict
@@ -135,7 +134,7 @@ class RecordedQueues:
             for recording, trace in zip(self.recordings, self.traces, strict=True)
         ]
 
-    def _shape(self, events: pd.DataFrame, trace: QueueTrace) -> Shape:
+    def _shape(self, events: Events, trace: QueueTrace) -> Shape:
         setting = trace.setting
         part: dict[str, Any] = dict(self.filters.part(events))
         if trace.view != STANDARD:

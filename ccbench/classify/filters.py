@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     import numpy.typing as npt
-    import pandas as pd
 
+    from ccbench.classify.occupancy import Events
     from ccbench.classify.setting import Setting
     from ccbench.classify.threshold import Threshold
     from ccbench.classify.training_set import TrainingSet
@@ -105,7 +105,7 @@ class Filters:
             if getattr(self, name) is not None:
                 validation.number(name, getattr(self, name), allowed, example=example)
 
-    def trace(self, events: pd.DataFrame, setting: Setting) -> QueueTrace:
+    def trace(self, events: Events, setting: Setting) -> QueueTrace:
         """Return the trace of a queue, bridged and then smoothed.
 
         A bridged trace has no measurements, as the sender's window is unknown during a pause.
@@ -130,14 +130,14 @@ class Filters:
         measured = measured_events(events, setting, from_s=part["from_s"], view=view)
         return QueueTrace(setting=setting, points=points, measured=measured)
 
-    def occupancy(self, events: pd.DataFrame) -> npt.NDArray[np.float32]:
+    def occupancy(self, events: Events) -> npt.NDArray[np.float32]:
         """Return the points of :meth:`trace`."""
         points = occupancy(events, duration_s=self.skip_s + self._length_s)
         if self.bridge_s is not None:
             points = bridged(points, events, self.bridge_s)
         return self.points(points)
 
-    def part(self, events: pd.DataFrame) -> dict[str, float]:
+    def part(self, events: Events) -> dict[str, float]:
         """Return the part of a queue's events that is compared.
 
         Returns
@@ -145,7 +145,7 @@ class Filters:
         dict
             ``from_s`` and ``duration_s`` of :func:`~ccbench.classify.occupancy.occupancy`.
         """
-        first_s = float(events["time_ns"].iloc[0]) / 1e9
+        first_s = float(np.asarray(events["time_ns"])[0]) / 1e9
         return {"from_s": self.skip_s + first_s, "duration_s": self._length_s}
 
     def points(self, points: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -280,7 +280,7 @@ def smoothed(trace: npt.ArrayLike, time_constant_s: float) -> npt.NDArray[np.flo
     return np.asarray(average, dtype=np.float32)
 
 
-def pauses(events: pd.DataFrame, longest_s: float) -> npt.NDArray[np.int64]:
+def pauses(events: Events, longest_s: float) -> npt.NDArray[np.int64]:
     """Return the intervals in which a queue was empty and no packet arrived.
 
     Parameters
@@ -313,8 +313,8 @@ def pauses(events: pd.DataFrame, longest_s: float) -> npt.NDArray[np.int64]:
     """
     above_0 = validation.Range(0, low_open=True)
     longest_s = validation.number("longest_s", longest_s, above_0, example=1)
-    times_ns = events["time_ns"].to_numpy(dtype=np.int64)
-    backlog = events["backlog_packets"].to_numpy(dtype=np.float64)
+    times_ns = np.asarray(events["time_ns"], dtype=np.int64)
+    backlog = np.asarray(events["backlog_packets"], dtype=np.float64)
     rises = np.flatnonzero(np.diff(backlog, prepend=0) > 0)
     before, after = rises[:-1], rises[1:]
     # Between two rises the backlog only falls: the queue is empty from the first 0 on.
@@ -329,7 +329,7 @@ def pauses(events: pd.DataFrame, longest_s: float) -> npt.NDArray[np.int64]:
 
 
 def bridged(
-    trace: npt.ArrayLike, events: pd.DataFrame, longest_s: float, *, from_s: float | None = None
+    trace: npt.ArrayLike, events: Events, longest_s: float, *, from_s: float | None = None
 ) -> npt.NDArray[np.float32]:
     """Return a trace with application pauses replaced by straight lines.
 
@@ -351,7 +351,7 @@ def bridged(
         See :func:`pauses`.
     """
     points = _points(trace)
-    first_ns = events["time_ns"].iloc[0] if from_s is None else round(from_s * 1e9)
+    first_ns = np.asarray(events["time_ns"])[0] if from_s is None else round(from_s * 1e9)
     places = (pauses(events, longest_s) - first_ns) / (STEP_S * 1e9)
     places = places[(places[:, 2] < len(points)) & (places[:, 0] >= 0)]
     # The last point before the left edge, and the first point at or after the right edge.

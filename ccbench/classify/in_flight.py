@@ -16,15 +16,15 @@ from ccbench.classify.occupancy import DURATION_S, STEP_S, instants_ns, occupanc
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pandas as pd
 
+    from ccbench.classify.occupancy import Events
     from ccbench.classify.setting import Setting
 
 __all__ = ["in_flight"]
 
 
 def in_flight(
-    events: pd.DataFrame,
+    events: Events,
     setting: Setting,
     *,
     from_s: float | None = None,
@@ -73,14 +73,14 @@ def in_flight(
     span: dict[str, Any] = {"from_s": from_s, "duration_s": duration_s, "step_s": step_s}
     waiting = occupancy(events, **span)
     at_ns = instants_ns(events, **span)
-    times_ns = events["time_ns"].to_numpy(np.int64)
+    times_ns = np.asarray(events["time_ns"], np.int64)
     if "in_flight_packets" in events:
         last = np.maximum(np.searchsorted(times_ns, at_ns, side="right") - 1, 0)
-        return events["in_flight_packets"].to_numpy(np.float32)[last]
+        return np.asarray(events["in_flight_packets"], np.float32)[last]
     if "event" in events:
-        left = np.cumsum(events["event"].to_numpy() == "dequeue")
+        left = np.cumsum(np.asarray(events["event"]) == "dequeue")
     else:
-        some_wait = events["backlog_packets"].to_numpy() > 0
+        some_wait = np.asarray(events["backlog_packets"]) > 0
         waited_ns = np.diff(times_ns, append=times_ns[-1]) * some_wait
         left = np.append(0, np.cumsum(waited_ns[:-1])) * 1e-9 * setting.packets_per_s
     left = np.append(0, left)

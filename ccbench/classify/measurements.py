@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
-    import pandas as pd
 
+    from ccbench.classify.occupancy import Events
     from ccbench.classify.setting import Setting
 
     Values = dict[str, float]
@@ -377,7 +377,7 @@ def visible(measured: npt.NDArray[np.uint8], view: View) -> npt.NDArray[np.uint8
 
 
 def measured_events(
-    events: pd.DataFrame,
+    events: Events,
     setting: Setting,
     *,
     from_s: float | None = None,

@@ -96,7 +96,7 @@ def _in_parts(
         average_s=recording.average_s,
         is_estimated=bool(recording.source),
     )
-    first_s = float(events["time_ns"].iloc[0]) / 1e9 + filters.skip_s
+    first_s = float(np.asarray(events["time_ns"])[0]) / 1e9 + filters.skip_s
     count = 1 if filters.duration_s else max(1, min(_MOST_PARTS, int(length_s // part_s)))
     later = View(
         from_start=False,
@@ -124,7 +124,7 @@ def _in_parts(
 
 
 def _length_s(recording: Recording) -> float:
-    times_ns = recording.events["time_ns"].to_numpy()
+    times_ns = np.asarray(recording.events["time_ns"])
     return float(times_ns[-1] - times_ns[0]) / 1e9 if len(times_ns) else 0.0
 
 
@@ -137,7 +137,8 @@ def _starts(recording: Recording) -> bool:
         return recording.is_from_start
     events, setting = recording.events, recording.setting
     rtt_s = max(setting.rtt_ms / 1e3, STEP_S)
-    if _length_s(recording) < 3 * rtt_s or events["backlog_packets"].iloc[0] > _initial(setting):
+    waiting = np.asarray(events["backlog_packets"])
+    if _length_s(recording) < 3 * rtt_s or waiting[0] > _initial(setting):
         return False
     span: dict[str, Any] = {"duration_s": max(2 * rtt_s, 2 * STEP_S)}
     window = in_flight(events, setting, **span)

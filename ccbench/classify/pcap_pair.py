@@ -19,16 +19,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base import validation
 from ccbench.run.captures.reader import read_capture, truncated
-from ccbench.run.tables import EVENT_DTYPE, EVENTS, QUEUE_COLUMNS
+from ccbench.run.tables import EVENTS, QUEUE_COLUMNS, category, dtypes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
+    import pandas as pd
 
     from ccbench.run.captures.reader import IpPacket
 
@@ -165,6 +165,8 @@ def _matched(
 def _events(
     arrivals: list[_Packet], left_ns: npt.NDArray[np.int64], largest: bytes
 ) -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415 - not needed for a single capture
+
     times_ns = np.array([packet.time_ns for packet in arrivals], dtype=np.int64)
     sizes = np.array([packet.length for packet in arrivals], dtype=np.int64)
     is_other = np.array([packet.flow != largest for packet in arrivals])
@@ -196,7 +198,7 @@ def _events(
     ).sort_values("time_ns", kind="stable")  # of simultaneous events, arrivals come first
     frame["backlog_packets"] = frame["change"].cumsum()
     frame["backlog_bytes"] = (frame["change"] * frame["bytes"]).cumsum()
-    frame["event"] = pd.Categorical.from_codes(frame["event"].to_numpy(), dtype=EVENT_DTYPE)
+    frame["event"] = pd.Categorical.from_codes(frame["event"].to_numpy(), dtype=category("event"))
     frame["bottleneck"] = 0
-    frame = frame[list(QUEUE_COLUMNS)].astype(dict(QUEUE_COLUMNS))
+    frame = frame[list(QUEUE_COLUMNS)].astype(dtypes(QUEUE_COLUMNS))
     return frame.reset_index(drop=True)

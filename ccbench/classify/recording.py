@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base import validation
 from ccbench.base.errors import EngineError, InputError, ServerError
+from ccbench.classify.occupancy import Events, events_of
 from ccbench.classify.pcap_pair import queue_between
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.tcp_capture import segments_of, windows_of
@@ -34,6 +34,8 @@ from ccbench.run.run import Run
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    import pandas as pd
 
     from ccbench.classify.window import Window
     from ccbench.experiment.bottleneck import Bottleneck
@@ -93,7 +95,7 @@ class Recording:
 
     Parameters
     ----------
-    events : DataFrame
+    events : DataFrame or mapping of str to ndarray
         Columns ``time_ns`` and ``backlog_packets``, in order of time; ``event`` if known; and
         ``in_flight_packets`` if the sender's window was recorded.
     setting : Setting
@@ -116,7 +118,7 @@ class Recording:
         Name of the file, if it contains several connections.
     """
 
-    events: pd.DataFrame
+    events: Events
     setting: Setting
     name: str = ""
     interval_s: float = 0.0
@@ -345,15 +347,15 @@ def _of_window(window: Window, setting: Setting | None, path: Path) -> Recording
     )
 
 
-def _sampling(events: pd.DataFrame) -> tuple[float, float]:
+def _sampling(events: Events) -> tuple[float, float]:
     """Return the interval of equally spaced samples, and the time over which they are averages."""
-    times_ns = events["time_ns"].to_numpy()
+    times_ns = np.asarray(events["time_ns"])
     intervals = np.diff(times_ns) / 1e9
     if not len(intervals) or "event" in events:
         return 0.0, 0.0
     usual = float(np.median(intervals))
     is_usual = np.abs(intervals - usual) <= _SPREAD * usual
-    packets = events["backlog_packets"].to_numpy()
+    packets = np.asarray(events["backlog_packets"])
     is_fraction = np.abs(packets - np.rint(packets)) > 1e-6  # noqa: PLR2004
     is_average = bool(is_fraction.mean() > _FRACTIONS)
     if usual < _LEAST_INTERVAL_S or is_usual.mean() < 1 - _SPREAD:
@@ -417,16 +419,15 @@ def _check_path(path: Path, scenario: Scenario) -> None:
         raise validation.bad("folder", str(path), allowed, "classify another run")
 
 
-def _content(path: Path) -> tuple[pd.DataFrame, Setting | None]:
+def _content(path: Path) -> tuple[Events, Setting | None]:
     """Return the events in a file or folder, and its setting if it contains one."""
     if not path.exists():
         raise validation.bad("file", str(path), "an existing file", "name a recorded queue")
     if (path / "run.json").is_file():
         run = Run.load(path)
         _check_path(path, run.scenario)
-        return run.queue_events(), _of_link(
-            run.scenario.path.bottlenecks[0], run.scenario.path.rtt_ms
-        )
+        link = _of_link(run.scenario.path.bottlenecks[0], run.scenario.path.rtt_ms)
+        return events_of(run), link
     if CommandRecording.is_in(path):
         command = CommandRecording.load(path)
         return command.queue, _of_link(command.bottleneck, command.provenance["rtt_ms"])
@@ -474,6 +475,8 @@ def _nearest(name: str, recorded: Setting | None, settings: Sequence[Setting]) -
 
 
 def _from_csv(path: Path) -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415 - most recordings need none
+
     text = validation.text_file(path, "file")
     table = pd.DataFrame()
     try:
@@ -510,6 +513,8 @@ def _from_csv(path: Path) -> pd.DataFrame:
 
 def _from_ccanalyzer(path: Path) -> pd.DataFrame | None:
     """Return the events in a queue's log of CCAnalyzer, or None of another file."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     try:
         with path.open(encoding="utf-8") as file:
             if not _CCANALYZER.match(file.readline(_BEGINNING)):

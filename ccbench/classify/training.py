@@ -21,11 +21,10 @@ import numpy as np
 from ccbench.base.random_streams import derived_seed, stream
 from ccbench.classify.implementation import IMPLEMENTATIONS, Implementation
 from ccbench.classify.measurements import measured_events
-from ccbench.classify.occupancy import DURATION_S, occupancy
+from ccbench.classify.occupancy import DURATION_S, events_of, occupancy
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.trace import QueueTrace
 from ccbench.classify.view import View
-from ccbench.emulate import Campaign
 from ccbench.emulate.mahimahi.rate import constant_rate
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MTU_BYTES, Flow
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ccbench.classify.setting import Setting
+    from ccbench.emulate import Campaign
     from ccbench.run.run import Run
 
 __all__ = [
@@ -355,6 +355,8 @@ def collect(
         If runs fail, after all others have finished.
     """
     needs = needed(paths, ccas, settings, duration_s=duration_s)
+    from ccbench.emulate import Campaign  # noqa: PLC0415 - an answer runs nothing
+
     results = (campaign or Campaign()).streamed(
         needs,
         partial(sample_of, duration_s=duration_s),
@@ -401,7 +403,7 @@ def trace(
     InputError
         If the run ends before the end of the trace.
     """
-    return occupancy(run.queue_events(), from_s=_from_s(variation), duration_s=duration_s)
+    return occupancy(events_of(run), from_s=_from_s(variation), duration_s=duration_s)
 
 
 def measured(
@@ -409,7 +411,7 @@ def measured(
 ) -> npt.NDArray[np.uint8]:
     """Return the measurements of a run's trace; parameters as for :func:`trace`."""
     view = View(length_s=duration_s)
-    return measured_events(run.queue_events(), setting, from_s=_from_s(variation), view=view)
+    return measured_events(events_of(run), setting, from_s=_from_s(variation), view=view)
 
 
 def _from_s(variation: Variation) -> float:

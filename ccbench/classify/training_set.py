@@ -250,10 +250,9 @@ class TrainingSet:
             If the file is not a training set, or is damaged.
         """
         try:
-            rows = pq.read_table(
-                path, read_dictionary=list(TEXTS), use_threads=False, pre_buffer=False
-            )
-            about = unsealed((rows.schema.metadata or {})[_KEY])
+            file = pq.ParquetFile(path, read_dictionary=list(TEXTS), pre_buffer=False)
+            rows = file.read(use_threads=False)
+            about = unsealed((file.metadata.metadata or {})[_KEY])
             if about["format"] != _FORMAT:
                 message = f"a file of format {_FORMAT}"
                 raise validation.bad(str(path), about["format"], message, "create it again")

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base import validation
 from ccbench.classify.setting import Setting
@@ -112,24 +111,22 @@ class Window:
             queue_packets=max(1, round(most - in_path)),
         )
 
-    def events(self, setting: Setting) -> pd.DataFrame:
+    def events(self, setting: Setting) -> dict[str, npt.NDArray[Any]]:
         """Return the estimated queue: the packets in flight that do not fit into the path.
 
         Returns
         -------
-        DataFrame
+        dict of str to ndarray
             Columns ``time_ns``, ``backlog_packets`` and ``in_flight_packets``.
         """
         in_path = setting.capacity_packets - setting.queue_packets
         # More are in flight only until the sender learns which of them were dropped.
         packets = np.minimum(self.packets, setting.capacity_packets)
-        return pd.DataFrame(
-            {
-                "time_ns": self.time_ns,
-                "backlog_packets": np.maximum(packets - in_path, 0),
-                "in_flight_packets": packets,
-            }
-        )
+        return {
+            "time_ns": self.time_ns,
+            "backlog_packets": np.maximum(packets - in_path, 0),
+            "in_flight_packets": packets,
+        }
 
     def between(self, first: int, last: int) -> Window:
         """Return the part from one point to another."""

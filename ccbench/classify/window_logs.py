@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base import validation
 from ccbench.classify.tcp_capture import Segment, windows_of
@@ -21,6 +20,8 @@ from ccbench.classify.window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    import pandas as pd
 
     from ccbench.classify.setting import Setting
 
@@ -82,6 +83,8 @@ def _of_tshark(text: str, name: str, _setting: Setting | None) -> list[Window]:
     header = text.partition("\n")[0]
     if not all(column in header for column in _TSHARK):
         return []
+    import pandas as pd  # noqa: PLC0415 - not needed to recognise a file
+
     separator = "\t" if "\t" in header else ";" if ";" in header else ","
     table = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False)
     clock = next((each for each in _CLOCKS if each in table), None)
@@ -160,6 +163,8 @@ def _of_ss(text: str, name: str, _setting: Setting | None) -> list[Window]:
 
 
 def _ss_window(rows: list[dict[str, float]]) -> dict[str, Any]:
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     table = pd.DataFrame(rows)
     packets = table["cwnd"]
     if "unacked" in table:  # it is left out where it is 0
@@ -252,6 +257,8 @@ def _qlog_window(events: Iterable[Mapping[str, Any]], *, is_delta: bool) -> dict
         elif "packet_sent" in kind:
             length = data.get("raw", {}).get("length", data.get("header", {}).get("packet_size", 0))
             size = max(size, float(length or 0))
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     table = pd.DataFrame(rows)
     packets = next((table[each] for each in _QLOG_METRICS[:2] if each in table), None)
     if packets is None:

@@ -16,12 +16,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base.random_streams import stream
 from ccbench.classify.implementation import Implementation
 from ccbench.classify.measurements import measured_events
-from ccbench.classify.occupancy import STEP_S
+from ccbench.classify.occupancy import STEP_S, Events, events_of
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training import (
     Sample,
@@ -156,12 +155,12 @@ class Course:
     @classmethod
     def of(cls, run: Run, variation: Variation) -> Course:
         """Return the course of a run on a random network."""
-        events = run.queue_events()
+        events = events_of(run)
         at_ns = round(start_s(variation) * 1e9) + np.arange(round(DURATION_S / _FINE_S)) * round(
             _FINE_S * 1e9
         )
-        left = np.append(0, np.cumsum(events["event"].to_numpy() == "dequeue"))
-        until = np.searchsorted(events["time_ns"].to_numpy(), at_ns, side="right")
+        left = np.append(0, np.cumsum(np.asarray(events["event"]) == "dequeue"))
+        until = np.searchsorted(np.asarray(events["time_ns"]), at_ns, side="right")
         return cls(backlog_at(events, at_ns), left[until])
 
     def in_flight(self, rtt_ms: float) -> npt.NDArray[np.float64]:
@@ -265,7 +264,7 @@ def samples_of_run(key: tuple[int, Implementation], run: Run) -> list[Sample]:
 class WindowPart(NamedTuple):
     """A part of a run as a recording shows it: its queue, network, view and start in seconds."""
 
-    events: pd.DataFrame
+    events: Events
     setting: Setting
     view: View
     first_s: float
@@ -301,7 +300,8 @@ def at_the_queue(  # noqa: PLR0913 - two options of the recording
     columns = {"time_ns": course.time_ns, "backlog_packets": waiting}
     if not view.is_coarse:
         columns["in_flight_packets"] = course.in_flight(setting.rtt_ms)
-    events = pd.DataFrame(columns)[:: max(1, round(step_s / _FINE_S)) if view.is_coarse else 1]
+    step = max(1, round(step_s / _FINE_S)) if view.is_coarse else 1
+    events = {name: values[::step] for name, values in columns.items()}
     return WindowPart(events, setting, view, first_s)
 
 

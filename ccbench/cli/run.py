@@ -210,10 +210,10 @@ def _run_once(
     fresh: bool,
     as_json: bool,
 ) -> None:
-    from ccbench import emulate  # imports pandas
+    from ccbench import emulate
     from ccbench.harm import Drift
-    from ccbench.metrics import measured
-    from ccbench.run import repetition
+    from ccbench.run.outcomes import OUTCOMES
+    from ccbench.run.queue_analysis import summary_rows
 
     with progress("{task.completed:.0f} of {task.total:g} s") as bar:
         task = bar.add_task("running", total=scenario.duration_s)
@@ -228,35 +228,35 @@ def _run_once(
         result.save(output)
     _draw(result, plot)
     drift = Drift.of(result)
-    extra = repetition.estimates([measured(result, metrics)])
-    bottlenecks, queues = result.bottleneck_summary(), result.l4s_summary()
-    outcomes = {name: table for name, table in result.outcomes().items() if len(table)}
+    bottlenecks, extra = summary_rows(result), _measured(result, metrics)
+    outcomes = {each.name: each.table(result) for each in OUTCOMES if each.is_in(result)}
     if as_json:
         document: dict[str, Any] = {
             "scenario": scenario.to_dict(),
             "flows": result.summary().reset_index().to_dict("records"),
-            "bottlenecks": bottlenecks.to_dict("records"),
-            "queues": queues.reset_index().to_dict("records"),
+            "bottlenecks": bottlenecks,
+            "queues": result.l4s_summary().reset_index().to_dict("records"),
             **{name: table.reset_index().to_dict("records") for name, table in outcomes.items()},
-            **({"metrics": repetition.records(extra)} if len(extra) else {}),
+            **({"metrics": extra} if extra else {}),
             "provenance": result.provenance,
         }
         if drift is not None:
             document["trend"] = drift.to_dict()
-        if not result.connections.empty:
+        if len(result.stored("connections")):
             summary = result.connection_summary()
             document["connections"] = summary.reset_index().to_dict("records")
-        if not result.ecn.empty:
+        if len(result.stored("ecn")):
             document["ecn"] = result.ecn.to_dict("records")
             document["ecn_fallbacks"] = result.ecn_fallbacks()
-        if not result.changes.empty:
+        if len(result.stored("changes")):
             document["changes"] = result.changes.to_dict("records")
         print_json(document)
         return
-    _print_flows(_few_rows(result.summary(), scenario), scenario.name)
+    _print_flows(_flows(result), scenario.name)
     _print_outcomes(outcomes, [outcomes])
     _print_bottlenecks(bottlenecks, scenario)
-    _print_queues(queues)
+    if any(link.queues for link in scenario.path.links):
+        _print_queues(result.l4s_summary())
     _print_metrics(extra)
     pairs = {"made by": made_by(result.provenance), **_trend([drift])}
     _print_files(pairs, output, plot, pcap)
@@ -264,6 +264,33 @@ def _run_once(
     for line in _events(result):
         click.echo(line)
     _warn_if_late(result)
+
+
+def _flows(run: Run) -> dict[str, dict[str, Any]]:
+    """Return the results of each flow, or of each group if there are many, by its name."""
+    from ccbench.run.flow_analysis import summary_columns
+
+    if run.scenario.flow_count > _MOST_ROWS:
+        return _by_name(_few_rows(run.summary(), run.scenario))
+    columns = summary_columns(run)
+    rows = zip(*columns.values(), strict=True)
+    return {str(i): dict(zip(columns, row, strict=True)) for i, row in enumerate(rows)}
+
+
+def _by_name(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the rows of a table by their names."""
+    rows: list[dict[str, Any]] = [*table.to_dict("records")]  # type: ignore[list-item]
+    return dict(zip(map(str, table.index), rows, strict=True))
+
+
+def _measured(run: Run, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
+    """Return the values of the metrics that were asked for."""
+    if not metrics:
+        return []
+    from ccbench.metrics import measured
+    from ccbench.run import repetition
+
+    return repetition.records(repetition.estimates([measured(run, metrics)]))
 
 
 def _repeat(
@@ -319,11 +346,12 @@ def _repeat(
         print_json(document | ({"trends": trends} if any(trends) else {}))
         return
     flows = result.estimates(lambda repetition: _few_rows(repetition.flows, scenario))
-    _print_flows(flows, scenario.name)
+    _print_flows(_by_name(flows), scenario.name)
     _print_outcomes(result.outcomes(), [run.outcomes for run in result.repetitions])
-    _print_bottlenecks(result.estimates(lambda repetition: repetition.bottlenecks), scenario)
+    bottlenecks = result.estimates(lambda repetition: repetition.bottlenecks)
+    _print_bottlenecks([*_by_name(bottlenecks).values()], scenario)
     _print_queues(result.estimates(lambda repetition: repetition.queues))
-    _print_metrics(extra)
+    _print_metrics(extra.to_dict("records"))
     form = "1 (exact)" if result.is_exact else f"{count} (median, 95 % interval)"
     versions = made_by(result.repetitions[0].provenance)
     pairs = {"noise": scenario.path.noise.describe(), "repetitions": form, "made by": versions}
@@ -349,14 +377,14 @@ def _recording(scenario: Scenario, names: Sequence[str]) -> tuple[Scenario, tupl
     return replace(scenario, queue_log=least_log(metrics, least=scenario.queue_log)), metrics
 
 
-def _print_metrics(values: pd.DataFrame) -> None:
+def _print_metrics(values: Sequence[Mapping[Any, Any]]) -> None:
     """Print a row for each value of the metrics that were asked for."""
-    if len(values):
+    if values:
         print_table(
             ["metric", "of", "unit", "value"],
             [
                 [row["metric"], row["of"], row["unit"], _shown(row["value"], ".4g")]
-                for row in values.to_dict("records")
+                for row in values
             ],
             words=3,
         )
@@ -410,6 +438,8 @@ def _events(run: Run) -> Iterator[str]:
         more = len(times_ns) - _MOST_NAMED
         when = f"at {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
         yield f"changes[{i}]: {when if shown else 'never'}"
+    if not len(run.stored("connections")):
+        return
     summary = run.connection_summary()
     for first, subflows, mbps in zip(
         summary.index, summary["subflows"], summary["goodput_mbps"], strict=True
@@ -497,11 +527,11 @@ def _shown(value: float | Estimate, form: str) -> str:
     return "-" if math.isnan(median) else format(value, form)
 
 
-def _print_flows(flows: pd.DataFrame, title: str) -> None:
+def _print_flows(flows: Mapping[str, Mapping[str, Any]], title: str) -> None:
     """Print a row for each flow or group; values are numbers or Estimates."""
     print_table(
         [
-            "flow" if flows.index.name == "flow" else "flows",
+            "flow" if all(map(str.isdecimal, flows)) else "flows",
             "label",
             "cca",
             "throughput\nMbit/s",
@@ -512,7 +542,7 @@ def _print_flows(flows: pd.DataFrame, title: str) -> None:
         ],
         [
             [
-                str(name),
+                name,
                 flow["label"],
                 flow["cca"],
                 in_mbps(flow["throughput_mbps"]),
@@ -521,7 +551,7 @@ def _print_flows(flows: pd.DataFrame, title: str) -> None:
                 _shown(flow["retransmits"], ".0f"),
                 _shown(flow["drops"], ".0f"),
             ]
-            for name, flow in zip(flows.index, flows.to_dict("records"), strict=True)
+            for name, flow in flows.items()
         ],
         title=title,
     )
@@ -553,7 +583,7 @@ def _print_outcomes(
             click.echo(remark)
 
 
-def _print_bottlenecks(bottlenecks: pd.DataFrame, scenario: Scenario) -> None:
+def _print_bottlenecks(bottlenecks: Sequence[Mapping[str, Any]], scenario: Scenario) -> None:
     """Print a row for each bottleneck; values are numbers or Estimates."""
     has_losses = any(map(scenario.path.loses, range(len(scenario.path.links))))
     print_table(
@@ -578,7 +608,7 @@ def _print_bottlenecks(bottlenecks: pd.DataFrame, scenario: Scenario) -> None:
                 _shown(row["queueing_delay_ms"], ".1f"),
                 *([_shown(row["losses"], ".0f")] if has_losses else []),
             ]
-            for i, row in enumerate(bottlenecks.to_dict("records"))
+            for i, row in enumerate(bottlenecks)
         ],
     )
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base import validation
 
@@ -14,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
+    import pandas as pd
 
-__all__ = ["by_flow", "check", "entries_s", "interval_s"]
+__all__ = ["arrays", "by_flow", "check", "entries_s", "interval_s", "length_s"]
 
 
 def check(throughput: pd.DataFrame) -> None:
@@ -27,6 +27,8 @@ def check(throughput: pd.DataFrame) -> None:
         If `throughput` is not a DataFrame, has no flows or no intervals, or its intervals differ,
         or a value is not finite.
     """
+    import pandas as pd  # noqa: PLC0415 - not needed for arrays
+
     table: object = throughput  # users may pass an array
     if not isinstance(table, pd.DataFrame):
         allowed = "a DataFrame: Mbit/s, a column for each flow, indexed by seconds"
@@ -35,9 +37,9 @@ def check(throughput: pd.DataFrame) -> None:
     if 0 in throughput.shape:
         allowed = "at least 1 interval of at least 1 flow"
         raise validation.bad("throughput.shape", throughput.shape, allowed, "run for longer")
-    length_s = interval_s(throughput)
-    uneven = ~np.isclose(np.diff(throughput.index.to_numpy(dtype=np.float64)), length_s)
-    if length_s <= 0 or uneven.any():
+    each_s = interval_s(throughput)
+    uneven = ~np.isclose(np.diff(throughput.index.to_numpy(dtype=np.float64)), each_s)
+    if each_s <= 0 or uneven.any():
         row = int(np.argmax(uneven)) + 1 if uneven.any() else 0
         allowed = "the end in seconds of one of several intervals of equal length"
         field = f"throughput.index[{row}]"
@@ -57,11 +59,21 @@ def interval_s(throughput: pd.DataFrame) -> float:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> interval_s(pd.DataFrame({0: [7.0, 8.0]}, index=[60.5, 61.0]))
     0.5
     """
-    ends_s = throughput.index
+    return length_s(throughput.index.to_numpy(dtype=np.float64))
+
+
+def length_s(ends_s: npt.NDArray[np.float64]) -> float:
+    """Return the length of intervals with these ends in seconds."""
     return float(ends_s[1] - ends_s[0] if len(ends_s) > 1 else ends_s[0])
+
+
+def arrays(throughput: pd.DataFrame) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the ends of the intervals in seconds, and the throughput of each flow in each."""
+    return throughput.index.to_numpy(dtype=np.float64), throughput.to_numpy(dtype=np.float64)
 
 
 def entries_s(throughput: pd.DataFrame) -> pd.Series[float]:
@@ -69,6 +81,7 @@ def entries_s(throughput: pd.DataFrame) -> pd.Series[float]:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> entries_s(pd.DataFrame({0: [7.0, 8.0], 1: [0.0, 8.0]}, index=[1.0, 2.0])).tolist()
     [0.0, 1.0]
     """
@@ -82,4 +95,6 @@ def by_flow(
     throughput: pd.DataFrame, times_s: Sequence[float] | npt.NDArray[np.float64]
 ) -> pd.Series[float]:
     """Return one time per flow as a Series with the table's flows as its index."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     return pd.Series(times_s, throughput.columns.rename("flow"), dtype="float64")

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ccbench.convergence import _throughput
 from ccbench.convergence.algorithm import (
@@ -18,9 +17,21 @@ from ccbench.convergence.algorithm import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+    import pandas as pd
+
     from ccbench.convergence.algorithm import Step
 
-__all__ = ["Convergence", "FlowConvergence", "converged_at", "latest", "measured_from"]
+__all__ = [
+    "Convergence",
+    "FlowConvergence",
+    "all_converged_at",
+    "converged_at",
+    "latest",
+    "measured_from",
+]
 
 #: Ignored part of a run without convergence, in seconds (section 5.3.3.2).
 SKIPPED_S = 60.0
@@ -81,24 +92,18 @@ class Convergence:
             If `throughput` has no flows or no intervals, its intervals differ in length, or a value
             is not finite.
         """
+        import pandas as pd  # noqa: PLC0415 - not needed for arrays
+
         _throughput.check(throughput)
-        interval_s = _throughput.interval_s(throughput)
-        on_link = detector.on_link(max(0.0, float(throughput.sum(axis=1).max())))
-        window = max(2, round(detector.window_s / interval_s))
-        offset = 0 if detector.window_named_by == "start" else window
-        first_s = float(throughput.index[0]) + (offset - 1) * interval_s
+        ends_s, mbps = _throughput.arrays(throughput)
         flows = []
-        for flow in throughput.columns:
-            values = throughput[flow].to_numpy(dtype=np.float64)
-            deviation = rolling_deviation(values, window)
-            steps = convergence_steps(deviation, on_link)
-            times_s = pd.Index(first_s + np.arange(deviation.size) * interval_s, name="time_s")
-            converged = bool(steps) and steps[-1].converged
+        for flow, trace in zip(throughput.columns, _traces(ends_s, mbps, detector), strict=True):
+            index = pd.Index(trace.times_s, name="time_s")
             flows.append(
                 FlowConvergence(
-                    deviation=pd.Series(deviation, times_s, name=flow),
-                    steps=steps,
-                    converged_at_s=float(times_s[steps[-1].breakpoint]) if converged else None,
+                    deviation=pd.Series(trace.deviation, index, name=flow),
+                    steps=trace.steps,
+                    converged_at_s=trace.converged_at_s,
                 )
             )
         return cls(detector=detector, flows=tuple(flows))
@@ -106,6 +111,8 @@ class Convergence:
     @property
     def times_s(self) -> pd.Series[float]:
         """A time after the convergence of each flow in seconds; NaN without convergence."""
+        import pandas as pd  # noqa: PLC0415 - likewise
+
         index = pd.Index([flow.deviation.name for flow in self.flows], name="flow")
         return pd.Series([flow.converged_at_s for flow in self.flows], index, dtype="float64")
 
@@ -120,10 +127,49 @@ def latest(times_s: pd.Series[float]) -> float | None:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> latest(pd.Series([20.0, 70.0])), latest(pd.Series([20.0, np.nan]))
     (70.0, None)
     """
     return None if times_s.isna().any() else float(times_s.max())
+
+
+class _Trace(NamedTuple):
+    """The deviation of a flow at some times, and the steps of Algorithm 1."""
+
+    times_s: npt.NDArray[Any]
+    deviation: npt.NDArray[np.float64]
+    steps: tuple[Step, ...]
+
+    @property
+    def converged_at_s(self) -> float | None:
+        """A time after the convergence in seconds; None without convergence."""
+        is_converged = bool(self.steps) and self.steps[-1].converged
+        return float(self.times_s[self.steps[-1].breakpoint]) if is_converged else None
+
+
+def _traces(
+    ends_s: npt.NDArray[np.float64], mbps: npt.NDArray[np.float64], detector: Detector
+) -> Iterator[_Trace]:
+    """Run Algorithm 1 on each flow; shapes (n_intervals,) and (n_intervals, n_flows)."""
+    interval_s = _throughput.length_s(ends_s)
+    on_link = detector.on_link(max(0.0, float(mbps.sum(axis=1).max())))
+    window = max(2, round(detector.window_s / interval_s))
+    offset = 0 if detector.window_named_by == "start" else window
+    first_s = float(ends_s[0]) + (offset - 1) * interval_s
+    for values in mbps.T:
+        deviation = rolling_deviation(values, window)
+        times_s = first_s + np.arange(deviation.size) * interval_s
+        yield _Trace(times_s, deviation, convergence_steps(deviation, on_link))
+
+
+def all_converged_at(
+    ends_s: npt.NDArray[np.float64], mbps: npt.NDArray[np.float64]
+) -> float | None:
+    """Return the time of :func:`converged_at` for an array of throughput."""
+    times_s = [trace.converged_at_s for trace in _traces(ends_s, mbps, DEFAULT_DETECTOR)]
+    known = [time_s for time_s in times_s if time_s is not None]
+    return max(known) if len(known) == len(times_s) else None
 
 
 def converged_at(throughput: pd.DataFrame, detector: Detector = DEFAULT_DETECTOR) -> float | None:

@@ -25,9 +25,10 @@ import numpy as np
 from ccbench.convergence import _throughput
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["NEGLIGIBLE_CHANGE", "SHORTEST_S", "trends"]
+__all__ = ["NEGLIGIBLE_CHANGE", "SHORTEST_S", "changes_mbps", "trends"]
 
 #: Number of blocks.
 _BLOCKS = 8
@@ -71,17 +72,32 @@ def trends(throughput: pd.DataFrame, from_s: float = 0.0) -> pd.Series[float]:
     [8.0, -8.0]
     """
     _throughput.check(throughput)
-    part = throughput[throughput.index > from_s]
-    length_s = len(part) * _throughput.interval_s(throughput)
-    if length_s < SHORTEST_S:
-        return _throughput.by_flow(throughput, [0.0] * throughput.shape[1])
-    blocks = np.array([block.mean(axis=0) for block in np.array_split(part.to_numpy(), _BLOCKS)])
+    ends_s, mbps = _throughput.arrays(throughput)
+    return _throughput.by_flow(throughput, changes_mbps(ends_s, mbps, from_s))
+
+
+def changes_mbps(
+    ends_s: npt.NDArray[np.float64], mbps: npt.NDArray[np.float64], from_s: float
+) -> npt.NDArray[np.float64]:
+    """Return the changes of :func:`trends` for an array of throughput.
+
+    Parameters
+    ----------
+    ends_s : ndarray, shape (n_intervals,)
+    mbps : ndarray, shape (n_intervals, n_flows)
+    from_s : float
+    """
+    count = mbps.shape[1]
+    part = mbps[ends_s > from_s]
+    if len(part) * _throughput.length_s(ends_s) < SHORTEST_S:
+        return np.zeros(count)
+    blocks = np.array([block.mean(axis=0) for block in np.array_split(part, _BLOCKS)])
     earlier, later = np.triu_indices(_BLOCKS, 1)
     differences = blocks[later] - blocks[earlier]
     changes = np.median(differences / (later - earlier)[:, None], axis=0) * _BLOCKS
-    is_trend = np.abs(np.sign(differences).sum(axis=0)) >= _excess(throughput.shape[1])
-    is_large = np.abs(changes) > NEGLIGIBLE_CHANGE * float(part.mean().mean())
-    return _throughput.by_flow(throughput, np.where(is_trend & is_large, changes, 0.0))
+    is_trend = np.abs(np.sign(differences).sum(axis=0)) >= _excess(count)
+    is_large = np.abs(changes) > NEGLIGIBLE_CHANGE * float(part.mean(axis=0).mean())
+    return np.where(is_trend & is_large, changes, 0.0)
 
 
 @cache

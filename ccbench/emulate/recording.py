@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ccbench.base import durable, validation
 from ccbench.base.sealed import check_files, file_digest, sealed, unsealed
 from ccbench.experiment.bottleneck import Bottleneck
-from ccbench.run import table_files, tables
+from ccbench.run import tables
+from ccbench.run.stored_tables import Encoded, of_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +74,7 @@ class CommandRecording:
     def save(self, folder: Path) -> None:
         """Write ``queue.parquet`` and ``shell.json`` to an existing folder."""
         with durable.new_file(folder / _QUEUE) as temporary:
-            table_files.write(self.queue, temporary)
+            temporary.write_bytes(of_frame(self.queue).encoded())
         files = {_QUEUE: file_digest((folder / _QUEUE).read_bytes())}
         with durable.new_file(folder / _DESCRIPTION) as temporary:
             document = sealed(
@@ -98,7 +99,7 @@ class CommandRecording:
         try:
             document = unsealed((folder / _DESCRIPTION).read_bytes())
             check_files(folder, document["files"])
-            queue = table_files.read((folder / _QUEUE).read_bytes())
+            queue = Encoded((folder / _QUEUE).read_bytes()).frame()
             return cls(
                 status=document["exit_status"],
                 duration_s=document["duration_s"],

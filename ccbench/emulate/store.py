@@ -8,9 +8,9 @@ import shutil
 import tempfile
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ccbench.base import durable
 from ccbench.base.cache import ELSEWHERE, unwritable
@@ -95,10 +95,12 @@ class Store(FolderStore):
         identity = engine.identity(scenario)
         if not self.path_for(identity).is_dir():
             return None
-        from ccbench.run.run import Run  # noqa: PLC0415 - pandas, not needed for lookups
+        from ccbench.run.run import Run  # noqa: PLC0415 - not needed for lookups
 
-        stored = self.read(identity, Run.load)
-        return None if stored is None else replace(stored, scenario=scenario)
+        def named(**parts: Any) -> Run:
+            return Run(**{**parts, "scenario": scenario})
+
+        return self.read(identity, partial(run_files.load, make=named))
 
     def put(self, run: Run, *, overwrite: bool = False) -> Path:
         """Store a run and return its folder.

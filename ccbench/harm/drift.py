@@ -7,12 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ccbench.convergence import converged_at, measured_from, trends
-from ccbench.run import intervals
+from ccbench.convergence.times import all_converged_at, measured_from
+from ccbench.convergence.trend import changes_mbps
+from ccbench.run import flow_analysis, intervals
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ccbench.run.run import Run
 
 __all__ = ["Drift"]
@@ -29,13 +28,13 @@ class Drift:
     ----------
     from_s, to_s : float
         The part of the run that was tested, in seconds.
-    changes_mbps : Series
-        Change over this part of each flow with a trend; index ``flow``.
+    changes_mbps : dict of int to float
+        Change over this part of each flow with a trend.
     """
 
     from_s: float
     to_s: float
-    changes_mbps: pd.Series[float]
+    changes_mbps: dict[int, float]
 
     @classmethod
     def of(cls, run: Run) -> Drift | None:
@@ -62,21 +61,23 @@ class Drift:
         """
         scenario = run.scenario
         is_steady = not (scenario.path.changes or scenario.path.rtt_trace)
-        flows = scenario.flow_table().query("kind == 'bulk'")
+        split, starts_s = scenario.split_flows, scenario.starts_s()
+        every = [split[i] for i in scenario.split_numbers()]
+        flows = [i for i, flow in enumerate(every) if flow.kind == "bulk"]
         second_ns = intervals.interval_ns(_INTERVAL_S)
-        if flows.empty or not is_steady or second_ns % intervals.sample_ns(scenario):
+        if not flows or not is_steady or second_ns % intervals.sample_ns(scenario):
             return None
-        to_s = math.floor(flows["stop_s"].min())
-        throughput = run.throughput(_INTERVAL_S)[flows.index]
-        throughput = throughput[throughput.index <= to_s]
-        if throughput.empty:
+        to_s = math.floor(min(every[i].stop_s or scenario.duration_s for i in flows))
+        ends_ns, mbps = flow_analysis.rates_mbps(run, "throughput_bytes", _INTERVAL_S)
+        ends_s = ends_ns / intervals.NS
+        ends_s, mbps = ends_s[ends_s <= to_s], mbps[ends_s <= to_s][:, flows]
+        if not len(ends_s):
             return None
-        settled_s = measured_from(converged_at(throughput), to_s)
-        from_s = max(settled_s, math.ceil(flows["start_s"].max()))
-        changes_mbps = trends(throughput, from_s)
-        if not changes_mbps.any():
-            return None
-        return cls(from_s=from_s, to_s=to_s, changes_mbps=changes_mbps[changes_mbps != 0])
+        settled_s = measured_from(all_converged_at(ends_s, mbps), to_s)
+        from_s = max(settled_s, math.ceil(max(starts_s[i] for i in flows)))
+        changes = zip(flows, changes_mbps(ends_s, mbps, from_s).tolist(), strict=True)
+        found = {flow: mbps for flow, mbps in changes if mbps}
+        return cls(from_s=from_s, to_s=to_s, changes_mbps=found) if found else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values as a dictionary (JSON-able)."""

@@ -15,11 +15,10 @@ import numpy as np
 
 from ccbench.base.counts import counted
 from ccbench.base.errors import EngineError
-from ccbench.run import intervals
+from ccbench.run import intervals, queue_events
 from ccbench.run.tables import BACKLOG_STEPS, EVENTS, NO_FLOW
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import pandas as pd
 
     from ccbench.run.record import RunRecord
@@ -28,9 +27,6 @@ __all__ = ["check"]
 
 #: Unsigned backlogs from this number on are negative.
 _NEGATIVE = 2**31
-
-#: Rows of a log that are added up at once, which bounds the memory.
-_ROWS_AT_ONCE = 1 << 20
 
 
 def check(run: RunRecord) -> None:
@@ -65,28 +61,37 @@ class _ViolationError(Exception):
 
 
 def _check_log(run: RunRecord, bottleneck: int) -> None:
-    rows = run.queue
-    if len(run.scenario.path.links) > 1:
-        rows = rows[rows["bottleneck"] == bottleneck]
-    for backlog in ("backlog_packets", "backlog_bytes"):
-        negative = rows[backlog].to_numpy() >= _NEGATIVE
-        if negative.any():
-            packet = _packet(rows, negative.argmax())
-            raise _ViolationError(f"as {backlog} is negative after the {packet}")
-    longest = rows["backlog_bytes"].to_numpy() > _limit_bytes(run, bottleneck)
-    if longest.any():
-        raise _ViolationError(
-            f"as {_overrun(run, bottleneck)} with the {_packet(rows, longest.argmax())}"
-        )
-    packets, size = _balance(rows, run.scenario.flow_count)
+    limit_bytes, count = _limit_bytes(run, bottleneck), run.scenario.flow_count
+    packets, size = np.zeros(count + 1, dtype=np.int64), np.zeros(count + 1)
+    dequeued, rows = 0, 0
+    parts = queue_events.parts(
+        run, bottleneck, None, "event", "flow", "bytes", "backlog_packets", "backlog_bytes"
+    )
+    for event, of_flow, ip_bytes, *backlogs in parts:
+        for name, backlog in zip(("backlog_packets", "backlog_bytes"), backlogs, strict=True):
+            if len(backlog) and backlog.max() >= _NEGATIVE:
+                packet = _packet(run, bottleneck, rows + int((backlog >= _NEGATIVE).argmax()))
+                raise _ViolationError(f"as {name} is negative after the {packet}")
+        if len(event) and backlogs[1].max() > limit_bytes:
+            packet = _packet(run, bottleneck, rows + int((backlogs[1] > limit_bytes).argmax()))
+            raise _ViolationError(f"as {_overrun(run, bottleneck)} with the {packet}")
+        # One count for each flow and event; traffic of no flow is the last flow.
+        kinds = len(EVENTS)
+        cell = np.minimum(of_flow, count).astype(np.int64) * kinds + event
+        shape = count + 1, kinds
+        packets += np.bincount(cell, minlength=(count + 1) * kinds).reshape(shape) @ BACKLOG_STEPS
+        sizes = np.bincount(cell, ip_bytes, minlength=(count + 1) * kinds).reshape(shape)
+        size += sizes @ BACKLOG_STEPS
+        dequeued += int((event == EVENTS.index("dequeue")).sum())
+        rows += len(event)
     faulty = (packets < 0) | (size < 0) | ((packets == 0) & (size != 0))
     if faulty.any():
         flow = int(faulty.argmax())
-        number = NO_FLOW if flow == run.scenario.flow_count else flow
-        raise _ViolationError(f"as {_excess(rows, number)}")
-    if len(run.links) and len(rows):
-        left = int(run.links["left_packets"].iloc[bottleneck])
-        dequeued = int((rows["event"].cat.codes == EVENTS.index("dequeue")).sum())
+        number = NO_FLOW if flow == count else flow
+        raise _ViolationError(f"as {_excess(queue_events.events(run, bottleneck), number)}")
+    if len(run.stored("links")) and rows:
+        (of_links,) = run.columns("links", "left_packets")
+        left = int(of_links[bottleneck])
         if left != dequeued:
             raise _ViolationError(
                 f"as {counted(left, 'packet')} left the queue and {dequeued} are logged"
@@ -105,36 +110,24 @@ def _overrun(run: RunRecord, bottleneck: int) -> str:
     return f"it is longer than its limit of {counted(limit, 'packet')}"
 
 
-def _balance(
-    rows: pd.DataFrame, flows: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the packets and the bytes of each flow in the queue at the end, shape (flows + 1,).
-
-    The last is traffic of no flow.
-    """
-    totals = np.zeros((2, flows + 1))
-    for begin in range(0, len(rows), _ROWS_AT_ONCE):
-        part = rows.iloc[begin : begin + _ROWS_AT_ONCE]
-        flow = np.minimum(part["flow"].to_numpy(), flows)
-        step = BACKLOG_STEPS[part["event"].cat.codes]
-        totals[0] += np.bincount(flow, step, flows + 1)
-        totals[1] += np.bincount(flow, step * part["bytes"].to_numpy(), flows + 1)
-    return totals[0], totals[1]
-
-
 def _excess(rows: pd.DataFrame, flow: int) -> str:
     """Return what is wrong with the packets of a flow, from the first of them."""
     own = rows[rows["flow"] == flow]
     step = BACKLOG_STEPS[own["event"].cat.codes]
     waiting = np.cumsum(step)
     if (waiting < 0).any():
-        return f"more packets left than had arrived with the {_packet(own, waiting.argmin())}"
+        return f"more packets left than had arrived with the {_described(own, waiting.argmin())}"
     size = np.cumsum(step * own["bytes"].to_numpy(np.int64))
     changed = (size < 0) | ((waiting == 0) & (size != 0))
-    return f"bytes have been added or removed until the {_packet(own, changed.argmax())}"
+    return f"bytes have been added or removed until the {_described(own, changed.argmax())}"
 
 
-def _packet(rows: pd.DataFrame, position: int | np.intp) -> str:
+def _packet(run: RunRecord, bottleneck: int, position: int) -> str:
+    """Return the packet of an event at a bottleneck in words."""
+    return _described(queue_events.events(run, bottleneck), position)
+
+
+def _described(rows: pd.DataFrame, position: int | np.intp) -> str:
     row = rows.iloc[position]
     flow = "no flow" if row["flow"] == NO_FLOW else f"flow {row['flow']}"
     time_ms = row["time_ns"] / 1e6
@@ -142,58 +135,63 @@ def _packet(rows: pd.DataFrame, position: int | np.intp) -> str:
 
 
 def _check_summary(run: RunRecord, bottleneck: int) -> None:
-    assert run.queue_summary is not None
-    duration_ns = intervals.duration_ns(run.scenario)
-    samples = run.queue_summary.rows("samples", bottleneck)
-    for backlog in ("backlog_packets", "backlog_bytes"):
-        negative = samples[backlog].to_numpy() >= _NEGATIVE
+    summary = run.queue_summary
+    assert summary is not None
+    names = "time_ns", "backlog_packets", "backlog_bytes"
+    times_ns, *backlogs = summary.columns_of("samples", bottleneck, None, *names)
+    for name, backlog in zip(names[1:], backlogs, strict=True):
+        negative = backlog >= _NEGATIVE
         if negative.any():
-            time_s = samples["time_ns"].iloc[int(negative.argmax())] / 1e9
-            raise _ViolationError(f"as {backlog} is negative at {time_s:g} s")
-    longest = samples["backlog_bytes"].to_numpy() > _limit_bytes(run, bottleneck)
+            time_s = times_ns[negative.argmax()] / 1e9
+            raise _ViolationError(f"as {name} is negative at {time_s:g} s")
+    longest = backlogs[1] > _limit_bytes(run, bottleneck)
     if longest.any():
-        time_s = samples["time_ns"].iloc[int(longest.argmax())] / 1e9
+        time_s = times_ns[longest.argmax()] / 1e9
         raise _ViolationError(f"as {_overrun(run, bottleneck)} at {time_s:g} s")
-    occupancy = run.queue_summary.rows("occupancy", bottleneck)
-    if (occupancy["packets"] >= _NEGATIVE).any():
+    (lengths,) = summary.columns_of("occupancy", bottleneck, None, "packets")
+    if (lengths >= _NEGATIVE).any():
         raise _ViolationError("as the queue was shorter than 0 packets")
-    counts = run.queue_summary.rows("counts", bottleneck)
-    for flow, own in counts.groupby("flow"):
-        events = own.set_index("event")
-        for unit in ("packets", "bytes"):
-            arrived, left, dropped = (int(events[unit].get(event, 0)) for event in EVENTS[:3])
+    flows, event, packets, ip_bytes, waited_ns = summary.columns_of(
+        "counts", bottleneck, None, "flow", "event", "packets", "bytes", "waited_ns"
+    )
+    for flow in np.unique(flows).tolist():
+        for unit, values in (("packets", packets), ("bytes", ip_bytes)):
+            arrived, left, dropped = (
+                int(values[(flows == flow) & (event == code)].sum()) for code in range(3)
+            )
             if arrived < left + dropped:
                 raise _ViolationError(
                     f"as of the {unit} of flow {flow}, {arrived} arrived, {left} left and "
                     f"{dropped} were dropped"
                 )
-    longest_ns = counts["packets"] * duration_ns
-    if (counts["waited_ns"] > longest_ns).any():
+    if (waited_ns > packets * np.uint64(intervals.duration_ns(run.scenario))).any():
         raise _ViolationError("as packets waited for longer than the run")
 
 
 def _check_link(run: RunRecord, bottleneck: int) -> None:
-    if not len(run.links):
+    if not len(run.stored("links")):
         return
-    link = run.links.iloc[bottleneck]
-    if link["waited_ns"] > link["left_packets"] * intervals.duration_ns(run.scenario):
+    names = "waited_ns", "left_packets", "carried_packets"
+    waited_ns, left, carried = (int(column[bottleneck]) for column in run.columns("links", *names))
+    if waited_ns > left * intervals.duration_ns(run.scenario):
         raise _ViolationError("as packets waited for longer than the run")
-    if link["carried_packets"] > link["left_packets"]:
+    if carried > left:
         raise _ViolationError(
-            f"as {counted(link['left_packets'], 'packet')} left the queue and the link carried "
-            f"{link['carried_packets']}"
+            f"as {counted(left, 'packet')} left the queue and the link carried {carried}"
         )
 
 
 def _check_windows(run: RunRecord) -> None:
     """Raise an EngineError for a window of 0, which makes Linux send nothing or crash."""
-    flows = run.flows
+    names = "time_ns", "flow", "cwnd_packets", "srtt_us"
+    times_ns, flows, cwnd_packets, srtt_us = run.columns("flows", *names)
     # The samples of closed connections have no RTT.
-    closed = (flows["cwnd_packets"].to_numpy() == 0) & (flows["srtt_us"].to_numpy() > 0)
+    closed = (cwnd_packets == 0) & (srtt_us > 0)
     if closed.any():
-        row = flows.iloc[int(closed.argmax())]
-        cca = run.scenario.split_flows[run.scenario.split_numbers()[int(row["flow"])]].cca
+        row = int(closed.argmax())
+        flow = int(flows[row])
+        cca = run.scenario.split_flows[run.scenario.split_numbers()[flow]].cca
         raise EngineError(
-            f"flow {row['flow']} has a window of 0 packets at {row['time_ns'] / 1e9:g} s: correct "
+            f"flow {flow} has a window of 0 packets at {times_ns[row] / 1e9:g} s: correct "
             f"the congestion control {cca} if it is one of yours, else report it"
         )

@@ -11,13 +11,14 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base import validation
 from ccbench.run import packets, queue_analysis, queue_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pandas as pd
 
     from ccbench.run.record import RunRecord
 
@@ -38,6 +39,8 @@ def queueing_delay_percentiles_ms(
     run: RunRecord, percentiles: Sequence[float], bottleneck: int, queue: str | None = None
 ) -> pd.Series[float]:
     """Return percentiles of the waiting times of packets."""
+    import pandas as pd  # noqa: PLC0415 - not needed for a summary
+
     allowed = validation.Range(0, 100)
     shares = [
         validation.number(f"percentiles[{i}]", value, allowed, example=99)
@@ -48,9 +51,10 @@ def queueing_delay_percentiles_ms(
         waited_ns = np.sort(packets.waits_ns(run, bottleneck, queue))
         so_far = np.arange(1, waited_ns.size + 1)
     else:
-        rows = run.queue_summary.rows("waits", bottleneck, queue)
-        waited_ns = rows["to_ns"].to_numpy() - 1
-        so_far = rows["packets"].cumsum().to_numpy()
+        to_ns, packets_of = run.queue_summary.columns_of(
+            "waits", bottleneck, queue, "to_ns", "packets"
+        )
+        waited_ns, so_far = to_ns - 1, packets_of.cumsum()
     index = pd.Index(shares, name="percentile", dtype="float64")
     if not waited_ns.size:
         return pd.Series(math.nan, index)
@@ -61,13 +65,15 @@ def queueing_delay_percentiles_ms(
 
 def by_queue(run: RunRecord) -> pd.DataFrame:
     """Return packets, length and delay of both queues of each qdisc for L4S."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     rows = {}
     for bottleneck, link in enumerate(run.scenario.path.links):
         for queue in link.queues if run.scenario.queue_log else ():
             record = queue_analysis.record(run, bottleneck, queue)
-            time_ns = record.time_ns_by_packets()
+            lengths, time_ns = record.time_ns_by_packets()
             counts = [record.packets(event) for event in ("dequeue", "mark", "drop")]
-            mean_packets = float((time_ns * time_ns.index).sum() / time_ns.sum())
+            mean_packets = float((time_ns * lengths).sum() / time_ns.sum())
             mean_ms = queue_analysis.queueing_delay_ms(run, bottleneck, queue)
             delays = queueing_delay_percentiles_ms(run, (50, 99), bottleneck, queue)
             rows[bottleneck, queue] = [*counts, mean_packets, mean_ms, *delays]

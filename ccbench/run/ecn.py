@@ -18,6 +18,8 @@ _ALTERED = 0b0011
 
 def fallbacks(run: RunRecord) -> dict[int, str]:
     """Return the flows without accurate ECN although their sender asks for it, with the reasons."""
+    if not len(run.stored("ecn")):
+        return {}
     delivered = run.completions["delivered_bytes"]
     ccas = run.scenario.flow_table()["cca"]
     asking = run.provenance.get("accecn_ccas", ())

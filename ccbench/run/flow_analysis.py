@@ -6,10 +6,10 @@ Each function implements the method of :class:`~ccbench.run.run.Run` that docume
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base import validation
 from ccbench.run import intervals
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
+    import pandas as pd
 
     from ccbench.run.record import RunRecord
 
@@ -28,8 +29,10 @@ __all__ = [
     "completion_times",
     "connections",
     "goodput",
+    "rates_mbps",
     "samples",
     "summary",
+    "summary_columns",
     "throughput",
 ]
 
@@ -55,6 +58,8 @@ def samples(run: RunRecord, column: str) -> pd.DataFrame:
 
 def cca_info(run: RunRecord, flow: int) -> pd.DataFrame:
     """Return the internal state of a flow's congestion control over time."""
+    import pandas as pd  # noqa: PLC0415 - not needed for a summary
+
     last = run.scenario.flow_count - 1
     flow = validation.whole("flow", flow, validation.Range(0, last), example=0)
     cca = run.scenario.flow_table()["cca"].iloc[flow]
@@ -68,33 +73,66 @@ def cca_info(run: RunRecord, flow: int) -> pd.DataFrame:
 
 def _named(values: npt.NDArray[np.float64], names: Sequence[str]) -> pd.Categorical:
     """Return states by their names; values without one are missing."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     known = dict(enumerate(names))
     return pd.Categorical([known.get(value) for value in values], categories=list(names))
 
 
 def summary(run: RunRecord) -> pd.DataFrame:
     """Return throughput, delay, retransmissions and drops of each flow."""
-    table = run.scenario.flow_table()
-    by_flow = run.flows.groupby("flow")
-    totals = by_flow[["throughput_bytes", "drops"]].last().reindex(table.index, fill_value=0)
-    srtt_us = by_flow["srtt_us"].mean()
-    done = run.completions
-    active_us = (_ends_s(done, table) - done["start_ns"] / NS) * 1e6
-    return pd.DataFrame(
-        {
-            "label": table["label"],
-            "cca": table["cca"],
-            "throughput_mbps": totals["throughput_bytes"] * 8 / active_us,
-            "goodput_mbps": done["delivered_bytes"] * 8 / active_us,
-            "srtt_ms": srtt_us.reindex(table.index) / 1e3,
-            "retransmits": done["retransmits"],
-            "drops": totals["drops"],
-        }
+    import pandas as pd  # noqa: PLC0415 - likewise
+
+    columns = summary_columns(run)
+    return pd.DataFrame(columns, pd.RangeIndex(run.scenario.flow_count, name="flow"))
+
+
+def summary_columns(run: RunRecord) -> dict[str, Any]:
+    """Return the columns of :func:`summary`."""
+    scenario, count = run.scenario, run.scenario.flow_count
+    split = scenario.split_flows
+    flows = [split[i] for i in scenario.split_numbers()]
+    of_flow, throughput_bytes, drops, srtt_us = run.columns(
+        "flows", "flow", "throughput_bytes", "drops", "srtt_us"
     )
+    start_ns, end_ns, delivered_bytes, retransmits = run.columns(
+        "completions", "start_ns", "end_ns", "delivered_bytes", "retransmits"
+    )
+    stops_s = np.array([flow.stop_s or scenario.duration_s for flow in flows])
+    ends_s = np.where(end_ns >= 0, end_ns / NS, stops_s)
+    active_us = (ends_s - start_ns / NS) * 1e6
+    last = np.full(count, -1)
+    last[of_flow] = np.arange(len(of_flow))  # of several samples, the last
+    throughput_bytes, drops = (
+        np.append(values, values.dtype.type(0))[last] for values in (throughput_bytes, drops)
+    )
+    return {
+        "label": [flow.name for flow in flows],
+        "cca": [flow.cca for flow in flows],
+        "throughput_mbps": throughput_bytes * 8 / active_us,
+        "goodput_mbps": delivered_bytes * 8 / active_us,
+        "srtt_ms": _means(srtt_us, of_flow, count) / 1e3,
+        "retransmits": retransmits,
+        "drops": drops,
+    }
+
+
+def _means(
+    values: npt.NDArray[np.float64], of_flow: npt.NDArray[Any], count: int
+) -> npt.NDArray[np.float64]:
+    """Return the mean of each flow's values that are not NaN; NaN without any."""
+    known = ~np.isnan(values)
+    values, of_flow = values[known], of_flow[known]
+    order = np.argsort(of_flow, kind="stable")
+    ends = np.cumsum(np.bincount(of_flow, minlength=count))
+    parts = np.split(values[order], ends[:-1])
+    return np.array([math.fsum(part) / len(part) if len(part) else math.nan for part in parts])
 
 
 def completion_times(run: RunRecord) -> pd.DataFrame:
     """Return the completion time of each flow of a given size."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     table = run.scenario.flow_table()
     sizes = table["size_bytes"].dropna().astype("int64")
     done = run.completions.loc[sizes.index, ["start_ns", "end_ns"]].assign(size_bytes=sizes)
@@ -114,6 +152,8 @@ def completion_times(run: RunRecord) -> pd.DataFrame:
 
 def connections(run: RunRecord) -> pd.DataFrame:
     """Return the goodput of each connection of Multipath TCP."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     last = run.connections.groupby("flow").last()
     done, table = run.completions.loc[last.index], run.scenario.flow_table().loc[last.index]
     active_us = (_ends_s(done, table) - done["start_ns"] / NS) * 1e6
@@ -133,13 +173,26 @@ def _ends_s(done: pd.DataFrame, table: pd.DataFrame) -> pd.Series[float]:
 
 def _rates(run: RunRecord, total: str, interval_s: float) -> pd.DataFrame:
     """Return the rate of a cumulative number of bytes in each whole interval, in Mbit/s."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
+    ends_ns, rates = rates_mbps(run, total, interval_s)
+    flows = pd.RangeIndex(run.scenario.flow_count, name="flow")
+    return pd.DataFrame(rates, index=intervals.time_index(ends_ns), columns=flows)
+
+
+def rates_mbps(
+    run: RunRecord, total: str, interval_s: float
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Return the ends of whole intervals in nanoseconds, and the flows' rates in each.
+
+    The rates are those of a cumulative number of bytes in `flows`, in Mbit/s, shape (intervals,
+    flows).
+    """
     interval_ns = intervals.interval_ns(interval_s)
     intervals.check_multiple(interval_ns, run.scenario)
     reached = _reached(run, total, interval_ns)
     rates = np.diff(reached, axis=0, prepend=np.uint64(0)) * (8e3 / interval_ns)
-    ends = np.arange(1, len(rates) + 1) * interval_ns
-    flows = pd.RangeIndex(run.scenario.flow_count, name="flow")
-    return pd.DataFrame(rates, index=intervals.time_index(ends), columns=flows)
+    return np.arange(1, len(rates) + 1) * interval_ns, rates
 
 
 def _reached(run: RunRecord, total: str, interval_ns: int) -> npt.NDArray[np.uint64]:
@@ -149,13 +202,14 @@ def _reached(run: RunRecord, total: str, interval_ns: int) -> npt.NDArray[np.uin
     sample_ns = intervals.sample_ns(run.scenario)
     # A sample may be slightly later than its nominal multiple. A sample between two multiples, such
     # as the last of a flow, counts for the later one.
-    time_ns = run.flows["time_ns"].to_numpy() - sample_ns // 10
+    time_ns, flow, totals = run.columns("flows", "time_ns", "flow", total)
+    time_ns = time_ns - sample_ns // 10
     sample = -(-time_ns // sample_ns)
     # Multiples 1 to k belong to the first interval, and so on.
     interval = (sample - 1) // (interval_ns // sample_ns)
     inside = (sample > 0) & (interval < count)
     reached = np.zeros((count, flow_count), dtype=np.uint64)
-    cell = interval * flow_count + run.flows["flow"].to_numpy()
-    np.maximum.at(reached.reshape(-1), cell[inside], run.flows[total].to_numpy()[inside])
+    cell = interval * flow_count + flow
+    np.maximum.at(reached.reshape(-1), cell[inside], totals[inside])
     # Without a sample in an interval, a flow's total is unchanged.
     return np.maximum.accumulate(reached, axis=0, out=reached)

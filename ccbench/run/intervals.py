@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from ccbench.base import validation
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import pandas as pd
 
     from ccbench.experiment.scenario import Scenario
 
@@ -61,4 +60,6 @@ def check_multiple(interval_ns: int, scenario: Scenario) -> None:
 
 def time_index(time_ns: npt.NDArray[np.int64] | pd.Series[int] | pd.Index[int]) -> pd.Index[float]:
     """Return an index ``time_s`` in seconds."""
+    import pandas as pd  # noqa: PLC0415 - not needed for a summary
+
     return pd.Index(time_ns / NS, name="time_s")

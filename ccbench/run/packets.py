@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from ccbench.base.errors import InputError
 from ccbench.experiment import dynamics
@@ -26,6 +25,8 @@ from ccbench.run import queue_events
 from ccbench.run.tables import EVENTS, NO_FLOW
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.record import RunRecord
@@ -66,6 +67,8 @@ def delivered(run: RunRecord) -> pd.DataFrame:
     --------
     >>> delivered(run).groupby("flow")["queueing_ms"].quantile(0.95)  # doctest: +SKIP
     """
+    import pandas as pd  # noqa: PLC0415 - not needed for a summary
+
     count, total = len(run.scenario.path.bottlenecks), len(run.scenario.path.links)
     for link in run.scenario.path.links:
         _check_order(run, link)
@@ -204,6 +207,8 @@ def _delays(
 
     `times_ns` are the packets' arrivals at their first queue and their waiting times.
     """
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     arrival_ns, waited_ns = times_ns
     flow, size, left_ns = (
         x[leaves] for x in (log.dequeued_flow, log.dequeued_bytes, log.dequeued_ns)
@@ -250,6 +255,8 @@ def fates(run: RunRecord, from_s: float = 0.0, to_s: float | None = None) -> pd.
     >>> counts = fates(run)  # doctest: +SKIP
     >>> counts["lost"] / counts["sent"]  # doctest: +SKIP
     """
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     end_s = run.scenario.duration_s if to_s is None else to_s
     index = pd.RangeIndex(run.scenario.flow_count, name="flow")
     counts = pd.DataFrame(0, index=index, columns=["sent", "lost", "marked"])

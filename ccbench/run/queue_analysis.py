@@ -9,10 +9,9 @@ has the same name; :func:`summary` implements ``bottleneck_summary``, and :func:
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base.errors import InputError
 from ccbench.experiment import dynamics
@@ -23,6 +22,8 @@ from ccbench.run.tables import STATISTICS_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pandas as pd
 
     from ccbench.run.queue_record import QueueRecord
     from ccbench.run.record import RunRecord
@@ -35,6 +36,7 @@ __all__ = [
     "record",
     "statistics",
     "summary",
+    "summary_rows",
     "utilisation",
 ]
 
@@ -43,15 +45,19 @@ def occupancy_distribution(
     run: RunRecord, bottleneck: int, queue: str | None = None
 ) -> pd.Series[float]:
     """Return the share of the time at each queue length."""
-    time_ns = record(run, bottleneck, queue).time_ns_by_packets()
-    shares: pd.Series[float] = time_ns / intervals.duration_ns(run.scenario)
-    return shares.rename_axis("packets").rename("share")
+    import pandas as pd  # noqa: PLC0415 - not needed for a summary
+
+    packets, time_ns = record(run, bottleneck, queue).time_ns_by_packets()
+    shares = time_ns / intervals.duration_ns(run.scenario)
+    return pd.Series(shares, pd.Index(packets, name="packets"), name="share")
 
 
 def occupancy(
     run: RunRecord, interval_s: float, bottleneck: int, queue: str | None
 ) -> pd.Series[int]:
     """Return the queue occupancy over time."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     interval_ns = intervals.interval_ns(interval_s)
     grid = np.arange(intervals.duration_ns(run.scenario) // interval_ns + 1) * interval_ns
     own = record(run, bottleneck, queue)
@@ -83,6 +89,8 @@ def queueing_delay_ms(run: RunRecord, bottleneck: int, queue: str | None = None)
 
 def statistics(run: RunRecord, bottleneck: int) -> pd.DataFrame:
     """Return the statistics that a bottleneck's qdisc reports over time."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     check_bottleneck(run, bottleneck)
     reported = run.provenance.get("qdisc_statistics", ())
     names = reported[bottleneck] if reported else ()
@@ -96,9 +104,16 @@ def statistics(run: RunRecord, bottleneck: int) -> pd.DataFrame:
 
 def summary(run: RunRecord) -> pd.DataFrame:
     """Return rate, queue, utilisation, delay and losses of each bottleneck."""
-    links = run.scenario.path.links
+    import pandas as pd  # noqa: PLC0415 - likewise
+
+    rows = summary_rows(run)
+    return pd.DataFrame(rows, index=pd.RangeIndex(len(rows), name="bottleneck"))
+
+
+def summary_rows(run: RunRecord) -> list[dict[str, Any]]:
+    """Return the rows of :func:`summary`."""
     unlimited = run.provenance.get("unlimited_qdiscs", ())
-    rows = [
+    return [
         {
             "bandwidth_mbps": link.mean_mbps,
             "qdisc": link.qdisc,
@@ -108,9 +123,8 @@ def summary(run: RunRecord) -> pd.DataFrame:
             "queueing_delay_ms": _or_nan(queueing_delay_ms, run, i),
             "losses": _or_nan(_losses, run, i),
         }
-        for i, link in enumerate(links)
+        for i, link in enumerate(run.scenario.path.links)
     ]
-    return pd.DataFrame(rows, index=pd.RangeIndex(len(links), name="bottleneck"))
 
 
 def record(run: RunRecord, bottleneck: int, queue: str | None = None) -> QueueRecord:
@@ -124,16 +138,19 @@ def record(run: RunRecord, bottleneck: int, queue: str | None = None) -> QueueRe
 def _total(run: RunRecord, name: str, bottleneck: int, queue: str | None = None) -> int:
     """Return a total of a link over the run, or of one of its qdisc's queues."""
     check_bottleneck(run, bottleneck, queue)
-    if run.links.empty:
+    if not len(run.stored("links")):
         raise InputError(
             f"the engine {run.provenance.get('engine')} does not count what links carry: "
             "choose another engine"
         )
-    links = run.links.set_index("bottleneck")
-    total = int(links[name][bottleneck])
+    numbers, totals, l4s_totals = run.columns(
+        "links", "bottleneck", name, f"l4s_{name}" if queue else name
+    )
+    (row,) = np.flatnonzero(numbers == bottleneck)
+    total = int(totals[row])
     if queue is None:
         return total
-    of_l4s = int(links[f"l4s_{name}"][bottleneck])
+    of_l4s = int(l4s_totals[row])
     return of_l4s if queue == "l4s" else total - of_l4s
 
 
@@ -149,5 +166,5 @@ def _losses(run: RunRecord, bottleneck: int) -> int:
 
 
 def _mean_occupancy(run: RunRecord, bottleneck: int) -> float:
-    shares = occupancy_distribution(run, bottleneck)
-    return float((shares * shares.index).sum())
+    packets, time_ns = record(run, bottleneck).time_ns_by_packets()
+    return float((time_ns / intervals.duration_ns(run.scenario) * packets).sum())

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pandas as pd
 
 from ccbench.run import intervals, queue_events
+from ccbench.run.tables import CATEGORIES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     import numpy.typing as npt
+    import pandas as pd
 
     from ccbench.run.queue_summary import QueueSummary
     from ccbench.run.record import RunRecord
@@ -24,8 +27,8 @@ __all__ = ["EventRecord", "QueueRecord", "SummaryRecord", "backlog_at"]
 class QueueRecord(Protocol):
     """The record of one queue."""
 
-    def time_ns_by_packets(self) -> pd.Series[Any]:
-        """Return the time at each queue length, if above 0 ns, by packets in ascending order."""
+    def time_ns_by_packets(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return lengths of the queue in ascending order, and the time at each, above 0 ns."""
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the number of waiting packets at some instants."""
@@ -58,27 +61,37 @@ class EventRecord:
     queue: str | None = None
 
     def __post_init__(self) -> None:
-        _ = self._events
+        queue_events.check_events(self.run, self.bottleneck, self.queue)
 
-    @cached_property
-    def _events(self) -> pd.DataFrame:
-        return queue_events.events(self.run, self.bottleneck, self.queue)
-
-    def time_ns_by_packets(self) -> pd.Series[Any]:
-        """Return the time at each queue length, if above 0 ns, by packets in ascending order."""
-        duration_ns = intervals.duration_ns(self.run.scenario)
-        times = np.concatenate([[0], self._events["time_ns"], [duration_ns]])
-        lengths = np.concatenate([[0], self._events["backlog_packets"]])
-        time_ns = pd.Series(np.diff(times)).groupby(lengths).sum()
-        return time_ns[time_ns > 0]
+    def time_ns_by_packets(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return lengths of the queue in ascending order, and the time at each, above 0 ns."""
+        spent = np.zeros(1)
+        now_ns, length = 0, 0
+        end = np.array([intervals.duration_ns(self.run.scenario)]), np.array([0])
+        for times_ns, lengths in itertools.chain(self._parts("time_ns", "backlog_packets"), [end]):
+            if not len(times_ns):
+                continue
+            waited_ns = np.diff(times_ns, prepend=now_ns)
+            part = np.bincount(np.append(length, lengths[:-1]), waited_ns)
+            spent = np.pad(spent, (0, max(0, len(part) - len(spent))))
+            spent[: len(part)] += part  # whole numbers below 2^53
+            now_ns, length = int(times_ns[-1]), int(lengths[-1])
+        packets = np.flatnonzero(spent > 0)
+        return packets, spent[packets].astype(np.int64)
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the number of waiting packets at some instants."""
-        return backlog_at(self._events, at_ns)
+        parts = [*self._parts("time_ns", "backlog_packets")]
+        times_ns, backlog = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return backlog_at({"time_ns": times_ns, "backlog_packets": backlog}, at_ns)
 
     def packets(self, event: str) -> int:
         """Return the number of packets with an event."""
-        return int((self._events["event"] == event).sum())
+        code = CATEGORIES["event"].index(event)
+        return sum(int((events == code).sum()) for (events,) in self._parts("event"))
+
+    def _parts(self, *names: str) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+        return queue_events.parts(self.run, self.bottleneck, self.queue, *names)
 
 
 @dataclass(frozen=True)
@@ -99,30 +112,31 @@ class SummaryRecord:
     bottleneck: int
     queue: str | None = None
 
-    def time_ns_by_packets(self) -> pd.Series[Any]:
-        """Return the time at each queue length, if above 0 ns, by packets in ascending order."""
-        time_ns = self._rows("occupancy").set_index("packets")["time_ns"]
-        return time_ns[time_ns > 0]
+    def time_ns_by_packets(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return lengths of the queue in ascending order, and the time at each, above 0 ns."""
+        packets, time_ns = self._columns("occupancy", "packets", "time_ns")
+        return packets[time_ns > 0], time_ns[time_ns > 0]
 
     def backlog_at(self, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the number of waiting packets at instants of samples."""
-        samples = self._rows("samples")
-        sample = np.searchsorted(samples["time_ns"].to_numpy(), at_ns)
-        return np.asarray(samples["backlog_packets"].to_numpy()[sample])
+        times_ns, backlog = self._columns("samples", "time_ns", "backlog_packets")
+        return np.asarray(backlog[np.searchsorted(times_ns, at_ns)])
 
     def packets(self, event: str) -> int:
         """Return the number of packets with an event."""
         return self.summary.packets(event, self.bottleneck, self.queue)
 
-    def _rows(self, table: str) -> pd.DataFrame:
-        return self.summary.rows(table, self.bottleneck, self.queue)
+    def _columns(self, table: str, *names: str) -> tuple[npt.NDArray[Any], ...]:
+        return self.summary.columns_of(table, self.bottleneck, self.queue, *names)
 
 
-def backlog_at(events: pd.DataFrame, at_ns: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def backlog_at(
+    events: pd.DataFrame | Mapping[str, npt.NDArray[Any]], at_ns: npt.NDArray[np.int64]
+) -> npt.NDArray[Any]:
     """Return the number of waiting packets at some instants from a queue's ordered events.
 
     This is the backlog after the last event at or before each instant; 0 before the first event.
     """
-    latest = np.searchsorted(events["time_ns"].to_numpy(), at_ns, side="right")
-    backlog = np.concatenate([[0], events["backlog_packets"].to_numpy()])
+    latest = np.searchsorted(np.asarray(events["time_ns"]), at_ns, side="right")
+    backlog = np.concatenate([[0], np.asarray(events["backlog_packets"])])
     return np.asarray(backlog[latest])

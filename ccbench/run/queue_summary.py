@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ccbench.run.tables import SUMMARY_TABLES, normalised, with_queue
+from ccbench.run.stored_tables import TableHolder
+from ccbench.run.tables import CATEGORIES, SUMMARY_TABLES, normalised, with_queue
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
 __all__ = ["QueueSummary"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class QueueSummary:
+class QueueSummary(TableHolder):
     """Distributions, counters and samples of a run's queues, without single events.
 
     All numbers are exact: they equal those computed from the events of the same scenario. If a
@@ -57,19 +60,35 @@ class QueueSummary:
 
     def __post_init__(self) -> None:
         for name, columns in SUMMARY_TABLES.items():
-            given = getattr(self, name)
-            frame = normalised(f"queue_summary.{name}", given, with_queue(columns, given))
-            object.__setattr__(self, name, frame)
+            given = self.__dict__[name]
+            names = given.names() if hasattr(given, "frame") else given
+            self._hold(name, with_queue(columns, names))
 
     def packets(self, event: str, bottleneck: int, queue: str | None = None) -> int:
         """Return the number of packets with an event at a bottleneck or in one of its queues."""
-        counts = self.rows("counts", bottleneck, queue)
-        return int(counts.loc[counts["event"] == event, "packets"].sum())
+        events, counts = self.columns_of("counts", bottleneck, queue, "event", "packets")
+        return int(counts[events == CATEGORIES["event"].index(event)].sum())
 
     def rows(self, table: str, bottleneck: int, queue: str | None = None) -> pd.DataFrame:
         """Return the rows of a table about a bottleneck, or about one of its queues."""
         frame: pd.DataFrame = getattr(self, table)
-        frame = frame[frame["bottleneck"] == bottleneck]
-        if "queue" not in frame:
-            return frame
-        return frame[frame["queue"].isna() if queue is None else frame["queue"] == queue]
+        return frame[self._is_of(table, bottleneck, queue)]
+
+    def columns_of(
+        self, table: str, bottleneck: int, queue: str | None, *names: str
+    ) -> tuple[npt.NDArray[Any], ...]:
+        """Return columns of these rows; of categories, the codes."""
+        chosen = self._is_of(table, bottleneck, queue)
+        return tuple(column[chosen] for column in self.columns(table, *names))
+
+    def _is_of(self, table: str, bottleneck: int, queue: str | None) -> npt.NDArray[np.bool_]:
+        stored = self.stored(table)
+        chosen: npt.NDArray[np.bool_] = stored.column("bottleneck") == bottleneck
+        if "queue" in stored.names():
+            code = -1 if queue is None else CATEGORIES["queue"].index(queue)
+            chosen &= stored.column("queue") == code
+        return chosen
+
+    def _framed(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
+        columns = with_queue(SUMMARY_TABLES[name], frame)
+        return normalised(f"queue_summary.{name}", frame, columns)

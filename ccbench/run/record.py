@@ -4,33 +4,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
-
-import pandas as pd
 
 from ccbench.experiment import dynamics
 from ccbench.run import tables
+from ccbench.run.stored_tables import Arrays, TableHolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pandas as pd
 
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.queue_summary import QueueSummary
 
 __all__ = ["RunRecord"]
 
-_NO_LINKS = tables.empty(tables.LINK_COLUMNS)
-_NO_BATCHES = tables.empty(tables.BATCH_COLUMNS)
-_NO_MESSAGES = tables.empty(tables.MESSAGE_COLUMNS)
-_NO_CHANGES = tables.empty(tables.CHANGE_COLUMNS)
-_NO_STATISTICS = tables.empty(tables.QDISC_COLUMNS)
-_NO_CONNECTIONS = tables.empty(tables.CONNECTION_COLUMNS)
-_NO_ECN = tables.empty(tables.ECN_COLUMNS)
+
+def _no_rows(table: str) -> Any:
+    """Return a table without rows, in place of one that a run lacks."""
+    return Arrays(tables.no_rows(tables.RUN_TABLES[table]))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RunRecord:
+class RunRecord(TableHolder):
     """The data of a :class:`~ccbench.run.run.Run`, which describes the attributes."""
 
     scenario: Scenario
@@ -38,30 +36,29 @@ class RunRecord:
     flows: pd.DataFrame = field(repr=False)
     completions: pd.DataFrame = field(repr=False)
     provenance: Mapping[str, Any]
-    links: pd.DataFrame = field(default_factory=lambda: _NO_LINKS, repr=False)
-    batches: pd.DataFrame = field(default_factory=lambda: _NO_BATCHES, repr=False)
-    messages: pd.DataFrame = field(default_factory=lambda: _NO_MESSAGES, repr=False)
-    changes: pd.DataFrame = field(default_factory=lambda: _NO_CHANGES, repr=False)
-    connections: pd.DataFrame = field(default_factory=lambda: _NO_CONNECTIONS, repr=False)
-    qdiscs: pd.DataFrame = field(default_factory=lambda: _NO_STATISTICS, repr=False)
-    ecn: pd.DataFrame = field(default_factory=lambda: _NO_ECN, repr=False)
+    links: pd.DataFrame = field(default_factory=partial(_no_rows, "links"), repr=False)
+    batches: pd.DataFrame = field(default_factory=partial(_no_rows, "batches"), repr=False)
+    messages: pd.DataFrame = field(default_factory=partial(_no_rows, "messages"), repr=False)
+    changes: pd.DataFrame = field(default_factory=partial(_no_rows, "changes"), repr=False)
+    connections: pd.DataFrame = field(default_factory=partial(_no_rows, "connections"), repr=False)
+    qdiscs: pd.DataFrame = field(default_factory=partial(_no_rows, "qdiscs"), repr=False)
+    ecn: pd.DataFrame = field(default_factory=partial(_no_rows, "ecn"), repr=False)
     queue_summary: QueueSummary | None = None
 
     def __post_init__(self) -> None:
         for name, required in tables.RUN_TABLES.items():
-            optional = tables.CCA_COLUMNS if name == "flows" else None
-            columns = tables.with_queue(required, self.queue) if name == "queue" else required
-            table = tables.normalised(name, getattr(self, name), columns, optional)
-            object.__setattr__(self, name, table)
-        completions = self.completions
-        if len(completions) != self.scenario.flow_count:
-            message = f"completions has {len(completions)} rows, not {self.scenario.flow_count}"
-            raise ValueError(message)
-        if len(self.ecn) not in {0, self.scenario.flow_count}:
-            message = f"ecn has {len(self.ecn)} rows, not {self.scenario.flow_count}"
-            raise ValueError(message)
-        numbered = completions.set_axis(pd.RangeIndex(len(completions), name="flow"))
-        object.__setattr__(self, "completions", numbered)
+            given = self.__dict__[name]
+            names = given.names() if hasattr(given, "frame") else given
+            columns = tables.with_queue(required, names) if name == "queue" else required
+            self._hold(name, columns, tables.CCA_COLUMNS if name == "flows" else None)
+        if "completions" in self.__dict__:
+            numbered = self.__dict__["completions"].reset_index(drop=True).rename_axis("flow")
+            object.__setattr__(self, "completions", numbered)
+        for name, counts in (("completions", ()), ("ecn", (0,))):
+            count = len(self.stored(name))
+            if count not in {*counts, self.scenario.flow_count}:
+                message = f"{name} has {count} rows, not {self.scenario.flow_count}"
+                raise ValueError(message)
         if (self.queue_summary is None) == (self.scenario.queue_log == "summary"):
             message = f"queue_summary does not belong to queue_log = {self.scenario.queue_log!r}"
             raise ValueError(message)
@@ -71,5 +68,13 @@ class RunRecord:
         """The scenario, with changes after events at the times at which they occurred."""
         if all(change.when is None for change in self.scenario.path.changes):
             return self.scenario
-        events = zip(self.changes["change"], self.changes["time_ns"] / 1e9, strict=True)
+        times_ns, numbers = self.columns("changes", "time_ns", "change")
+        events = zip(numbers, times_ns / 1e9, strict=True)
         return dynamics.with_events(self.scenario, events)
+
+    def _framed(self, name: str, frame: pd.DataFrame) -> pd.DataFrame:
+        required = tables.RUN_TABLES[name]
+        columns = tables.with_queue(required, frame) if name == "queue" else required
+        optional = tables.CCA_COLUMNS if name == "flows" else None
+        result = tables.normalised(name, frame, columns, optional)
+        return result.rename_axis("flow") if name == "completions" else result

@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from pandas.api.types import is_numeric_dtype
-
 from ccbench.base.errors import InputError
 from ccbench.base.estimate import Estimate
 from ccbench.base.random_streams import repetition_seeds
@@ -18,6 +15,8 @@ from ccbench.run import run_files
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
+
+    import pandas as pd
 
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
@@ -184,14 +183,17 @@ def estimates(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> tables = [pd.DataFrame({"cca": ["bbr"], "mbps": [mbps]}) for mbps in (4.0, 5.0, 6.0)]
     >>> print(estimates(tables).loc[0, "mbps"])
     5.000 (2.516 to 7.484)
     """
+    import pandas as pd  # noqa: PLC0415 - not needed for a single run
+
     tables = tuple(tables)
     table = tables[0].astype(object)
     for column in table:
-        if column not in SETTINGS and is_numeric_dtype(tables[0][column]):
+        if column not in SETTINGS and pd.api.types.is_numeric_dtype(tables[0][column]):
             rows = zip(*(frame[column].astype(float) for frame in tables), strict=True)
             medians = [Estimate(row, of="median") for row in rows]
             table[column] = pd.Series(medians, index=table.index, dtype=object)

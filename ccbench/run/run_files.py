@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Persistence of runs: a folder of Parquet files with a JSON description.
 
-pandas is imported only to read or write tables, because commands that inspect the store need only
-:data:`FORMAT` and :func:`check_folder`.
+Tables are read when they are used (:mod:`.stored_tables`): a summary needs few of their columns.
 """
 
 from __future__ import annotations
@@ -17,12 +16,13 @@ from ccbench.base.sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.experiment.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
 
     from ccbench.run.record import RunRecord
+    from ccbench.run.stored_tables import Encoded, TableHolder
 
 __all__ = ["FORMAT", "check_folder", "digest", "load", "save", "scenario"]
 
@@ -50,18 +50,13 @@ def save(run: RunRecord, folder: Path, *, replace: bool, with_scenario: bool = F
 
     With `with_scenario`, the scenario is also written as TOML, for the user.
     """
-    from ccbench.run import table_files  # noqa: PLC0415 - pandas; see above
-
     check_folder(folder)
     with durable.new_folder(folder, replace=replace) as temporary:
         files = {}
-        for table, frame in _tables(run).items():
-            path = temporary / f"{table}.parquet"
-            table_files.write(frame, path)
-            files[path.name] = {
-                "bytes": path.stat().st_size,
-                "sha256": file_digest(path.read_bytes()),
-            }
+        for holder, name, file in _tables(run):
+            data = holder.stored(name).encoded()
+            (temporary / file).write_bytes(data)
+            files[file] = {"bytes": len(data), "sha256": file_digest(data)}
         description = {"scenario": run.scenario.to_dict(), "provenance": dict(run.provenance)}
         document = sealed({"format": FORMAT, **description, "files": files})
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
@@ -85,7 +80,7 @@ def load(folder: Path, make: Callable[..., _Record]) -> _Record:
     DamagedRun
         If a file is missing, was changed, or has another format.
     """
-    from ccbench.run.queue_summary import QueueSummary  # noqa: PLC0415 - pandas; see above
+    from ccbench.run.queue_summary import QueueSummary  # noqa: PLC0415 - NumPy
 
     document = _description(folder)
     files = document["files"]
@@ -122,15 +117,13 @@ def scenario(folder: Path) -> dict[str, Any]:
 
 def digest(run: RunRecord) -> str:
     """Return the SHA-256 of all tables; see :meth:`ccbench.run.run.Run.digest`."""
-    import pandas as pd  # noqa: PLC0415 - see above
-
     total = hashlib.sha256()
-    for name, table in _tables(run).items():
-        total.update(f"{name}, {len(table)} rows\n".encode())
+    for holder, name, file in _tables(run):
+        table: pd.DataFrame = getattr(holder, name)
+        total.update(f"{file.removesuffix('.parquet')}, {len(table)} rows\n".encode())
         for column in table:
             values = table[column]
-            is_categorical = isinstance(values.dtype, pd.CategoricalDtype)
-            numbers = values.cat.codes if is_categorical else values
+            numbers = values.cat.codes if values.dtype == "category" else values
             total.update(numbers.to_numpy().tobytes())
     return total.hexdigest()
 
@@ -148,13 +141,16 @@ def check_folder(folder: Path) -> None:
     result_folders.check_replaceable(folder, "run", _FILES if is_run else _FILES - {_SCENARIO})
 
 
-def _tables(run: RunRecord) -> dict[str, pd.DataFrame]:
-    """Return the tables of a run by file name."""
-    tables: dict[str, pd.DataFrame] = {name: getattr(run, name) for name in _ALWAYS}
-    tables |= {name: table for name in _IF_ANY if not (table := getattr(run, name)).empty}
+def _tables(run: RunRecord) -> Iterator[tuple[TableHolder, str, str]]:
+    """Yield what holds each table of a run, the table's name there, and that of its file."""
+    for name in _ALWAYS:
+        yield run, name, f"{name}.parquet"
+    for name in _IF_ANY:
+        if len(run.stored(name)):
+            yield run, name, f"{name}.parquet"
     if run.queue_summary is not None:
-        tables |= {f"queue_{name}": getattr(run.queue_summary, name) for name in _SUMMARY}
-    return tables
+        for name in _SUMMARY:
+            yield run.queue_summary, name, f"queue_{name}.parquet"
 
 
 def _description(folder: Path) -> dict[str, Any]:
@@ -177,8 +173,8 @@ def _description(folder: Path) -> dict[str, Any]:
     return document
 
 
-def _table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFrame:
-    from ccbench.run import table_files  # noqa: PLC0415 - pandas; see above
+def _table(folder: Path, table: str, files: Mapping[str, Any]) -> Encoded:
+    from ccbench.run.stored_tables import Encoded  # noqa: PLC0415 - NumPy
 
     path = folder / f"{table}.parquet"
     try:
@@ -190,4 +186,4 @@ def _table(folder: Path, table: str, files: Mapping[str, Any]) -> pd.DataFrame:
         stated = files[path.name]["bytes"]
         message = f"{path} was changed ({len(data)} bytes, {stated} were written)"
         raise DamagedRun(f"{message}: run the scenario again")
-    return table_files.read(data)
+    return Encoded(data)

@@ -6,29 +6,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base.l4s import QUEUES
 from ccbench.base.tcp_states import STATES
 from ccbench.run import cca_info
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
+    import pandas as pd
 
 __all__ = [
     "BACKLOG_STEPS",
     "BATCH_COLUMNS",
+    "CATEGORIES",
     "CCA_COLUMNS",
     "CHANGE_COLUMNS",
     "COMPLETION_COLUMNS",
     "CONNECTION_COLUMNS",
     "ECN_COLUMNS",
-    "ECN_DTYPE",
     "ECN_MODES",
     "EVENTS",
-    "EVENT_DTYPE",
     "FLOW_COLUMNS",
     "LINK_COLUMNS",
     "MEASURED_COLUMNS",
@@ -36,14 +35,15 @@ __all__ = [
     "NO_FLOW",
     "QDISC_COLUMNS",
     "QUEUE_COLUMNS",
-    "QUEUE_DTYPE",
     "RUN_TABLES",
-    "STATE_DTYPE",
     "STATISTICS_COLUMNS",
     "SUMMARY_TABLES",
     "Columns",
+    "category",
+    "dtypes",
     "empty",
     "measured",
+    "no_rows",
     "normalised",
     "with_queue",
 ]
@@ -69,17 +69,22 @@ BACKLOG_STEPS = np.array([1, -1, -1, 0, 0], dtype=np.int32)
 #: position is the code of the category.
 ECN_MODES = ("none", "off", "rfc3168", "accecn")
 
-EVENT_DTYPE = pd.CategoricalDtype(list(EVENTS))
-STATE_DTYPE = pd.CategoricalDtype(list(STATES))
-QUEUE_DTYPE = pd.CategoricalDtype(list(QUEUES))
-ECN_DTYPE = pd.CategoricalDtype(list(ECN_MODES))
+#: Names of the codes in the columns of categories.
+CATEGORIES: Mapping[str, tuple[str, ...]] = {
+    "event": EVENTS,
+    "state": tuple(STATES),
+    "queue": tuple(QUEUES),
+    "sender": ECN_MODES,
+    "receiver": ECN_MODES,
+}
 
-Columns: TypeAlias = "Mapping[str, str | pd.CategoricalDtype]"
+#: The type of each column, by name; those of categories are ``category``.
+Columns: TypeAlias = "Mapping[str, str]"
 
 QUEUE_COLUMNS: Columns = {
     "time_ns": "int64",
     "bottleneck": "uint8",
-    "event": EVENT_DTYPE,
+    "event": "category",
     "flow": "uint32",
     "bytes": "uint16",
     "backlog_packets": "uint32",
@@ -98,7 +103,7 @@ FLOW_COLUMNS: Columns = {
     "retransmits": "uint32",
     "lost": "uint32",
     "drops": "uint32",
-    "state": STATE_DTYPE,
+    "state": "category",
     "inflight_packets": "uint32",
 }
 #: Further columns of `flows`, which engines may omit (NaN).
@@ -154,8 +159,8 @@ QDISC_COLUMNS: Columns = {
 }
 ECN_COLUMNS: Columns = {
     "flow": "uint32",
-    "sender": ECN_DTYPE,
-    "receiver": ECN_DTYPE,
+    "sender": "category",
+    "receiver": "category",
     "delivered_ce_packets": "uint32",
     "received_ce_packets": "uint32",
     "delivered_ect1_bytes": "uint64",
@@ -198,7 +203,7 @@ SUMMARY_TABLES: Mapping[str, Columns] = {
     "counts": {
         "bottleneck": "uint8",
         "flow": "uint32",
-        "event": EVENT_DTYPE,
+        "event": "category",
         "packets": "uint64",
         "bytes": "uint64",
         "waited_ns": "uint64",
@@ -212,9 +217,9 @@ SUMMARY_TABLES: Mapping[str, Columns] = {
 }
 
 
-def with_queue(columns: Columns, frame: pd.DataFrame) -> Columns:
-    """Return `columns`, with the packets' queue if `frame` has it: if a qdisc has an L4S queue."""
-    return {**columns, "queue": QUEUE_DTYPE} if "queue" in frame else columns
+def with_queue(columns: Columns, names: Iterable[object]) -> Columns:
+    """Return `columns`, with the packets' queue if it is one of `names`, as with an L4S queue."""
+    return {**columns, "queue": "category"} if "queue" in names else columns
 
 
 #: Linux's numbers from this one on stand for a time or a threshold that does not exist yet.
@@ -243,9 +248,37 @@ def measured(values: npt.NDArray[Any], unit: str) -> npt.NDArray[np.float64]:
     return np.where(none, np.nan, values.astype(np.float64))
 
 
+def category(column: str) -> pd.CategoricalDtype:
+    """Return the type of a column of categories in a DataFrame.
+
+    Examples
+    --------
+    >>> list(category("event").categories)
+    ['enqueue', 'dequeue', 'drop', 'mark', 'loss']
+    """
+    import pandas as pd  # noqa: PLC0415 - takes longer than reading a summary
+
+    return pd.CategoricalDtype(list(CATEGORIES[column]))
+
+
+def dtypes(columns: Columns) -> dict[str, Any]:
+    """Return the types of columns in a DataFrame."""
+    return {name: category(name) if kind == "category" else kind for name, kind in columns.items()}
+
+
 def empty(columns: Columns) -> pd.DataFrame:
     """Return a table without rows."""
-    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()})
+    import pandas as pd  # noqa: PLC0415 - likewise
+
+    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in dtypes(columns).items()})
+
+
+def no_rows(columns: Columns) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of a table without rows, of categories as codes."""
+    return {
+        name: np.empty(0, dtype="int8" if kind == "category" else kind)
+        for name, kind in columns.items()
+    }
 
 
 def normalised(
@@ -260,14 +293,15 @@ def normalised(
     ValueError
         If a column is missing or unknown, or a value does not fit its type.
     """
-    required, columns = columns, {**columns, **(optional or {})}
-    kinds = zip(frame.dtypes, columns.values(), strict=False)
-    if [*frame.columns] == [*columns] and all(dtype == kind for dtype, kind in kinds):
+    kinds = dtypes({**columns, **(optional or {})})
+    if [*frame.columns] == [*kinds] and all(
+        dtype == kind for dtype, kind in zip(frame.dtypes, kinds.values(), strict=True)
+    ):
         return frame.copy(deep=False)
-    missing = columns.keys() - required.keys() - {*frame.columns}
+    missing = kinds.keys() - columns.keys() - {*frame.columns}
     frame = frame.assign(**dict.fromkeys(missing, np.nan))
-    if set(frame.columns) != set(columns):
-        message = f"{name} has the columns {sorted(frame.columns)}, not {sorted(columns)}"
+    if set(frame.columns) != set(kinds):
+        message = f"{name} has the columns {sorted(frame.columns)}, not {sorted(kinds)}"
         raise ValueError(message)
-    wrong = {column: kind for column, kind in columns.items() if frame[column].dtype != kind}
-    return frame[list(columns)].astype(wrong) if wrong else frame[list(columns)]
+    wrong = {column: kind for column, kind in kinds.items() if frame[column].dtype != kind}
+    return frame[list(kinds)].astype(wrong) if wrong else frame[list(kinds)]

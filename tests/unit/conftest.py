@@ -22,7 +22,7 @@ from ccbench.run.tables import (
     MEASURED_COLUMNS,
     QUEUE_COLUMNS,
     RUN_TABLES,
-    STATE_DTYPE,
+    category,
     empty,
 )
 
@@ -95,7 +95,7 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> R
             "flow": np.tile(np.arange(flows, dtype=np.uint32), seconds),
             "delivered_bytes": totals.ravel(),
             "throughput_bytes": totals.ravel(),
-            "state": pd.Categorical(["open"] * (seconds * flows), dtype=STATE_DTYPE),
+            "state": pd.Categorical(["open"] * (seconds * flows), dtype=category("state")),
             **dict.fromkeys(CCA_COLUMNS, np.full(seconds * flows, np.nan)),
         }
     )

@@ -443,7 +443,7 @@ class TestTables:
 
         def check(file: Path) -> None:
             events = read(file, SETTINGS[0], SETTINGS).events
-            assert events["time_ns"].is_monotonic_increasing
+            assert (np.diff(events["time_ns"]) >= 0).all()
             assert np.isfinite(events["backlog_packets"]).all()
             assert (events["backlog_packets"] >= 0).all()
             assert (events["time_ns"] >= 0).all()

@@ -19,7 +19,7 @@ from ccbench.emulate.realtime import files, packet_record
 from ccbench.emulate.realtime.records import lateness, to_run, with_losses
 from ccbench.emulate.recording import CommandRecording
 from ccbench.experiment.flow import MTU_BYTES
-from ccbench.run.tables import QUEUE_COLUMNS, normalised
+from ccbench.run.tables import QUEUE_COLUMNS, dtypes, normalised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,7 +202,7 @@ def queue_record(
     )
     if (frame["backlog_packets"] < 0).any():
         raise EngineError("packets left BESS's queue before their arrival: its records are damaged")
-    return frame[list(QUEUE_COLUMNS)].astype(dict(QUEUE_COLUMNS))
+    return frame[list(QUEUE_COLUMNS)].astype(dtypes(QUEUE_COLUMNS))
 
 
 def gaps_ns(packets: PacketRecords, bottleneck: Bottleneck) -> npt.NDArray[np.float64]:

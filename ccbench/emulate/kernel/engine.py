@@ -22,7 +22,7 @@ from ccbench.emulate.kernel.boot import features, parameters, queues, triggers
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.draws import read_draws
 from ccbench.emulate.kernel.boot.inputs import guest_input
-from ccbench.emulate.kernel.boot.results import read_tables
+from ccbench.emulate.kernel.boot.results import QueueLog, read_tables
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.kernel.source import build, kernel_build, locks, lookup
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
@@ -256,8 +256,15 @@ class KernelEngine:
         given = self.guest_input(scenario, captures=capture is not None)
         info = self._cca_info(scenario)
         with workspace() as directory:
-            console = boot(self.kernel, directory, given=given, on_progress=on_progress)
-            tables = read_tables(directory, given, info, self._statistics(scenario))
+            log = QueueLog(directory, given)
+            console = boot(
+                self.kernel,
+                directory,
+                given=given,
+                on_progress=on_progress,
+                meanwhile=log.advance,
+            )
+            tables = read_tables(directory, given, info, self._statistics(scenario), log)
             draws = read_draws(directory, given.ccas)
             if capture is not None:
                 program = f"ccbench {version('ccbench')}, {self.kernel.title}"

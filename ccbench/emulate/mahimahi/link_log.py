@@ -21,11 +21,14 @@ import io
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base.errors import EngineError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["LinkLog", "started_ms"]
 
@@ -83,6 +86,8 @@ class LinkLog:
                 data += file.read() if b"\n# base timestamp: " in data else b""
         except OSError as error:
             raise EngineError(f"mm-link's log {path} cannot be read ({error.strerror})") from error
+        import pandas as pd  # noqa: PLC0415 - not needed to recognise a file
+
         # The command may contain any bytes.
         text = data.decode("utf-8", errors="replace").replace("\r\n", "\n")
         header = _HEADER.search(text)

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, TypeAlias
 
-import pandas as pd
-
 from ccbench.base.errors import EngineError
 from ccbench.emulate.mahimahi.rate import TUN_HEADER_BYTES
-from ccbench.run.tables import QUEUE_COLUMNS
+from ccbench.run.tables import QUEUE_COLUMNS, dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pandas as pd
 
     from ccbench.emulate.mahimahi.link_log import LinkLog
 
@@ -168,9 +168,11 @@ class _Link:
 
     def record(self) -> pd.DataFrame:
         """Return the record of the queue."""
+        import pandas as pd  # noqa: PLC0415 - not needed to recognise a file
+
         names = ["time_ns", "event", "flow", "bytes", "backlog_packets", "backlog_bytes"]
         frame = pd.DataFrame(self._rows, columns=names).assign(bottleneck=0)
-        return frame[list(QUEUE_COLUMNS)].astype(dict(QUEUE_COLUMNS))
+        return frame[list(QUEUE_COLUMNS)].astype(dtypes(QUEUE_COLUMNS))
 
     def _record(self, time_ms: int, event: str, packet: _Packet) -> None:
         waiting = len(self._waiting)

@@ -15,7 +15,7 @@ from ccbench.emulate.realtime import files, packet_record
 from ccbench.experiment import dynamics
 from ccbench.run import packets
 from ccbench.run.run import Run
-from ccbench.run.tables import MEASURED_COLUMNS, QUEUE_COLUMNS, STATE_DTYPE, measured
+from ccbench.run.tables import MEASURED_COLUMNS, QUEUE_COLUMNS, category, dtypes, measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,7 +119,7 @@ def with_losses(queue: pd.DataFrame, lost: PacketRecords, zero_ns: int) -> pd.Da
     merged = pd.concat([queue, rows]).sort_values("time_ns", kind="stable", ignore_index=True)
     for column in ("backlog_packets", "backlog_bytes"):
         merged[column] = merged[column].ffill().fillna(0)
-    return merged.astype(dict(QUEUE_COLUMNS))
+    return merged.astype(dtypes(QUEUE_COLUMNS))
 
 
 def _stop_ns(scenario: Scenario) -> pd.Series[float]:
@@ -162,7 +162,7 @@ def _flows(
     table = pd.DataFrame({name: samples[name] for name in samples.dtype.names or ()})
     for name, unit in MEASURED_COLUMNS.items():
         table[name] = measured(samples[name], unit)
-    table["state"] = pd.Categorical.from_codes(table["state"], dtype=STATE_DTYPE)
+    table["state"] = pd.Categorical.from_codes(table["state"], dtype=category("state"))
     events = queue[queue["bottleneck"] == 0]
     events = events.assign(
         throughput_bytes=events["bytes"].where(events["event"] == "dequeue", 0),

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    import pandas as pd
 
     from ccbench.run.record import RunRecord
 
@@ -59,6 +59,10 @@ class OutcomeTable:
     of_group: Callable[[RunRecord, pd.DataFrame], dict[str, float]]
     remarks: Callable[[Sequence[pd.DataFrame]], Iterator[str]]
 
+    def is_in(self, run: RunRecord) -> bool:
+        """Return whether a run has such flows."""
+        return any(flow.kind == self.kind for flow in run.scenario.split_flows)
+
     def table(self, run: RunRecord) -> pd.DataFrame:
         """Return the results of a run.
 
@@ -68,6 +72,8 @@ class OutcomeTable:
             Index ``flows``, the numbers of the group's flows, such as ``"0"`` or ``"1 to 4"``;
             columns ``label`` and those of `columns`.
         """
+        import pandas as pd  # noqa: PLC0415 - not needed for runs without such flows
+
         flows = run.scenario.flow_table()
         own = flows[flows["kind"] == self.kind]
         rows = [

@@ -25,7 +25,7 @@ from ccbench.base.errors import InputError
 from ccbench.cli.main import program
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
-from ccbench.run import table_files
+from ccbench.run.stored_tables import Encoded
 from tests.documentation import DOCS, blocks, commands
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def queue(folder: Path) -> pd.DataFrame:
     """Give the queue's record."""
-    return table_files.read((folder / "kept" / "queue.parquet").read_bytes())
+    return Encoded((folder / "kept" / "queue.parquet").read_bytes()).frame()
 
 
 def test_command(folder: Path) -> None:
@@ -165,7 +165,7 @@ def test_up(tmp_path: Path) -> None:
     words = ("--direction", "up", "-o", str(tmp_path / "kept"), "--", "bash", "-c", send)
     done = shell(tmp_path, *_LINK, *words)
     assert 0 == done.returncode, done.stderr
-    queue = table_files.read((tmp_path / "kept" / "queue.parquet").read_bytes())
+    queue = Encoded((tmp_path / "kept" / "queue.parquet").read_bytes()).frame()
     assert queue.loc[queue["event"] == "enqueue", "bytes"].sum() > 300_000
 
 

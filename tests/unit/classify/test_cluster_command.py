@@ -48,7 +48,7 @@ def write_trace(folder: Path, setting: Setting, points: npt.ArrayLike) -> None:
     CommandRecording(
         status=0,
         duration_s=len(packets) * 0.02,
-        queue=queue.astype(dict(tables.QUEUE_COLUMNS)),
+        queue=queue.astype(tables.dtypes(tables.QUEUE_COLUMNS)),
         provenance={"bottleneck": link.to_dict(), "rtt_ms": setting.rtt_ms},
     ).save(folder)
 

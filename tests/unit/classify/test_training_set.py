@@ -183,7 +183,7 @@ class TestExtended:
             CommandRecording(
                 status=0,
                 duration_s=22.0,
-                queue=queue.astype(dict(tables.QUEUE_COLUMNS)),
+                queue=queue.astype(tables.dtypes(tables.QUEUE_COLUMNS)),
                 provenance={
                     "bottleneck": link.to_dict(),
                     "setting": setting.name,

@@ -22,7 +22,7 @@ from ccbench.elasticity import observed
 from ccbench.elasticity.detector import Detector
 from ccbench.elasticity.observed import elastic_flows, observe
 from ccbench.elasticity.pulse import fundamental_mbps, pulse_mbps
-from ccbench.run.tables import EVENT_DTYPE
+from ccbench.run.tables import category
 from tests.scenarios import flat
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def log_of(packets: pd.DataFrame, *, room: int = 60, stale_ms: float = math.inf)
     serve(DURATION_S * 1_000_000_000)
     table = pd.DataFrame(rows, columns=["time_ns", "event", "flow", "backlog_packets"])
     return table.assign(
-        event=table["event"].astype(EVENT_DTYPE),
+        event=table["event"].astype(category("event")),
         bottleneck=0,
         bytes=1500,
         backlog_bytes=table["backlog_packets"] * 1500,

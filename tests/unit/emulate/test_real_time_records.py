@@ -13,7 +13,7 @@ import pytest
 from ccbench import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.emulate.realtime import files
 from ccbench.emulate.realtime.records import to_run
-from ccbench.run.tables import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS
+from ccbench.run.tables import COMPLETION_COLUMNS, FLOW_COLUMNS, QUEUE_COLUMNS, dtypes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +50,7 @@ def test_links(tmp_path: Path, *, queue_log: bool) -> None:
     run = to_run(
         replace(scenario, queue_log=queue_log),
         tmp_path,
-        events.astype(dict(QUEUE_COLUMNS)),
+        events.astype(dtypes(QUEUE_COLUMNS)),
         {"engine": "test"},
     )
     assert run.utilisation() == 1

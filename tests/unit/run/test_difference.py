@@ -14,7 +14,7 @@ from ccbench.base.errors import InputError
 from ccbench.cli._status import ExitStatus
 from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 from ccbench.run.difference import difference
-from ccbench.run.tables import NO_FLOW, QUEUE_COLUMNS
+from ccbench.run.tables import NO_FLOW, QUEUE_COLUMNS, dtypes
 from tests.unit.cli.conftest import ccbench
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def with_packets(run: Run, count: int = 10, **changed: Any) -> Run:
     )
     for name, value in changed.items():
         rows.loc[6, name] = value
-    return replace(run, queue=rows.astype(dict(QUEUE_COLUMNS)))
+    return replace(run, queue=rows.astype(dtypes(QUEUE_COLUMNS)))
 
 
 def with_sample(run: Run, row: int, **changed: Any) -> Run:

@@ -10,7 +10,7 @@ import pytest
 from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.run.outcomes import OUTCOMES
 from ccbench.run.outcomes.videos import stalls_s
-from ccbench.run.tables import FLOW_COLUMNS, MESSAGE_COLUMNS, QUEUE_COLUMNS, empty
+from ccbench.run.tables import FLOW_COLUMNS, MESSAGE_COLUMNS, QUEUE_COLUMNS, dtypes, empty
 
 LINK = Bottleneck(bandwidth_mbps=10, queue_bdp=1)
 
@@ -96,7 +96,7 @@ class TestVideos:
         segments = {"start_ns": 0, "end_ns": 1_000_000_000, "size_bytes": 250_000}
         messages = pd.DataFrame(
             [{"flow": flow, **segments} for flow in started], columns=[*MESSAGE_COLUMNS]
-        ).astype(dict(MESSAGE_COLUMNS))
+        ).astype(dtypes(MESSAGE_COLUMNS))
         return replace(base, scenario=replace(base.scenario, flows=(video,)), messages=messages)
 
     def test_started(self) -> None:

@@ -11,7 +11,7 @@ from ccbench import Bottleneck, Flow, NetworkPath, Run, Scenario
 from ccbench.base.errors import InputError
 from ccbench.base.l4s import QUEUES
 from ccbench.run.packets import delivered, fates, waits_ns
-from ccbench.run.tables import COMPLETION_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, QUEUE_COLUMNS
+from ccbench.run.tables import COMPLETION_COLUMNS, FLOW_COLUMNS, LINK_COLUMNS, QUEUE_COLUMNS, dtypes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +49,8 @@ def run_of(
     )
     return Run(
         scenario=scenario,
-        queue=queue.astype(dict(QUEUE_COLUMNS)),
-        flows=pd.DataFrame({name: [] for name in FLOW_COLUMNS}).astype(dict(FLOW_COLUMNS)),
+        queue=queue.astype(dtypes(QUEUE_COLUMNS)),
+        flows=pd.DataFrame({name: [] for name in FLOW_COLUMNS}).astype(dtypes(FLOW_COLUMNS)),
         completions=pd.DataFrame({name: [0] * flows for name in COMPLETION_COLUMNS}),
         provenance={"engine": "test", "engine_version": "1"},
     )

@@ -21,14 +21,14 @@ from ccbench.run import table_files
 from ccbench.run.run import Run
 from ccbench.run.tables import (
     COMPLETION_COLUMNS,
-    EVENT_DTYPE,
     EVENTS,
     FLOW_COLUMNS,
     LINK_COLUMNS,
     QUEUE_COLUMNS,
     RUN_TABLES,
-    STATE_DTYPE,
     Columns,
+    category,
+    dtypes,
 )
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def table(columns: Columns, **values: Any) -> pd.DataFrame:
     rows = len(next(iter(values.values()), []))
     zeros = {
         name: [kind.categories[0] if isinstance(kind, pd.CategoricalDtype) else 0] * rows
-        for name, kind in columns.items()
+        for name, kind in dtypes(columns).items()
     }
-    return pd.DataFrame({**zeros, **values}).astype(dict(columns))
+    return pd.DataFrame({**zeros, **values}).astype(dtypes(columns))
 
 
 def make_run(scenario: Scenario = SCENARIO, **tables: Any) -> Run:
@@ -72,7 +72,7 @@ def random_run(rows: int = 5000) -> Run:
 
     def fill(columns: Columns, rows: int) -> pd.DataFrame:
         values: dict[str, Any] = {}
-        for name, kind in columns.items():
+        for name, kind in dtypes(columns).items():
             if isinstance(kind, pd.CategoricalDtype):
                 codes: Any = rng.integers(0, len(kind.categories), rows)
                 values[name] = pd.Categorical.from_codes(codes, dtype=kind)
@@ -143,8 +143,8 @@ class TestSamples:
 class TestTables:
     def test_categories(self) -> None:
         """The codes of events and states are their positions; states are numbered as in Linux."""
-        assert tuple(EVENT_DTYPE.categories) == EVENTS
-        assert tuple(STATE_DTYPE.categories) == STATES
+        assert tuple(category("event").categories) == EVENTS
+        assert tuple(category("state").categories) == STATES
         assert STATES == ("open", "disorder", "cwr", "recovery", "loss")
 
     def test_types(self) -> None:
@@ -439,7 +439,7 @@ class TestFolder:
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(table_files, "write", interrupt)
+        monkeypatch.setattr(table_files, "content", interrupt)
         with pytest.raises(KeyboardInterrupt):
             make_run().save(tmp_path / "run")
         assert [path.name for path in tmp_path.iterdir()] == ["run"]

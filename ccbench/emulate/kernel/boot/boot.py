@@ -21,6 +21,7 @@ from ccbench.emulate.kernel.boot.pinning import pinned
 from ccbench.emulate.kernel.source.kernel_build import check_intact
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from ccbench.emulate.engine import Progress
@@ -47,6 +48,7 @@ def boot(
     *,
     given: GuestInput,
     on_progress: Progress | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> str:
     """Boot the guest with its plan and wait until it powers off.
 
@@ -61,6 +63,8 @@ def boot(
     on_progress : callable, optional
         Called several times a second with the elapsed virtual time in seconds. An exception that it
         raises ends the guest.
+    meanwhile : callable
+        Called several times a second, to use the records that the guest has written so far.
 
     Returns
     -------
@@ -113,7 +117,9 @@ def boot(
         try:
             with pinned(process.pid):
                 watch = ConsoleWatch(console, ran.own.modules)
-                is_hung = not _watch(process, directory / "progress.bin", watch, on_progress)
+                is_hung = not _watch(
+                    process, directory / "progress.bin", watch, on_progress, meanwhile
+                )
             if is_hung:
                 _request_trace(process)
         finally:
@@ -138,6 +144,7 @@ def _watch(
     progress: Path,
     console: ConsoleWatch,
     on_progress: Progress | None,
+    meanwhile: Callable[[], object],
 ) -> bool:
     """Wait for the end of the process, or the first sign of a failure on its console.
 
@@ -147,6 +154,7 @@ def _watch(
     stopped_s, polled_at_s = 0.0, time.monotonic()
     # The descriptor becomes readable when the process ends, so select() returns at once.
     with os.fdopen(os.pidfd_open(process.pid)) as ended:
+        meanwhile()
         while not select.select([ended], [], [], _POLL_S)[0]:
             now_s = _progress_s(progress)
             # The limit excludes time in which this process was suspended, as with the whole
@@ -161,6 +169,7 @@ def _watch(
                 return True
             if on_progress is not None:
                 on_progress(max(now_s, 0.0))
+            meanwhile()
     return True
 
 

@@ -8,25 +8,25 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ccbench.base import structures
 from ccbench.base.errors import EngineError
 from ccbench.emulate.kernel.boot import shared
 from ccbench.run import cca_info
 from ccbench.run.queue_summary import QueueSummary
+from ccbench.run.stored_tables import Arrays, Encoded
 from ccbench.run.tables import (
     BACKLOG_STEPS,
-    ECN_DTYPE,
-    EVENT_DTYPE,
+    CCA_COLUMNS,
     LINK_COLUMNS,
     MEASURED_COLUMNS,
-    MESSAGE_COLUMNS,
-    QUEUE_DTYPE,
-    STATE_DTYPE,
+    QUEUE_COLUMNS,
+    RUN_TABLES,
     STATISTICS_COLUMNS,
-    empty,
+    SUMMARY_TABLES,
     measured,
+    no_rows,
+    with_queue,
 )
 
 if TYPE_CHECKING:
@@ -37,8 +37,14 @@ if TYPE_CHECKING:
 
     from ccbench.base.structures import Field
     from ccbench.emulate.kernel.boot.inputs import GuestInput
+    from ccbench.run.stored_tables import StoredTable
+    from ccbench.run.table_files import Writer
+    from ccbench.run.tables import Columns
 
-__all__ = ["read_tables"]
+__all__ = ["QueueLog", "read_tables"]
+
+#: Events of a log that are read at once: their columns fit into the processor's cache.
+_EVENTS_AT_ONCE = 1 << 18
 
 #: Bits of a record's event; the others are those of the queue.
 _EVENT_BITS = 4
@@ -57,6 +63,7 @@ def read_tables(
     given: GuestInput,
     info: Mapping[str, Sequence[Field]],
     statistics: Sequence[Sequence[Field]],
+    log: QueueLog,
 ) -> dict[str, Any]:
     """Return the tables of a :class:`~ccbench.run.run.Run` by name.
 
@@ -73,6 +80,8 @@ def read_tables(
         The state that congestion controls report, by their names.
     statistics : sequence of sequence of Field
         The statistics that the qdisc of each bottleneck reports.
+    log : QueueLog
+        The log of the queues.
 
     Raises
     ------
@@ -86,20 +95,19 @@ def read_tables(
         raise EngineError(message)
     _check_errors(completions["error"])
     return {
-        "queue": _queue(given, directory),
+        "queue": log.table(),
         "flows": _flows(
             ccas, np.fromfile(directory / "samples.bin", shared.structure("flow_record")), info
         ),
-        "completions": pd.DataFrame(
-            {name: completions[name] for name in completions.dtype.names or () if name != "error"}
+        "completions": _table(
+            {name: completions[name] for name in completions.dtype.names or () if name != "error"},
+            RUN_TABLES["completions"],
         ),
         "links": _links(directory),
         "queue_summary": _summary(given, directory) if given.queue_log == "summary" else None,
         **_statistics(directory, statistics),
         **_batches(given, directory),
-        "messages": pd.concat([_messages(given, directory), _segments(directory)]).sort_values(
-            "flow", kind="stable", ignore_index=True
-        ),
+        "messages": _messages(given, directory),
         **_changes(given, directory),
         **_connections(directory),
         **_ecn(directory),
@@ -115,55 +123,109 @@ def _check_errors(errors: npt.NDArray[np.int32]) -> None:
         raise EngineError(message)
 
 
-def _queue(given: GuestInput, directory: Path) -> pd.DataFrame:
-    events = np.empty(0, shared.structure("queue_record"))
-    if given.queue_log is True:
-        events = np.fromfile(directory / "queue.bin", shared.structure("queue_record"))
+class QueueLog:
+    """The log of the queues, which may be read while the guest writes it.
+
+    A long log is encoded in parts: its columns are never in memory as a whole.
+
+    Parameters
+    ----------
+    directory : Path
+        Folder of the record files.
+    given : GuestInput
+        The guest's input.
+    """
+
+    def __init__(self, directory: Path, given: GuestInput) -> None:
+        self._file = directory / "queue.bin"
+        self._record = shared.structure("queue_record")
+        self._given = given
+        self._columns = with_queue(QUEUE_COLUMNS, ["queue"] if given.has_l4s_queue else [])
+        self._done = 0
+        # Packets and bytes in each queue after the events so far.
+        self._backlog = np.zeros((given.bottlenecks, 2), dtype=np.int64)
+        self._writer: Writer | None = None
+
+    def advance(self) -> None:
+        """Read the complete parts that the guest has written since the last call."""
+        # Arrow is needed to store any run, and imported meanwhile.
+        from ccbench.run.table_files import Writer  # noqa: PLC0415
+
+        if self._given.queue_log is not True or not self._file.exists():
+            return
+        while self._file.stat().st_size // self._record.itemsize - self._done >= _EVENTS_AT_ONCE:
+            part = self._read(_EVENTS_AT_ONCE)
+            self._writer = self._writer or Writer(part)
+            self._writer.write(part)
+
+    def table(self) -> StoredTable:
+        """Return the table of all events, after the end of the guest."""
+        if self._given.queue_log is not True:
+            return Arrays(no_rows(self._columns))
+        self.advance()
+        rest = self._read(_EVENTS_AT_ONCE)
+        if self._writer is None:
+            return Arrays(rest)
+        self._writer.write(rest)
+        return Encoded(self._writer.content())
+
+    def _read(self, count: int) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of the next events."""
+        given = self._given
+        offset = self._done * self._record.itemsize
+        events = np.fromfile(self._file, self._record, count, offset=offset)
+        self._done += len(events)
         # The guest records events for a short time after the end.
         events = events[: np.searchsorted(events["time_ns"], given.duration_ns, side="right")]
-    event, queue = events["event"], None
-    if given.has_l4s_queue:
-        event, queue = event & (1 << _EVENT_BITS) - 1, event >> _EVENT_BITS
-    packets = np.empty(len(events), dtype=np.uint32)
-    size = np.empty(len(events), dtype=np.uint32)
-    for bottleneck in range(given.bottlenecks):
-        here = _rows_of(bottleneck, events, given.bottlenecks)
-        step = BACKLOG_STEPS[event[here]]
-        packets[here] = np.cumsum(step, dtype=np.int32)
-        size[here] = np.cumsum(step * events["bytes"][here], dtype=np.int64)
-    columns = {
-        "time_ns": events["time_ns"].view(np.int64),
-        "bottleneck": events["bottleneck"],
-        "event": _categories(event.view(np.int8), EVENT_DTYPE),
-        "flow": events["flow"],
-        "bytes": events["bytes"],
-        "backlog_packets": packets,
-        "backlog_bytes": size,
-    }
-    return _frame(columns if queue is None else {**columns, "queue": _queues(queue)})
+        event, queue = events["event"], None
+        if given.has_l4s_queue:
+            event, queue = event & (1 << _EVENT_BITS) - 1, event >> _EVENT_BITS
+        step = BACKLOG_STEPS[event].astype(np.int64)
+        change = np.stack([step, step * events["bytes"]])
+        backlog = np.empty(change.shape, dtype=np.uint32)
+        for bottleneck in range(given.bottlenecks):
+            here = _rows_of(bottleneck, events, given.bottlenecks)
+            own = change[:, here]
+            own[:, :1] += self._backlog[bottleneck][:, None]
+            own = np.cumsum(own, axis=1, out=own)
+            backlog[:, here] = own
+            if own.size:
+                self._backlog[bottleneck] = own[:, -1]
+        columns = {
+            "time_ns": events["time_ns"].view(np.int64),
+            "bottleneck": events["bottleneck"],
+            "event": event.view(np.int8),
+            "flow": events["flow"],
+            "bytes": events["bytes"],
+            "backlog_packets": backlog[0],
+            "backlog_bytes": backlog[1],
+        }
+        if queue is not None:
+            columns["queue"] = _queues(queue)
+        return _contiguous(columns, self._columns)
 
 
-def _queues(numbers: npt.NDArray[Any]) -> pd.Categorical:
-    """Return the queues of packets; 0 is none of several."""
-    return _categories(numbers.astype(np.int8) - 1, QUEUE_DTYPE)
+def _queues(numbers: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+    """Return the codes of the queues of packets; 0 is none of several."""
+    return numbers.astype(np.int8) - np.int8(1)
 
 
 def _summary(given: GuestInput, directory: Path) -> QueueSummary:
-    tables = {}
+    tables: dict[str, Any] = {}
     for name, record in _SUMMARY_RECORDS.items():
         rows = np.fromfile(directory / f"queue_{name}.bin", shared.structure(record))
         columns: dict[str, Any] = {column: rows[column] for column in rows.dtype.names or ()}
-        if "event" in columns:
-            columns["event"] = _categories(rows["event"].astype(np.int8), EVENT_DTYPE)
+        if name == "samples":
+            order = np.lexsort((columns["bottleneck"], columns["time_ns"]))
+            columns = {column: values[order] for column, values in columns.items()}
         queue = columns.pop("queue")
-        tables[name] = _frame(
-            {**columns, "queue": _queues(queue)} if given.has_l4s_queue else columns
-        )
-    tables["samples"] = tables["samples"].sort_values(["time_ns", "bottleneck"], ignore_index=True)
+        if given.has_l4s_queue:
+            columns["queue"] = _queues(queue)
+        tables[name] = _table(columns, with_queue(SUMMARY_TABLES[name], columns))
     return QueueSummary(**tables)
 
 
-def _links(directory: Path) -> pd.DataFrame:
+def _links(directory: Path) -> Arrays:
     links = np.fromfile(directory / "links.bin", shared.structure("link_record"))
     columns = {
         "bottleneck": np.arange(len(links), dtype=np.uint8),
@@ -173,51 +235,59 @@ def _links(directory: Path) -> pd.DataFrame:
     for i, queue in enumerate(("", "classic_", "l4s_")):
         columns[f"{queue}left_packets"] = links["left"]["packets"][:, i]
         columns[f"{queue}waited_ns"] = links["left"]["waited_ns"][:, i]
-    return _frame({name: columns[name] for name in LINK_COLUMNS})
+    return _table({name: columns[name] for name in LINK_COLUMNS}, LINK_COLUMNS)
 
 
-def _batches(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
+def _batches(given: GuestInput, directory: Path) -> dict[str, Arrays]:
     path = directory / "batches.bin"
     if not path.exists():
         return {}
     batches = np.fromfile(path, shared.structure("batch_record"))
     batches = batches[batches["acked_ns"] <= given.duration_ns]
-    return {"batches": _frame({name: batches[name] for name in batches.dtype.names or ()})}
+    columns = {name: batches[name] for name in batches.dtype.names or ()}
+    return {"batches": _table(columns, RUN_TABLES["batches"])}
 
 
-def _messages(given: GuestInput, directory: Path) -> pd.DataFrame:
+def _messages(given: GuestInput, directory: Path) -> Arrays:
+    """Return the messages and the segments of videos, connection by connection."""
+    parts = [_sent_messages(given, directory), _segments(directory)]
+    flow = np.concatenate([part["flow"] for part in parts])
+    order = np.argsort(flow, kind="stable")
+    columns = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
+    return _table(columns, RUN_TABLES["messages"])
+
+
+def _sent_messages(given: GuestInput, directory: Path) -> dict[str, npt.NDArray[Any]]:
     path = directory / "messages.bin"
     if not path.exists():
-        return empty(MESSAGE_COLUMNS)
+        return no_rows(RUN_TABLES["messages"])
     arrived = np.fromfile(path, shared.structure("message_record"))
     carried, of_flow = given.carried, given.messages
     first = np.cumsum(of_flow) - of_flow
     end_ns = np.full(len(carried), -1, dtype=np.int64)
     end_ns[first[arrived["flow"]] + arrived["message"]] = arrived["end_ns"]
-    columns = {
+    return {
         "flow": np.repeat(np.arange(len(of_flow), dtype=np.uint32), of_flow),
         "start_ns": carried["time_ns"].astype(np.int64),
         "end_ns": end_ns,
         "size_bytes": carried["bytes"],
     }
-    return _frame(columns)
 
 
-def _segments(directory: Path) -> pd.DataFrame:
+def _segments(directory: Path) -> dict[str, npt.NDArray[Any]]:
     path = directory / "segments.bin"
     if not path.exists():
-        return empty(MESSAGE_COLUMNS)
+        return no_rows(RUN_TABLES["messages"])
     segments = np.fromfile(path, shared.structure("segment_record"))
-    columns = {
+    return {
         "flow": segments["flow"].astype(np.uint32),
         "start_ns": segments["start_ns"].astype(np.int64),
         "end_ns": segments["end_ns"].astype(np.int64),
         "size_bytes": segments["bytes"],
     }
-    return _frame(columns)
 
 
-def _changes(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
+def _changes(given: GuestInput, directory: Path) -> dict[str, Arrays]:
     path = directory / "changes.bin"
     if not path.exists():
         return {}
@@ -227,10 +297,10 @@ def _changes(given: GuestInput, directory: Path) -> dict[str, pd.DataFrame]:
         "time_ns": changes["time_ns"].astype(np.int64),
         "change": changes["change"].astype(np.uint32),
     }
-    return {"changes": _frame(columns)}
+    return {"changes": _table(columns, RUN_TABLES["changes"])}
 
 
-def _connections(directory: Path) -> dict[str, pd.DataFrame]:
+def _connections(directory: Path) -> dict[str, Arrays]:
     path = directory / "connections.bin"
     if not path.exists():
         return {}
@@ -238,10 +308,10 @@ def _connections(directory: Path) -> dict[str, pd.DataFrame]:
     columns: dict[str, Any] = {name: samples[name] for name in samples.dtype.names or ()}
     columns["time_ns"] = samples["time_ns"].view(np.int64)
     columns["subflows"] = samples["subflows"].astype(np.uint8)
-    return {"connections": _frame(columns)}
+    return {"connections": _table(columns, RUN_TABLES["connections"])}
 
 
-def _statistics(directory: Path, statistics: Sequence[Sequence[Field]]) -> dict[str, pd.DataFrame]:
+def _statistics(directory: Path, statistics: Sequence[Sequence[Field]]) -> dict[str, Arrays]:
     path = directory / "qdiscs.bin"
     if not path.exists():
         return {}
@@ -256,32 +326,33 @@ def _statistics(directory: Path, statistics: Sequence[Sequence[Field]]) -> dict[
         decoded = structures.decode(fields, samples["statistics"][rows]) if fields else ()
         for name, values in zip(STATISTICS_COLUMNS, decoded, strict=False):
             columns[name][rows] = values
-    return {"qdiscs": _frame(columns)}
+    return {"qdiscs": _table(columns, RUN_TABLES["qdiscs"])}
 
 
-def _ecn(directory: Path) -> dict[str, pd.DataFrame]:
+def _ecn(directory: Path) -> dict[str, Arrays]:
     path = directory / "ecn.bin"
     if not path.exists():
         return {}
     ends = np.fromfile(path, shared.structure("ecn_record"))
     columns: dict[str, Any] = {"flow": np.arange(len(ends), dtype=np.uint32)}
     for end in ("sender", "receiver"):
-        columns[end] = _categories(ends[f"{end}_mode"].astype(np.int8), ECN_DTYPE)
+        columns[end] = ends[f"{end}_mode"]
         columns[f"{end}_failures"] = ends[f"{end}_failures"].astype(np.uint8)
     for verb in ("delivered", "received"):
         columns[f"{verb}_ce_packets"] = ends[f"{verb}_ce"]
         for i, codepoint in enumerate(("ect1", "ect0", "ce")):
             columns[f"{verb}_{codepoint}_bytes"] = ends[f"{verb}_bytes"][:, i]
-    return {"ecn": _frame(columns)}
+    return {"ecn": _table(columns, RUN_TABLES["ecn"])}
 
 
-def _frame(columns: dict[str, Any]) -> pd.DataFrame:
-    # Make each column contiguous; `copy=False` avoids a second copy into blocks of one type.
-    contiguous = {
-        name: np.ascontiguousarray(column) if isinstance(column, np.ndarray) else column
-        for name, column in columns.items()
-    }
-    return pd.DataFrame(contiguous, copy=False)
+def _table(columns: dict[str, Any], types: Columns) -> Arrays:
+    return Arrays(_contiguous(columns, types))
+
+
+def _contiguous(columns: dict[str, Any], types: Columns) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of a table in arrays of their own, in its order and of its types."""
+    kinds = {name: "int8" if kind == "category" else kind for name, kind in types.items()}
+    return {name: np.ascontiguousarray(columns[name], kind) for name, kind in kinds.items()}
 
 
 def _rows_of(bottleneck: int, events: npt.NDArray[Any], count: int) -> Any:
@@ -293,7 +364,7 @@ def _flows(
     ccas: npt.NDArray[np.str_],
     samples: npt.NDArray[Any],
     info: Mapping[str, Sequence[Field]],
-) -> pd.DataFrame:
+) -> Arrays:
     columns: dict[str, Any] = {name: samples[name] for name in samples.dtype.names or ()}
     words, attribute = columns.pop("cca_info"), columns.pop("cca_attribute")
     for cca, fields in info.items():
@@ -305,10 +376,5 @@ def _flows(
     for name, unit in MEASURED_COLUMNS.items():
         columns[name] = measured(columns[name], unit)
     columns["time_ns"] = samples["time_ns"].view(np.int64)
-    columns["state"] = _categories(samples["state"].astype(np.int8), STATE_DTYPE)
-    return _frame(columns)
-
-
-def _categories(codes: Any, dtype: pd.CategoricalDtype) -> pd.Categorical:
-    # Any: some versions of pandas' type stubs do not allow an array of codes.
-    return pd.Categorical.from_codes(codes, dtype=dtype)
+    unknown = dict.fromkeys(CCA_COLUMNS, np.full(len(samples), np.nan))
+    return _table({**unknown, **columns}, {**RUN_TABLES["flows"], **CCA_COLUMNS})
