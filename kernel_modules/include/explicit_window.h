@@ -9,6 +9,16 @@
 #include <linux/math64.h>
 #include <net/tcp.h>
 
+/* Pacing at twice the window per RTT, which leaves the control to the window. */
+#define EXPLICIT_PACING_GAIN	2
+
+/* Flags of a connection with ECN; kernels with accurate ECN have one for each mode. */
+#ifdef TCP_ECN_OK
+#define EXPLICIT_ECN_MODES	TCP_ECN_OK
+#else
+#define EXPLICIT_ECN_MODES	TCP_ECN_MODE_ANY
+#endif
+
 /* Returns Reno's window after an ACK, in packets. */
 static inline u32 explicit_reno_window(struct sock *sk, const struct rate_sample *rs, u32 window)
 {
@@ -28,6 +38,15 @@ static inline u32 explicit_packet_bytes(const struct tcp_sock *tp)
 
 	return tp->mss_cache + tp->tcp_header_len + icsk->icsk_ext_hdr_len +
 	       icsk->icsk_af_ops->net_header_len;
+}
+
+/*
+ * The RTT that a sender states to routers: at most twice the shortest one. After an outage of
+ * seconds packets have RTTs of seconds, which are none of the path.
+ */
+static inline u32 explicit_rtt_us(const struct tcp_sock *tp)
+{
+	return min_t(u64, tp->srtt_us >> 3, 2ULL * tcp_min_rtt(tp));
 }
 
 /* Spreads a window over a part of the RTT, which is the RTT divided by the gain. */

@@ -47,8 +47,6 @@
 #define XCP_MIN_WINDOW	(2 * XCP_ONE)
 #define XCP_MAX_WINDOW	(1ULL << (30 + XCP_SHIFT))
 
-#define XCP_PACING_GAIN	2
-
 /* The largest request: 17 Gbit/s more with each packet. */
 #define XCP_MOST	S32_MAX
 
@@ -65,12 +63,6 @@ struct xcp {
 static struct xcp *xcp_of(const struct sock *sk)
 {
 	return inet_csk_ca(sk);
-}
-
-/* The RTT without the delays of outages (6). */
-static u32 xcp_rtt_us(const struct tcp_sock *tp)
-{
-	return min_t(u64, tp->srtt_us >> 3, 2ULL * tcp_min_rtt(tp));
 }
 
 static s32 xcp_sum(s32 a, s32 b)
@@ -92,7 +84,7 @@ static void feedback_out(struct sock *sk, struct sk_buff *skb, const struct tcph
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct xcp *xcp = xcp_of(sk);
 	const u32 echo = xcp->pending ? (u32)xcp->received : XCP_NO_ECHO;
-	const u32 rtt_us = xcp_rtt_us(tp);
+	const u32 rtt_us = explicit_rtt_us(tp);
 	u32 values[XCP_WORDS];
 	bool added;
 
@@ -146,7 +138,7 @@ static void xcp_apply(struct sock *sk)
 	const s32 granted = xcp->granted;
 	const u64 per_s = (u64)USEC_PER_SEC * max(explicit_packet_bytes(tp), 1U);
 	const u64 change = mul_u64_u64_div_u64((u64)abs(granted) << XCP_SHIFT,
-					       xcp_rtt_us(tp), per_s);
+					       explicit_rtt_us(tp), per_s);
 
 	xcp->granted = 0;
 	if (granted >= 0)
@@ -170,7 +162,7 @@ static CONG_CONTROL(xcp_cong_control, sk, rs)
 		xcp->window = (u64)explicit_reno_window(sk, rs, xcp->window >> XCP_SHIFT) << XCP_SHIFT;
 	tcp_snd_cwnd_set(tp, min(recovery_window(sk, rs, xcp->window >> XCP_SHIFT, 0),
 				 tp->snd_cwnd_clamp));
-	explicit_pace(sk, XCP_PACING_GAIN);
+	explicit_pace(sk, EXPLICIT_PACING_GAIN);
 }
 
 static u32 xcp_ssthresh(struct sock *sk)

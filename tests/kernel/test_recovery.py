@@ -45,6 +45,7 @@ _LEARNS = (
     "lowers its rate by 5 % in the first four round trips, then by more, and conserves nothing"
 )
 _STEADY = "no flood (test_sent_in_recovery): "
+_SLOW = "grows by 6 % per 200 ms with any RTT: in 20 RTTs of 40 ms, to 1.3 times its window"
 #: Most drops in units of Reno's: measured, rounded up to a power of two.
 MORE_DROPS: Exceptions = {
     ("CoDel", "bic"): (8, _GENTLE),
@@ -81,6 +82,9 @@ LATER: Exceptions = {
         1 / 64,
         "no estimate while it retransmits 823 packets, at 0.8 Mbit/s",
     ),
+    ("CoDel", "vcp"): (1 / 8, _SLOW),
+    ("drop-tail queue of 10 BDP", "vcp"): (1 / 8, _SLOW),
+    ("30 % loss", "vcp"): (1 / 16, _SLOW),
     ("30 % loss", "rapid"): (1 / 64, "no estimate within 1.6 s: a stream at 0.1 Mbit/s takes 2.6"),
 }
 
