@@ -40,15 +40,6 @@ static inline u32 explicit_packet_bytes(const struct tcp_sock *tp)
 	       icsk->icsk_af_ops->net_header_len;
 }
 
-/*
- * The RTT that a sender states to routers: at most twice the shortest one. After an outage of
- * seconds packets have RTTs of seconds, which are none of the path.
- */
-static inline u32 explicit_rtt_us(const struct tcp_sock *tp)
-{
-	return min_t(u64, tp->srtt_us >> 3, 2ULL * tcp_min_rtt(tp));
-}
-
 /* Spreads a window over a part of the RTT, which is the RTT divided by the gain. */
 static inline void explicit_pace(struct sock *sk, u32 gain)
 {

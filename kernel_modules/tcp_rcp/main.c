@@ -15,7 +15,6 @@
  *    outage ends transmission after a while. Retransmissions are part of the rate; in recovery,
  *    packets are conserved (RFC 9937, recovery.h).
  * 3. Until a router has answered, and with a receiver without this module, the sender is Reno.
- * 4. The stated RTT is at most twice the shortest one (explicit_window.h).
  */
 #include <linux/inet_diag.h>
 #include <linux/math64.h>
@@ -53,7 +52,7 @@ static void feedback_out(struct sock *sk, struct sk_buff *skb, const struct tcph
 
 	if (feedback_is_data(skb, th)) {
 		const u32 values[RCP_WORDS] = {
-			[RCP_RTT] = explicit_rtt_us(tcp_sk(sk)),
+			[RCP_RTT] = tcp_sk(sk)->srtt_us >> 3,
 			[RCP_RATE] = RCP_NO_RATE,
 			[RCP_ECHO] = echo,
 		};

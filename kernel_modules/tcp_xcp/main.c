@@ -11,6 +11,10 @@
  *
  * A flow with more data than its window wishes as much as possible, another one no increase.
  *
+ * After an outage of seconds, packets have RTTs of seconds, and the rate of the link times such
+ * an RTT is a window of many BDPs. A parameter limits the RTT of both formulas to a multiple of
+ * the shortest one; by default it is TCP's smoothed RTT, as published.
+ *
  * Deviations:
  *
  * 1. The header is a TCP option (feedback_option.h) instead of a header between IP and TCP, with
@@ -21,13 +25,9 @@
  *    If no router of the path answers, this remains so.
  * 4. As in the paper, a loss halves the window, and a timeout reduces it to the least; in
  *    recovery, packets are conserved (RFC 9937, recovery.h). The draft leaves losses to TCP.
- * 5. Changes are divided by the smoothed RTT at the arrival of the echo. The draft does so, too;
+ * 5. A change of the rate is one of the window by the RTT at the arrival of the echo. The draft does so, too;
  *    the paper's routers compute changes of the window.
- * 6. The RTT that a packet states, and by which changes of the rate become changes of the window,
- *    is at most twice the shortest one of the flow. After an outage of seconds, packets have
- *    RTTs of seconds; the rate of the link times that RTT would be a window of many times the
- *    BDP.
- * 7. Packets are paced at twice the window per RTT. Without pacing, ACKs that wait behind the
+ * 6. Packets are paced at twice the window per RTT. Without pacing, ACKs that wait behind the
  *    data of the other direction arrive in bursts, and so do the packets that they release: the
  *    queue varies by the BDP, and is empty once per RTT, so that it does not count as persistent.
  */
@@ -35,6 +35,7 @@
 #include <linux/math64.h>
 #include <linux/module.h>
 
+#include "bounded_param.h"
 #include "cca_compat.h"
 #include "ccbench_describe.h"
 #include "explicit_window.h"
@@ -50,6 +51,11 @@
 /* The largest request: 17 Gbit/s more with each packet. */
 #define XCP_MOST	S32_MAX
 
+static unsigned int most_rtts;
+
+BOUNDED_PARAM(most_rtts, most_rtts, 0, 1000, 0644,
+	      "limit of the RTT in multiples of the shortest one; 0: none");
+
 struct xcp {
 	u64	window;
 	s32	granted;	/* change of the rate in echoes since the last ACK, bytes per second */
@@ -63,6 +69,14 @@ struct xcp {
 static struct xcp *xcp_of(const struct sock *sk)
 {
 	return inet_csk_ca(sk);
+}
+
+static u32 xcp_rtt_us(const struct tcp_sock *tp)
+{
+	const u64 most = (u64)READ_ONCE(most_rtts) * tcp_min_rtt(tp);
+	const u32 rtt_us = tp->srtt_us >> 3;
+
+	return most ? min_t(u64, rtt_us, most) : rtt_us;
 }
 
 static s32 xcp_sum(s32 a, s32 b)
@@ -84,7 +98,7 @@ static void feedback_out(struct sock *sk, struct sk_buff *skb, const struct tcph
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct xcp *xcp = xcp_of(sk);
 	const u32 echo = xcp->pending ? (u32)xcp->received : XCP_NO_ECHO;
-	const u32 rtt_us = explicit_rtt_us(tp);
+	const u32 rtt_us = xcp_rtt_us(tp);
 	u32 values[XCP_WORDS];
 	bool added;
 
@@ -138,7 +152,7 @@ static void xcp_apply(struct sock *sk)
 	const s32 granted = xcp->granted;
 	const u64 per_s = (u64)USEC_PER_SEC * max(explicit_packet_bytes(tp), 1U);
 	const u64 change = mul_u64_u64_div_u64((u64)abs(granted) << XCP_SHIFT,
-					       explicit_rtt_us(tp), per_s);
+					       xcp_rtt_us(tp), per_s);
 
 	xcp->granted = 0;
 	if (granted >= 0)

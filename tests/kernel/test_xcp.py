@@ -137,6 +137,24 @@ class TestWireless:
         assert uses[1] > 0.85
         assert uses[1] > uses[0] + 0.1
 
+    def test_outage(self) -> None:
+        """An outage of 3 s inflates the window by RTTs of seconds, unless these are limited."""
+        outage = Change(at_s=5, outage_s=3)
+        largest = {}
+        for most_rtts in (0, 2):
+            result = run(
+                path(
+                    Flow(cca="xcp"),
+                    changes=(outage,),
+                    module_parameters={"tcp_xcp.most_rtts": str(most_rtts)},
+                )
+            )
+            largest[most_rtts] = result.samples("cwnd_packets")[0].loc[5:].max()
+            # The router drains the queue in both cases.
+            assert float(result.occupancy(0.005).loc[15:].mean()) < 10
+        assert largest[2] < 3 * BDP
+        assert largest[0] > 2 * largest[2]
+
 
 class TestFlows:
     def test_state(self) -> None:
