@@ -21,7 +21,8 @@
 #define TCA_ABC_FLOWS		13	/* number of distinguished flows per queue */
 #define TCA_ABC_HEADROOM	14	/* additional demand of these flows, 2^-16 */
 #define TCA_ABC_WEIGHT_INTERVAL	15	/* time between updates of the queues' weights, us */
-#define TCA_ABC_MAX		15
+#define TCA_ABC_WEIGHTS		16	/* enum abc_weights */
+#define TCA_ABC_MAX		16
 
 enum abc_rate_source {
 	ABC_RATE_DEVICE,	/* rate of the device; estimated if unavailable */
@@ -36,6 +37,11 @@ enum abc_encoding {
 enum abc_feedback {
 	ABC_DEQUEUE,		/* marks compare the target with departures */
 	ABC_ENQUEUE,		/* marks compare the target with arrivals */
+};
+
+enum abc_weights {
+	ABC_MAX_MIN,		/* sums of max-min fair shares */
+	ABC_FLOW_COUNTS,	/* numbers of flows, as in RCP */
 };
 
 /* TCA_STATS_APP. Rates at the last marked packet. */

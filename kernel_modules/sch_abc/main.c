@@ -44,6 +44,7 @@ struct abc_meters {
 	struct abc_meter arrivals;	/* at ABC's queue */
 	struct abc_meter busy;		/* departures while packets wait, over busy_ns */
 	struct abc_flows flows[QUEUES];	/* in the current interval of weights */
+	struct abc_zombies zombies[QUEUES];
 };
 
 struct abc_sched {
@@ -152,6 +153,9 @@ static void set_weights(struct abc_sched *q, u64 link_rate, u64 now_ns)
 		u64 capacity = mul_u64_u64_div_u64(link_rate, interval_ns, NSEC_PER_SEC);
 
 		q->stats.weight = abc_fair_weight(flows, capacity, params->headroom);
+		if (params->weights == ABC_FLOW_COUNTS && flows[ABC_QUEUE].total &&
+		    flows[OTHER_QUEUE].total)
+			q->stats.weight = abc_zombies_weight(q->meters->zombies);
 	}
 	memset(flows, 0, sizeof(q->meters->flows));
 	q->weights_due_ns = now_ns + interval_ns;
@@ -299,6 +303,7 @@ static struct sk_buff *abc_dequeue(struct Qdisc *sch)
 		charge(q, queue, bytes);
 		set_weights(q, rate, now_ns);
 		abc_flows_count(&meters->flows[queue], q->params.flows, skb_get_hash(skb), bytes);
+		abc_zombies_count(&meters->zombies[queue], skb_get_hash(skb));
 		rate = mul_u64_u64_shr(rate, stats->weight, ABC_SHIFT);
 	}
 

@@ -54,6 +54,9 @@ CCBENCH_OPTION(abc, headroom, TCA_ABC_HEADROOM,
 CCBENCH_OPTION(abc, weight_interval_ms, TCA_ABC_WEIGHT_INTERVAL,
 	       OPTION_UNIT(ms, 1000) OPTION_RANGE(1, 100000) OPTION_DEFAULT(200),
 	       "time between updates of the queues' weights");
+CCBENCH_OPTION(abc, weights, TCA_ABC_WEIGHTS,
+	       OPTION_CHOICES(max_min|flow_counts) OPTION_DEFAULT(max_min),
+	       "weights of the queues: max-min fair shares, or numbers of flows (RCP)");
 
 /* Not const, because Linux 6.1 requires pointers to non-const. */
 #define RANGE(name, least, most) \
@@ -86,6 +89,7 @@ static const struct nla_policy abc_policy[TCA_ABC_MAX + 1] = {
 	[TCA_ABC_FLOWS]			= NLA_POLICY_FULL_RANGE(NLA_U32, &flows_range),
 	[TCA_ABC_HEADROOM]		= NLA_POLICY_FULL_RANGE(NLA_U32, &headroom_range),
 	[TCA_ABC_WEIGHT_INTERVAL]	= NLA_POLICY_FULL_RANGE(NLA_U32, &interval_range),
+	[TCA_ABC_WEIGHTS]		= NLA_POLICY_FULL_RANGE(NLA_U32, &choice_range),
 };
 
 const struct abc_params abc_defaults = {
@@ -117,6 +121,7 @@ static const size_t param_offsets[TCA_ABC_MAX + 1] = {
 	[TCA_ABC_FLOWS]			= offsetof(struct abc_params, flows),
 	[TCA_ABC_HEADROOM]		= offsetof(struct abc_params, headroom),
 	[TCA_ABC_WEIGHT_INTERVAL]	= offsetof(struct abc_params, weight_interval_us),
+	[TCA_ABC_WEIGHTS]		= offsetof(struct abc_params, weights),
 };
 
 static u32 *param(struct abc_params *params, int attribute)

@@ -37,6 +37,7 @@ struct abc_params {
 	u32 flows;
 	u32 headroom;
 	u32 weight_interval_us;
+	u32 weights;
 };
 
 extern const struct abc_params abc_defaults;
@@ -92,5 +93,21 @@ void abc_flows_count(struct abc_flows *flows, u32 limit, u32 hash, u32 bytes);
  * by the bytes that their flows have sent in that interval.
  */
 u32 abc_fair_weight(const struct abc_flows queues[2], u64 capacity, u32 headroom);
+
+/* ---- zombies.c ---- */
+
+#define ABC_ZOMBIES	1000
+
+/* Recent packets of a queue, as a sample of its flows. */
+struct abc_zombies {
+	u64 hits;		/* share of packets whose flow is that of a zombie, 2^-32 */
+	u32 random;
+	u32 count;
+	u32 hashes[ABC_ZOMBIES];
+};
+
+void abc_zombies_count(struct abc_zombies *zombies, u32 hash);
+/* Returns the share of the first of two queues, by their numbers of flows. */
+u32 abc_zombies_weight(const struct abc_zombies zombies[2]);
 
 #endif /* _SCH_ABC_H */

@@ -20,6 +20,7 @@ from ccbench.emulate.kernel.boot import rtnetlink
 from ccbench.experiment.qdiscs import QueuedLink
 from ccbench.experiment.wifi import Wifi
 from ccbench.metrics import jain_index
+from ccbench.studies.abc.abc_13 import poisson_arrivals
 from tests.documentation import DOCS
 from tests.kernel.conftest import events, qdisc_statistics, read_back, run
 from tests.scenarios import flat
@@ -397,6 +398,32 @@ class TestTwoQueues:
         assert max(waited) < 2 * D_T_S
         assert departed(result, 20, 50) > 0.97 * 48
 
+    @pytest.mark.parametrize(("abc", "cubic"), [(4, 4), (2, 6)])
+    def test_flow_counts(
+        self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine, abc: int, cubic: int
+    ) -> None:
+        """By numbers of flows, the weight of ABC's queue is its part of all long flows."""
+        flows = (Flow(cca="abc", count=abc), Flow(cca="cubic", count=cubic))
+        router = link(48, two_queues=True, weights="flow_counts")
+        (xstats,) = statistics(monkeypatch, engine, path(*flows, links=(router,)))
+        assert xstats["weight"] / 2**16 == pytest.approx(abc / (abc + cubic), abs=0.12)
+
+    def test_short_flows(self) -> None:
+        """Numbers of flows favour the queue with short flows, whose long flows get more (7.5)."""
+        arrivals = poisson_arrivals(50, 1, 40)
+        short = Flow(kind="bytes", cca="cubic", arrivals=arrivals, label="short")
+        ratios = {}
+        for weights in ("max_min", "flow_counts"):
+            flows = (Flow(cca="abc", count=3), Flow(cca="cubic", count=3), short)
+            router = replace(
+                link(96, two_queues=True, weights=weights, window_ms=20), queue_packets=800
+            )
+            result = run(replace(path(*flows, links=(router,), duration_s=40), queue_log=False))
+            mbps = result.summary()["throughput_mbps"].to_numpy()
+            ratios[weights] = mbps[3:6].mean() / mbps[:3].mean()
+        assert ratios["max_min"] == pytest.approx(1, abs=0.25)
+        assert ratios["flow_counts"] > 2.5
+
     def test_alone(self) -> None:
         """A single kind of flow gets the whole link."""
         for cca in ("abc", "cubic"):
@@ -421,6 +448,7 @@ class TestOptions:
         "largest_flows": 20,
         "headroom": 0.2,
         "weight_interval_ms": 300,
+        "weights": "flow_counts",
     }
 
     def test_every_option(self, monkeypatch: pytest.MonkeyPatch, engine: KernelEngine) -> None:
