@@ -48,10 +48,18 @@ static inline void ccbench_prepare_process(void)
 		ccbench_end_with(atoi(parent));
 }
 
-/* Called at the start of a process that the kernel's process traces. */
-static inline long ccbench_trace_me(void)
+/* Called at the start of a process that runs a program of the guest. */
+static inline void ccbench_prepare_program(void)
 {
 	ccbench_end_with(ccbench_kernel_process);
+	/* The guest's kernel reads the counter for it (um/tsc.h). */
+	prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+}
+
+/* The same for one that the kernel's process traces. */
+static inline long ccbench_trace_me(void)
+{
+	ccbench_prepare_program();
 	return ptrace(PTRACE_TRACEME, 0, 0, 0);
 }
 

@@ -2,8 +2,8 @@
 """Edits of Linux's source, where no configuration option suffices.
 
 These are in ``arch/um`` and its processor-specific part, ``arch/x86/um``; the source of random
-numbers counts who draws them. Congestion control algorithms and qdiscs are unmodified, and TCP only
-tells congestion controls more (tcp_edits.py).
+numbers counts who draws them, and further parts of Linux do not change them. Congestion control
+algorithms and qdiscs are unmodified, and TCP only tells congestion controls more (tcp_edits.py).
 The texts of an edit, including its reason, are part of the kernel tree's key: changing one rebuilds
 the kernel. Reasons and comments are no part of a run's identity.
 """
@@ -99,6 +99,9 @@ _REGISTERS_KEPT = (
 )
 
 _DRAWS = "a run must report which functions drew random numbers"
+_UNMIXED = "parts of Linux that only programs need must not change the random numbers"
+_POLLING = "programs that wait without sleeping must see time pass"
+_TSC = "programs must not see the host's time"
 
 EDITS = (
     Edit(
@@ -143,6 +146,18 @@ EDITS = (
         find=r"^u32 __get_random_u32_below\(u32 ceil\)\n\{\n(?:.*\n){1,12}?\tu64 mult;\n",
         replace=r"\g<0>\n\tccbench_drew(_RET_IP_);\n",
         reason=_DRAWS,
+    ),
+    Edit(
+        file="init/main.c",
+        find=r"^int __init_or_module do_one_initcall\(initcall_t fn\)$",
+        replace=r'#include "ccbench_initcalls.h"\n\n\g<0>',
+        reason=_UNMIXED,
+    ),
+    Edit(
+        file="init/main.c",
+        find=r"^\tadd_latent_entropy\(\);$",
+        replace=r"\tif (ccbench_mixes_after(fn))\n\t\tadd_latent_entropy();",
+        reason=_UNMIXED,
     ),
     # Without this sign, Linux up to 6.5, and 6.1 before the fix, ignores the start time and uses
     # the host's time.
@@ -208,7 +223,7 @@ EDITS = (
         otherwise=(
             (
                 r"^static int userspace_tramp\(.*\n\{\n(?:.*\n){1,8}?\tint ret;\n",
-                r"\g<0>\n\tccbench_end_with(ccbench_kernel_process);\n",
+                r"\g<0>\n\tccbench_prepare_program();\n",
             ),
         ),
         reason="the processes that the guest's kernel makes must end with it",
@@ -374,7 +389,7 @@ EDITS = (
     Edit(
         file="arch/um/kernel/trap.c",
         find=r"^#include <os\.h>$",
-        replace=r'\g<0>\n#include "ccbench_crash.h"',
+        replace=r'\g<0>\n#include "ccbench_crash.h"\n#include "ccbench_tsc.h"',
         reason="a stack that overflows must not write over the kernel's data",
     ),
     Edit(
@@ -412,6 +427,31 @@ EDITS = (
         reason="the guest's memory must not depend on the host's processor",
     ),
     Edit(
+        file="arch/um/kernel/skas/syscall.c",
+        find=r"^void handle_syscall\(struct uml_pt_regs \*r\)$",
+        replace=r'#include "ccbench_polling.h"\n\n\g<0>',
+        reason=_POLLING,
+    ),
+    Edit(
+        file="arch/um/kernel/skas/syscall.c",
+        find=r"^(\t\t\tum_udelay\(1\);\n\t\t\tschedule\(\);\n\t\t\})$",
+        replace=r"\1 else {\n\t\t\tccbench_called();\n\t\t}",
+        reason=_POLLING,
+    ),
+    Edit(
+        file="arch/um/kernel/time.c",
+        find=r"^(void time_travel_sleep\(void\)\n\{\n(?:.*\n){1,16}?)"
+        r"(\ttime_travel_update_time\(next, true\);)$",
+        replace=r"extern unsigned int ccbench_calls;\n\n\1\tccbench_calls = 0;\n\2",
+        reason=_POLLING,
+    ),
+    Edit(
+        file="arch/um/kernel/trap.c",
+        find=r"^\tif \(UPT_IS_USER\(regs\) && !SEGV_IS_FIXABLE\(fi\)\) \{$",
+        replace=r"\g<0>\n\t\tif (ccbench_read_tsc())\n\t\t\treturn;",
+        reason=_TSC,
+    ),
+    Edit(
         file="arch/um/kernel/um_arch.c",
         find=r"^#include <kern_util\.h>$",
         replace=r'\g<0>\n#include "ccbench_ipv6.h"',
@@ -438,6 +478,9 @@ ADDITIONS = {
     "arch/um/kernel/ccbench_clock.h": "um/clock.h",
     "arch/um/kernel/ccbench_crash.h": "um/crash.h",
     "arch/um/kernel/ccbench_ipv6.h": "um/ipv6.h",
+    "arch/um/kernel/ccbench_tsc.h": "um/tsc.h",
+    "arch/um/kernel/skas/ccbench_polling.h": "um/polling.h",
+    "init/ccbench_initcalls.h": "um/initcalls.h",
     "arch/um/os-Linux/ccbench_entropy.h": "um/entropy.h",
     "drivers/char/ccbench_draws.h": "um/draws.h",
     "arch/um/os-Linux/ccbench_random_stream.h": "include/random_stream.h",
