@@ -12,6 +12,7 @@ from ccbench.base.validation import RATE_MBPS
 from ccbench.experiment.dynamics import capacity_bytes as capacity
 from ccbench.experiment.dynamics import with_events
 from ccbench.experiment.flow import MTU_BYTES
+from ccbench.experiment.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,7 +165,7 @@ def _packets(flows: Sequence[Flow], scenario: Scenario, bottleneck: int) -> floa
     copies = _copies(scenario, bottleneck)
     unlimited = sum(_unlimited_packets(flow, scenario) for flow in flows)
     arrivals = copies * unlimited
-    tcp = [flow for flow in flows if not (flow.is_udp or _optimistic_mbps(flow))]
+    tcp = [flow for flow in flows if not (KINDS[flow.kind].is_udp or _optimistic_mbps(flow))]
     if tcp:
         by_limit: dict[int, list[Flow]] = {}
         for flow in tcp:
@@ -229,7 +230,7 @@ def _unlimited_packets(flow: Flow, scenario: Scenario) -> float:
         packets = sum(map(flow.frame_packets, flow.frame_bytes)) / len(flow.frame_bytes)
         frames = (flow.frames_per_s or 0.0) * active_s + len(flow.frame_bytes)
         return flow.count * frames * packets
-    if flow.is_udp:
+    if KINDS[flow.kind].is_udp:
         return flow.count * (flow.rate_mbps or 0.0) * 1e6 / 8 * active_s / flow.packet_bytes
     # In slow start, each ACK makes room for a packet more.
     acknowledged = (
@@ -256,7 +257,7 @@ def _acks(flows: Sequence[Flow], scenario: Scenario) -> float:
     Receivers acknowledge every second packet, or each, and add those of `extra_acks`. ACKs are sent
     whether the links on their way can carry them or not.
     """
-    tcp = [flow for flow in flows if not flow.is_udp]
+    tcp = [flow for flow in flows if not KINDS[flow.kind].is_udp]
     return sum(
         _acks_after(
             [flow for flow in tcp if scenario.path.links_of(flow)[1] == last], scenario, last

@@ -78,8 +78,10 @@ IP_VERSIONS = (4, 6)
 
 _SECONDS = Range(0, 1e6)
 _LAST_POSITION = 7
-#: Settings that are required for some kinds and not allowed for the others.
-_KIND_SETTINGS = tuple(dict.fromkeys(name for kind in KINDS.values() for name in kind.settings))
+#: Settings that some kinds require or allow, and the others do not.
+_KIND_SETTINGS = tuple(
+    dict.fromkeys(name for kind in KINDS.values() for name in (*kind.settings, *kind.optional))
+)
 
 
 def _given_cca(name: str, value: object) -> str:
@@ -156,8 +158,8 @@ class Flow(Document):
         the application offers `rate_mbps`), ``"onoff"`` (TCP, alternately bulk for `on_s` and
         silent for `off_s`, starting with bulk), ``"video"`` (TCP, a player requests segments, see
         below), ``"cbr"`` (UDP, evenly spaced packets at `rate_mbps`), ``"poisson"`` (UDP,
-        exponentially spaced packets at a mean of `rate_mbps`) or ``"frames"`` (UDP, all packets of
-        a frame at once, `frames_per_s`).
+        exponentially spaced packets at a mean of `rate_mbps`), ``"frames"`` (UDP, all packets of a
+        frame at once, `frames_per_s`) or ``"program"`` (the programs `sender` and `receiver`).
     count : int
         Number of flows in the group.
     start_s, stop_s : float
@@ -183,6 +185,26 @@ class Flow(Document):
     frame_bytes : tuple of int
         For ``"frames"``: payload of successive frames in bytes, 1 to 10 million, which repeat; or
         that of all. In TOML also the name of a CSV file with the column ``frame_bytes``.
+    sender : str
+        For ``"program"``: command line of the program at the sending host; `receiver` is that of
+        the other one. Both may contain ``{address}`` and ``{port}``, those of the server,
+        ``{url_address}``, in brackets for IPv6, ``{flow}``, the number of the flow,
+        ``{duration_s}``, the time from the flow's start to its stop, and ``{cca}``.
+    server : str
+        For ``"program"``: the end whose program is the server, ``"sender"`` (the default) or
+        ``"receiver"``. It starts a second before the scenario, and the other program with the flow.
+    env : tuple of (str, str)
+        For ``"program"``: environment variables of both. In TOML a table.
+    files : tuple of (str, str)
+        For ``"program"``: text files in the scratch folder in which each program starts, with their
+        contents. In TOML a table, or a list of files' names.
+    keep : tuple of str
+        For ``"program"``: patterns of files in the scratch folder that the run keeps.
+    may_exit : bool
+        For ``"program"``: whether the programs may end by themselves, with exit status 0. By
+        default, it is an error if one ends before the flow stops.
+    memory_mb : int, optional
+        For ``"program"``: memory of both with their files, in MB, 16 or more. Default: 256.
     packet_bytes : int
         For UDP kinds: size of the IP packets, 64 to 9216 and at most the scenario's `mtu_bytes`. Of
         frames, the last packet is smaller.
@@ -268,6 +290,13 @@ class Flow(Document):
     buffer_s: float | None = field(default=None, metadata=setting("buffer_s"))
     frames_per_s: float | None = field(default=None, metadata=setting("frames_per_s"))
     frame_bytes: tuple[int, ...] = field(default=(), metadata=setting("frame_bytes"))
+    sender: str = field(default="", metadata=setting("sender"))
+    server: str = field(default="", metadata=setting("server"))
+    env: tuple[tuple[str, str], ...] = field(default=(), metadata=setting("env"))
+    files: tuple[tuple[str, str], ...] = field(default=(), metadata=setting("files"))
+    keep: tuple[str, ...] = field(default=(), metadata=setting("keep"))
+    may_exit: bool = field(default=False, metadata=setting("may_exit"))
+    memory_mb: int | None = field(default=None, metadata=setting("memory_mb"))
     packet_bytes: int = field(
         default=MTU_BYTES, metadata=whole(Range(64, LARGEST_MTU_BYTES), example=1500)
     )
@@ -281,7 +310,8 @@ class Flow(Document):
         default=None, metadata=whole(Range(1, 10_000), example=32, optional=True)
     )
     receiver: Receiver | None = field(
-        default=None, metadata=table(Receiver, receiver.EXAMPLE, optional=True)
+        default=None,
+        metadata={**table(Receiver, receiver.EXAMPLE, optional=True), **receiver.COMMAND_FORM},
     )
     segmentation_offload: bool = field(
         default=True, metadata=checked(validation.flag) | document_form(omits_default=True)
@@ -317,13 +347,14 @@ class Flow(Document):
 
     @property
     def is_udp(self) -> bool:
-        """Whether the flows are UDP, without congestion control."""
-        return KINDS[self.kind].is_udp
+        """Whether the flows are UDP, or programs, without a congestion control of the kernel."""
+        return KINDS[self.kind].is_udp or (KINDS[self.kind].is_program and not self.cca)
 
     @property
     def kind_settings(self) -> dict[str, Any]:
-        """The settings that its kind requires, by their names."""
-        return {name: getattr(self, name) for name in KINDS[self.kind].settings}
+        """The settings that its kind requires or allows, by their names."""
+        kind = KINDS[self.kind]
+        return {name: getattr(self, name) for name in (*kind.settings, *kind.optional)}
 
     @property
     def is_reverse(self) -> bool:
@@ -387,16 +418,22 @@ class Flow(Document):
         """Check that exactly the settings of this kind are present."""
         for name in _KIND_SETTINGS:
             value = getattr(self, name)
+            if name in KINDS[self.kind].optional:
+                continue
             if name not in KINDS[self.kind].settings:
-                owners = (kind.name for kind in KINDS.values() if name in kind.settings)
+                owners = (
+                    kind.name
+                    for kind in KINDS.values()
+                    if name in kind.settings or name in kind.optional
+                )
                 kinds = " or ".join(f'kind = "{kind}"' for kind in owners)
                 step = f"add {kinds}, or remove {name}"
                 self._must_be_default(name, f"for kind {self.kind!r}", step)
             elif name == "size_bytes" and self.arrivals:
                 self._must_be_default(name, "with arrivals")
-            elif value in (None, ()):
+            elif value in (None, (), ""):
                 raise InputError(f"{name} is missing: add it, as kind {self.kind!r} needs it")
-        if self.is_udp:
+        if KINDS[self.kind].is_udp:
             self._must_be_default("cca", f"for kind {self.kind!r}, which is UDP")
 
     def _check_combination(self) -> None:
@@ -417,9 +454,13 @@ class Flow(Document):
         if self.stop_s is not None and self.stop_s <= self.start_s:
             allowed, step = f"above start_s = {self.start_s:g}", "stop later, or remove it"
             raise validation.bad("stop_s", self.stop_s, allowed, step)
-        KINDS[self.kind].check(**self.kind_settings)
-        of_tcp = ("acks", "initcwnd", "receiver", "segmentation_offload", "host")
-        for name in of_tcp if self.is_udp else ("packet_bytes", "ecn"):
+        kind = KINDS[self.kind]
+        own = {"receiver": self.receiver, "cca": self.cca} if kind.is_program else {}
+        kind.check(**self.kind_settings, **own)
+        of_tcp = ("acks", "initcwnd", "segmentation_offload", "host")
+        of_udp = ("packet_bytes", "ecn")
+        foreign = (*of_tcp, "receiver") if self.is_udp else of_udp
+        for name in (*of_tcp, *of_udp) if kind.is_program else foreign:
             self._must_be_default(name, f"for kind {self.kind!r}")
         self._check_receiver()
         if not KINDS[self.kind].has_size:
@@ -439,8 +480,11 @@ class Flow(Document):
 
     def _check_receiver(self) -> None:
         receiver = self.receiver
-        if receiver is None:
+        if KINDS[self.kind].is_program or receiver is None:
             return
+        if receiver.program is not None:
+            allowed, step = f"a table for kind {self.kind!r}", 'add kind = "program", or remove it'
+            raise validation.bad("receiver", receiver.program, allowed, step)
         if receiver.packets_per_ack is not None:
             self._must_be_default("acks", "with receiver.packets_per_ack")
         for name, reason in KINDS[self.kind].unreceived.items():

@@ -3,14 +3,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ccbench.base import validation
-from ccbench.base.checked_fields import check_fields, checked, number, set_field, whole
+from ccbench.base.checked_fields import (
+    check_fields,
+    checked,
+    document_form,
+    number,
+    set_field,
+    whole,
+)
 from ccbench.base.dataclass_dicts import Document
 from ccbench.base.validation import Range
+from ccbench.experiment.kinds.program import command
 
-__all__ = ["EXAMPLE", "WINDOW_BYTES", "Receiver"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["COMMAND_FORM", "EXAMPLE", "WINDOW_BYTES", "Receiver"]
 
 #: A receiver in TOML.
 EXAMPLE = "{window_bytes = 100_000}"
@@ -35,6 +48,10 @@ _OFF = {"ack_parts": 1, "duplicate_acks": 0, "hides_ecn": False}
 
 #: Settings that require another one.
 _PARTS = {"read_interval_ms": "read_mbps", "ack_delay_ms": "packets_per_ack"}
+
+
+def _program(_: str, value: object) -> str:
+    return command("receiver", value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +91,10 @@ class Receiver(Document):
         not divided) to 1000. A sender that counts bytes does not grow faster (RFC 3465).
     duplicate_acks : int, optional
         Spoofing of duplicate ACKs: each ACK is followed by so many copies, 0 to 1000.
+    program : str, optional
+        Command line of the program that receives, for flows of kind ``"program"`` only, which have
+        no other settings. In TOML, the command line stands for the table:
+        ``receiver = "client {address} {port}"``.
     hides_ecn : bool
         Whether the receiver denies congestion marks in every echo, classic and accurate.
 
@@ -113,6 +134,7 @@ class Receiver(Document):
         default=None, metadata=whole(Range(0, 1000), example=10, optional=True)
     )
     hides_ecn: bool | None = field(default=None, metadata=checked(validation.flag, optional=True))
+    program: str | None = field(default=None, metadata=checked(_program, optional=True))
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -122,6 +144,7 @@ class Receiver(Document):
             if getattr(self, name) == off:
                 set_field(self, name, None)
         given = self.to_dict()
+        self._check_program(given)
         for name, other in _PARTS.items():
             if name in given and other not in given:
                 step = f"remove it, or add {other}"
@@ -137,6 +160,14 @@ class Receiver(Document):
                 if name in given:
                     allowed, step = "left out with optimistic_mbps", "remove one of them"
                     raise validation.bad(name, given[name], allowed, step)
+
+    @staticmethod
+    def _check_program(given: Mapping[str, object]) -> None:
+        """Check that a program has no settings of receivers in the kernel."""
+        for name, value in given.items():
+            if "program" in given and name != "program":
+                step = "let the program do it"
+                raise validation.bad(name, value, "left out with a program", step)
 
     @property
     def largest_window_bytes(self) -> int:
@@ -165,3 +196,21 @@ class Receiver(Document):
     def extra_acks(self) -> int:
         """Maximum number of additional ACKs per ACK."""
         return max(self.ack_parts or 0, self.duplicate_acks or 0)
+
+
+def _read(name: str, value: object, base_dir: Path) -> object:
+    if isinstance(value, str):
+        return Receiver(program=value)
+    if not isinstance(value, Mapping):
+        step = f"write for example {name} = {EXAMPLE}"
+        raise validation.bad(name, value, "a table, or a command line", step)
+    with validation.within(f"{name}."):
+        return Receiver.from_dict(value, base_dir)
+
+
+def _written(receiver: Receiver) -> object:
+    return receiver.program or receiver.to_dict()
+
+
+#: Metadata of a field with a receiver, in documents a table, or the command line of a program.
+COMMAND_FORM = document_form(read=_read, write=_written)

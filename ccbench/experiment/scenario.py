@@ -12,11 +12,20 @@ import hashlib
 import itertools
 import json
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import durable, toml_files, validation
-from ccbench.base.checked_fields import check_fields, checked, inline, number, tables, whole
+from ccbench.base.checked_fields import (
+    check_fields,
+    checked,
+    document_form,
+    inline,
+    number,
+    tables,
+    whole,
+)
 from ccbench.base.dataclass_dicts import Document, plain, settings
 from ccbench.base.random_streams import stream
 from ccbench.base.validation import Range
@@ -38,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CRITERION_TABLE",
+    "DATE",
     "MSS_BYTES",
     "MTU_BYTES",
     "Bottleneck",
@@ -61,8 +71,23 @@ MAX_REVERSE_FLOWS = 25_000
 MAX_HOSTS = 10_000
 MAX_FLOWS_PER_HOST = 25_000
 
+#: Date at the boot of the virtual kernel by default, and possible years.
+DATE = "2020-01-01"
+_YEARS = range(2001, 2100)
+
 #: Maximum number of times that a change occurs.
 MAX_OCCURRENCES = 100_000
+
+
+def _date(name: str, value: object) -> str:
+    allowed, step = "a date from 2001 to 2099", 'write for example date = "2026-05-01"'
+    try:
+        day = value if isinstance(value, date) else date.fromisoformat(str(value))
+    except ValueError:
+        raise validation.bad(name, value, allowed, step) from None
+    if day.year not in _YEARS:
+        raise validation.bad(name, str(day), allowed, step)
+    return str(day)
 
 
 def _queue_log(name: str, value: object) -> bool | str:
@@ -95,6 +120,9 @@ class Scenario(Document):
         samples instead (:class:`~ccbench.run.queue_summary.QueueSummary`), whose size does not grow
         with the number of packets. At 10 Gbit/s there are 1.7 million events a second, which need
         24 bytes of memory each and up to 95 bytes while their table is built.
+    date : str
+        Date of the programs' clock at the boot of the virtual kernel, as ``"2026-05-01"``, from
+        2001 to 2099, in UTC; certificates must be valid then. Default: 2020-01-01.
     name : str
         Description. Not part of the scenario's identity.
 
@@ -118,6 +146,7 @@ class Scenario(Document):
     seed: int = field(default=1, metadata=whole(Range(0, 2**63 - 1), example=1))
     sample_interval_ms: float = field(default=100.0, metadata=number(Range(0.01, 1e9), example=100))
     queue_log: bool | str = field(default=True, metadata=checked(_queue_log))
+    date: str = field(default=DATE, metadata=checked(_date) | document_form(omits_default=True))
     name: str = field(default="", compare=False, metadata=checked(validation.one_line))
 
     def __post_init__(self) -> None:
@@ -444,8 +473,8 @@ class Scenario(Document):
 
 def _check_window(change: Change, flow: Flow) -> None:
     """Check that a change can set the receive window of a flow."""
-    if flow.is_udp:
-        allowed = "that of a TCP flow, which has a receive window"
+    if flow.is_udp or KINDS[flow.kind].is_program:
+        allowed = "that of a TCP flow in the kernel, which has a receive window"
         raise validation.bad("flow", change.flow, allowed, "name another one")
     if flow.receiver is not None and flow.receiver.read_mbps is not None:
         allowed = "left out for a receiver with read_mbps, whose buffer sets the window"

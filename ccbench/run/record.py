@@ -43,6 +43,8 @@ class RunRecord(TableHolder):
     connections: pd.DataFrame = field(default_factory=partial(_no_rows, "connections"), repr=False)
     qdiscs: pd.DataFrame = field(default_factory=partial(_no_rows, "qdiscs"), repr=False)
     ecn: pd.DataFrame = field(default_factory=partial(_no_rows, "ecn"), repr=False)
+    programs: pd.DataFrame = field(default_factory=partial(_no_rows, "programs"), repr=False)
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     queue_summary: QueueSummary | None = None
 
     def __post_init__(self) -> None:

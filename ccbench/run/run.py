@@ -109,6 +109,14 @@ class Run(RunRecord):
         to the sender (``delivered_…``; with RFC 3168, packets whose ACKs carry ECE);
         ``sender_failures`` and ``receiver_failures``, bits for detected alterations of the ACE
         field that it sent (1) or received (2), or of the AccECN option (4, 8).
+    programs : DataFrame
+        One row per program of a flow of kind ``"program"``. Columns: ``flow``; ``side``, its host,
+        ``sender`` or ``receiver`` of the flow's data; ``end``: it has ended by itself (``exit``),
+        by a ``signal``, or was ``stopped``; ``status``, its exit status or the signal's number;
+        ``end_ns``.
+    files : mapping of str to bytes
+        Files of programs by their paths, such as ``programs/0-sender/output``, what it has printed,
+        and ``programs/0-sender/kept/a.sqlog``.
     queue_summary : QueueSummary, optional
         The record of the queues, with `queue_log` = "summary".
     provenance : mapping

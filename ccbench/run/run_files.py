@@ -10,7 +10,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ccbench.base import durable, result_folders, validation
+from ccbench.base import durable, program_files, result_folders, validation
 from ccbench.base.errors import DamagedRun
 from ccbench.base.sealed import ChangedError, file_digest, sealed, unsealed
 from ccbench.experiment.scenario import Scenario
@@ -34,7 +34,7 @@ FORMAT = 2
 #: Tables with a file for every run.
 _ALWAYS = ("queue", "flows", "completions")
 #: Tables with a file only if they have rows.
-_IF_ANY = ("links", "batches", "messages", "connections", "qdiscs", "ecn", "changes")
+_IF_ANY = ("links", "batches", "messages", "connections", "qdiscs", "ecn", "changes", "programs")
 #: Tables of a queue summary, each in a file ``queue_NAME``.
 _SUMMARY = ("occupancy", "waits", "counts", "samples")
 _TABLES = (*_ALWAYS, *_IF_ANY, *(f"queue_{name}" for name in _SUMMARY))
@@ -42,7 +42,7 @@ _TABLES = (*_ALWAYS, *_IF_ANY, *(f"queue_{name}" for name in _SUMMARY))
 _DESCRIPTION = "run.json"
 #: The scenario as the user's own file, to run it again or change it.
 _SCENARIO = "scenario.toml"
-_FILES = {_DESCRIPTION, _SCENARIO, *(f"{table}.parquet" for table in _TABLES)}
+_FILES = {_DESCRIPTION, _SCENARIO, program_files.FOLDER, *(f"{table}.parquet" for table in _TABLES)}
 
 
 def save(run: RunRecord, folder: Path, *, replace: bool, with_scenario: bool = False) -> None:
@@ -56,7 +56,12 @@ def save(run: RunRecord, folder: Path, *, replace: bool, with_scenario: bool = F
         for holder, name, file in _tables(run):
             data = holder.stored(name).encoded()
             (temporary / file).write_bytes(data)
-            files[file] = {"bytes": len(data), "sha256": file_digest(data)}
+            files[file] = _stated(data)
+        for name, content in run.files.items():
+            path = temporary / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            files[name] = _stated(content)
         description = {"scenario": run.scenario.to_dict(), "provenance": dict(run.provenance)}
         document = sealed({"format": FORMAT, **description, "files": files})
         text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
@@ -91,7 +96,8 @@ def load(folder: Path, make: Callable[..., _Record]) -> _Record:
         if scenario.queue_log == "summary":
             parts = {name: tables.pop(f"queue_{name}") for name in _SUMMARY}
             tables["queue_summary"] = QueueSummary(**parts)
-        return make(scenario=scenario, provenance=document["provenance"], **tables)
+        own = {name: _content(folder, name, files) for name in files if _is_of_program(name)}
+        return make(scenario=scenario, provenance=document["provenance"], files=own, **tables)
     except (KeyError, ValueError) as error:
         message = f"{folder} does not hold a run ({error}): run the scenario again"
         raise DamagedRun(message) from error
@@ -125,6 +131,9 @@ def digest(run: RunRecord) -> str:
             values = table[column]
             numbers = values.cat.codes if values.dtype == "category" else values
             total.update(numbers.to_numpy().tobytes())
+    for name, content in sorted(run.files.items()):
+        total.update(f"{name}, {len(content)} bytes\n".encode())
+        total.update(content)
     return total.hexdigest()
 
 
@@ -176,14 +185,26 @@ def _description(folder: Path) -> dict[str, Any]:
 def _table(folder: Path, table: str, files: Mapping[str, Any]) -> Encoded:
     from ccbench.run.stored_tables import Encoded  # noqa: PLC0415 - NumPy
 
-    path = folder / f"{table}.parquet"
+    return Encoded(_content(folder, f"{table}.parquet", files))
+
+
+def _stated(content: bytes) -> dict[str, Any]:
+    return {"bytes": len(content), "sha256": file_digest(content)}
+
+
+def _is_of_program(name: str) -> bool:
+    return name.startswith(f"{program_files.FOLDER}/") and ".." not in name.split("/")
+
+
+def _content(folder: Path, name: str, files: Mapping[str, Any]) -> bytes:
+    path = folder / name
     try:
         data = path.read_bytes()
     except OSError as error:
         message = f"{path} cannot be read ({error}): run the scenario again"
         raise DamagedRun(message) from error
-    if file_digest(data) != files[path.name]["sha256"]:
-        stated = files[path.name]["bytes"]
+    if file_digest(data) != files[name]["sha256"]:
+        stated = files[name]["bytes"]
         message = f"{path} was changed ({len(data)} bytes, {stated} were written)"
         raise DamagedRun(f"{message}: run the scenario again")
-    return Encoded(data)
+    return data

@@ -22,7 +22,7 @@ __all__ = ["Writer", "content", "opened"]
 #: Columns with few distinct values.
 _REPETITIVE = {
     *("bottleneck", "event", "flow", "bytes", "queue", "state"),
-    *("sender", "receiver"),
+    *("sender", "receiver", "side", "end"),
 }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ccbench.base.l4s import QUEUES
+from ccbench.base.program_files import SIDES
 from ccbench.base.tcp_states import STATES
 from ccbench.run import cca_info
 
@@ -33,6 +34,8 @@ __all__ = [
     "MEASURED_COLUMNS",
     "MESSAGE_COLUMNS",
     "NO_FLOW",
+    "PROGRAM_COLUMNS",
+    "PROGRAM_ENDS",
     "QDISC_COLUMNS",
     "QUEUE_COLUMNS",
     "RUN_TABLES",
@@ -69,6 +72,9 @@ BACKLOG_STEPS = np.array([1, -1, -1, 0, 0], dtype=np.int32)
 #: position is the code of the category.
 ECN_MODES = ("none", "off", "rfc3168", "accecn")
 
+#: How a program ended; the position is the code of the category.
+PROGRAM_ENDS = ("exit", "signal", "stopped")
+
 #: Names of the codes in the columns of categories.
 CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "event": EVENTS,
@@ -76,6 +82,8 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "queue": tuple(QUEUES),
     "sender": ECN_MODES,
     "receiver": ECN_MODES,
+    "side": SIDES,
+    "end": PROGRAM_ENDS,
 }
 
 #: The type of each column, by name; those of categories are ``category``.
@@ -172,6 +180,13 @@ ECN_COLUMNS: Columns = {
     "sender_failures": "uint8",
     "receiver_failures": "uint8",
 }
+PROGRAM_COLUMNS: Columns = {
+    "flow": "uint32",
+    "side": "category",
+    "end": "category",
+    "status": "int32",
+    "end_ns": "int64",
+}
 #: Columns of each table of a :class:`~ccbench.run.run.Run`.
 RUN_TABLES: Mapping[str, Columns] = {
     "queue": QUEUE_COLUMNS,
@@ -184,6 +199,7 @@ RUN_TABLES: Mapping[str, Columns] = {
     "connections": CONNECTION_COLUMNS,
     "qdiscs": QDISC_COLUMNS,
     "ecn": ECN_COLUMNS,
+    "programs": PROGRAM_COLUMNS,
 }
 
 #: Columns of each table of a :class:`~ccbench.run.queue_summary.QueueSummary`.

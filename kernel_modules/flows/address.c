@@ -20,7 +20,6 @@
 #define FLOWS_PER_ADDRESS	25000
 
 #define IPV4_PREFIX		0x0a000000	/* 10.0.0.0 */
-#define IPV6_PREFIX		0xfd000000	/* fd00:: */
 
 union address {
 	struct sockaddr_storage any;

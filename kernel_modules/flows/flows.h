@@ -19,7 +19,10 @@
 #include "ccbench.h"
 #include "random_stream.h"
 
-#define SENDER_ADDRESS		0x0a000001	/* 10.0.0.1; see also address.c */
+/* 10.0.0.1 and 10.0.0.2, and the prefix of fd00::; see also address.c */
+#define SENDER_ADDRESS		0x0a000001
+#define RECEIVER_ADDRESS	0x0a000002
+#define IPV6_PREFIX		0xfd000000
 
 #define UNLIMITED		U64_MAX
 
@@ -118,7 +121,13 @@ struct flow {
 	struct multipath *multipath;	/* connection of several subflows, or NULL */
 	bool is_open;			/* a subflow has sent its SYN */
 
-	/* CCBENCH_SERVED: sockets of the programs at both ends, once connected. Also of subflows. */
+	/* CCBENCH_PROGRAM: TCP sockets at both hosts, and payload of UDP. */
+	struct list_head sockets;
+	const struct sock *last_socket;	/* of the last packet */
+	u64 udp_sent_bytes;
+	u64 udp_arrived_bytes;
+
+	/* Current TCP sockets of the sender and the receiver of programs and of subflows, or NULL. */
 	struct sock *server;
 	struct sock *client;
 
@@ -342,7 +351,7 @@ void ecn_write(const struct flow *flow);
 	kind(CCBENCH_ONOFF, onoff_ops)			\
 	kind(CCBENCH_CBR, cbr_ops)			\
 	kind(CCBENCH_POISSON, poisson_ops)		\
-	kind(CCBENCH_SERVED, served_ops)		\
+	kind(CCBENCH_PROGRAM, program_ops)		\
 	kind(CCBENCH_VIDEO, video_ops)			\
 	kind(CCBENCH_MESSAGES, messages_ops)		\
 	kind(CCBENCH_SUBFLOW, subflow_ops)		\
@@ -360,9 +369,10 @@ void multipath_rx_work(struct flow *flow);
 void multipath_collect(struct flow *flow);
 void multipath_sample(const struct flow *flow, u64 time_ns);
 
-/* ---- served.c ---- */
+/* ---- program.c ---- */
 
-void served_collect(struct flow *flow);
+/* Updates the counters and the current sockets of a flow between programs. */
+void program_collect(struct flow *flow);
 
 /* ---- udp.c ---- */
 

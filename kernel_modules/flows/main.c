@@ -22,8 +22,6 @@
 #include "compat.h"
 #include "flows.h"
 
-/* Time from the read that starts the experiment to its time 0. */
-#define LEAD_NS		NSEC_PER_MSEC
 /* Minimum number of progress reports to the host. */
 #define PROGRESS_STEPS	256
 #define LONGEST_STEP_NS	NSEC_PER_SEC
@@ -189,7 +187,7 @@ static void write_completions(void)
 
 		if (!flow->ops->is_udp)
 			tcp_collect(flow);
-		served_collect(flow);
+		program_collect(flow);
 		multipath_collect(flow);
 		r = ccbench_log_append(completion_log, sizeof(*r));
 		*r = (struct ccbench_completion_record) {
@@ -217,7 +215,7 @@ static enum hrtimer_restart end_tick(struct hrtimer *timer)
 
 static void start(void)
 {
-	ktime_t epoch = ktime_add_ns(ktime_get(), LEAD_NS);
+	ktime_t epoch = ktime_add_ns(ktime_get(), CCBENCH_LEAD_NS);
 
 	epoch_ns = ktime_to_ns(epoch);
 	ccbench_clock_start(epoch);
@@ -405,7 +403,7 @@ static void close_flows(void)
 	u32 i;
 
 	for (i = 0; i < flow_count; i++) {
-		if (flows[i].ops == &served_ops)
+		if (flows[i].ops == &program_ops)
 			continue;
 		flows[i].stop = true;
 		queue_work(flow_queue, &flows[i].work);

@@ -54,7 +54,7 @@ static void sample(struct flow *flow, u64 time_ns)
 	struct ccbench_flow_record *r = ccbench_log_append(log, sizeof(*r));
 	const struct sock *sender = flow->ops->is_udp ? NULL : flow_sender(flow);
 
-	served_collect(flow);
+	program_collect(flow);
 	multipath_collect(flow);
 	multipath_sample(flow, time_ns);
 	ecn_collect(flow);
@@ -67,7 +67,8 @@ static void sample(struct flow *flow, u64 time_ns)
 	};
 	if (sender)
 		sample_tcp(r, sender);
-	else
+	/* Of programs, those of all connections. */
+	if (!sender || flow->ops == &program_ops)
 		r->retransmits = flow->retransmits;
 }
 

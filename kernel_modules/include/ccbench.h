@@ -364,7 +364,7 @@ enum ccbench_flow_kind {
 	CCBENCH_ONOFF,
 	CCBENCH_CBR,
 	CCBENCH_POISSON,
-	CCBENCH_SERVED,		/* between programs */
+	CCBENCH_PROGRAM,	/* between programs of the host */
 	CCBENCH_VIDEO,
 	CCBENCH_MESSAGES,	/* several short flows over one connection */
 	CCBENCH_SUBFLOW,	/* another subflow of the connection of the flow before */
@@ -377,6 +377,13 @@ enum ccbench_acks {
 	CCBENCH_ACKS_DELAYED,	/* delayed ACKs, as in interactive sessions */
 	CCBENCH_ACKS_EVERY,	/* one per packet */
 };
+
+/* Time from the read that starts the experiment to its time 0. */
+#define CCBENCH_LEAD_NS	1000000
+
+/* CCBENCH_PROGRAM: port of the server and group of the programs of flow 0; the others follow. */
+#define CCBENCH_FIRST_PORT	8000
+#define CCBENCH_FIRST_GROUP	30000
 
 #define CCBENCH_CCA_MAX	16
 #define CCBENCH_LADDER_MAX	16
@@ -448,6 +455,7 @@ struct ccbench_receiver {
 
 #ifdef __KERNEL__
 #include <linux/ktime.h>
+#include <linux/skbuff.h>
 #include <net/net_namespace.h>
 
 /*
@@ -489,6 +497,13 @@ const struct ccbench_path_counters *ccbench_path_counters(u32 flow);
 int ccbench_set_receivers(const struct ccbench_receiver *spec, bool reverse, u32 all_flows);
 /* Has changes of applications done by a function, which returns false if a flow has none. */
 void ccbench_set_applications(bool (*set_rate)(u32 flow, u64 rate_bps));
+/* Shows packets to a module when they leave a host, which may set their mark, and reach one. */
+struct ccbench_observer {
+	void (*leaves)(struct sk_buff *skb, bool reverse);
+	void (*arrives)(const struct sk_buff *skb, bool reverse);
+};
+
+void ccbench_observe(const struct ccbench_observer *observer);
 struct net *ccbench_sender_net(void);
 struct net *ccbench_receiver_net(void);
 

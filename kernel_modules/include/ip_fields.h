@@ -6,8 +6,10 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/skbuff.h>
+#include <linux/udp.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
+#include <net/ip.h>
 
 /* Extension headers of IPv6 are not supported. */
 static inline bool ip_is_tcp(const struct sk_buff *skb)
@@ -19,6 +21,23 @@ static inline bool ip_is_tcp(const struct sk_buff *skb)
 		return ipv6_hdr(skb)->nexthdr == IPPROTO_TCP;
 	default:
 		return false;
+	}
+}
+
+/* Returns the payload of a UDP packet in bytes, 0 of others. */
+static inline u32 ip_udp_payload(const struct sk_buff *skb)
+{
+	u32 headers = sizeof(struct udphdr);
+
+	switch (skb->protocol) {
+	case htons(ETH_P_IP):
+		headers += ip_hdrlen(skb);
+		return ip_hdr(skb)->protocol == IPPROTO_UDP ? skb->len - headers : 0;
+	case htons(ETH_P_IPV6):
+		headers += sizeof(struct ipv6hdr);
+		return ipv6_hdr(skb)->nexthdr == IPPROTO_UDP ? skb->len - headers : 0;
+	default:
+		return 0;
 	}
 }
 

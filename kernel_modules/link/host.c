@@ -10,11 +10,18 @@
 static struct net_device *sender, *receiver;
 /* Packets are captured or watched at the hosts, or receivers differ from Linux. */
 static bool are_observed;
+static const struct ccbench_observer *observer;
 
 void host_start(void)
 {
-	are_observed = capture_log || receivers || watched_flows;
+	are_observed = capture_log || receivers || watched_flows || observer;
 }
+
+void ccbench_observe(const struct ccbench_observer *given)
+{
+	observer = given;
+}
+EXPORT_SYMBOL_GPL(ccbench_observe);
 
 /* ---- packets that reach a host ---------------------------------------- */
 
@@ -34,6 +41,8 @@ static void deliver_observed(struct sk_buff *skb, bool reverse)
 	capture_at(reverse ? CAPTURE_SENDER : CAPTURE_RECEIVER, skb);
 	if (receivers && !receiver_arrival(skb, reverse))
 		return;
+	if (observer)
+		observer->arrives(skb, reverse);
 	deliver(skb, reverse);
 	if (watched_flows && mark && !path_has_data(mark, reverse))
 		trigger_packet_arrived(ccbench_flow(mark));
@@ -80,6 +89,8 @@ static void leave_observed(struct sk_buff *skb, bool reverse)
 
 static netdev_tx_t leave(struct sk_buff *skb, bool reverse)
 {
+	if (unlikely(observer))
+		observer->leaves(skb, reverse);
 	path_count_entry(skb, reverse);
 	if (unlikely(are_observed)) {
 		leave_observed(skb, reverse);

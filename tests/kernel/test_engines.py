@@ -142,6 +142,9 @@ CASES: dict[str, list[Scenario]] = {
     "videos": also(Flow(kind="video", bitrates_mbps=(1, 2), segment_s=2, buffer_s=10)),
     "100 bulk flows": also(Flow(count=99)),
     "more than 1000 flows": also(Flow(kind="cbr", rate_mbps=0.001, count=1500)),
+    "programs of the host": also(
+        Flow(kind="program", sender="cat", receiver=Receiver(program="cat")),
+    ),
     "congestion controls of ccbench's own": also(Flow(cca="rapid")),
     "parameters of modules": also(module_parameters=(("tcp_cubic.hystart", "0"),)),
     "IPv6 of bulk flows": also(Flow(ip_version=6)),

@@ -69,7 +69,8 @@ def written(tmp_path: Path, program: Callable[..., str]) -> dict[str, list[str]]
     ends = pd.DataFrame({name: [0] * 3 for name in ECN_COLUMNS}).assign(
         sender="off", receiver="off"
     )
-    replace(whole, ecn=ends).save(tmp_path / "ecn")
+    program_ends = {"flow": 0, "side": "sender", "end": "exit", "status": 0, "end_ns": 0}
+    replace(whole, ecn=ends, programs=pd.DataFrame([program_ends])).save(tmp_path / "ecn")
     multipath = replace(
         scenario, flows=(Flow(subflows=(Subflow(),)),), path=replace(scenario.path, changes=())
     )

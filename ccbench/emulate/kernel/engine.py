@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import platform
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, ClassVar
@@ -18,7 +19,14 @@ from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
 from ccbench.emulate.kernel import INFO, doctor
 from ccbench.emulate.kernel.boot import capture as captures
-from ccbench.emulate.kernel.boot import features, parameters, queues, triggers
+from ccbench.emulate.kernel.boot import (
+    features,
+    parameters,
+    program_digests,
+    programs,
+    queues,
+    triggers,
+)
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.draws import read_draws
 from ccbench.emulate.kernel.boot.inputs import guest_input
@@ -184,7 +192,8 @@ class KernelEngine:
         the same identity.
         """
         given = self.guest_input(scenario)
-        software = (self.kernel.identity, *self.programs())
+        digests = program_digests.digests(programs.of_scenario(scenario).all)
+        software = (self.kernel.identity, *self.programs(), *map(repr, digests.items()))
         modules = repr(sorted(self.kernel.digests(given.modules).items()))
         info = repr(sorted(self._cca_info(scenario).items()))
         names = repr(self._statistics(scenario))
@@ -221,6 +230,7 @@ class KernelEngine:
         for where, flow in scenario.named_split_flows():
             if not flow.is_udp:
                 self.check_cca(flow.cca, f"{where}.cca")
+        programs.check(scenario)
         features.check(scenario, self.kernel)
         queues.check(scenario, self.kernel)
         triggers.check(scenario, self.kernel)
@@ -228,7 +238,13 @@ class KernelEngine:
 
     def needs(self, scenario: Scenario) -> Needs:
         """Return the resources of a run; see :meth:`ccbench.emulate.engine.Engine.needs`."""
-        return needs(scenario)
+        own_bytes = programs.memory_mb(scenario) * 2**20
+        total = needs(scenario)
+        return replace(
+            total,
+            running_bytes=total.running_bytes + own_bytes,
+            shared_bytes=total.shared_bytes + own_bytes,
+        )
 
     def capture_bytes(self, scenario: Scenario) -> float:
         """Return the maximum size of a capture; see :class:`.CapturingEngine`."""
@@ -271,7 +287,9 @@ class KernelEngine:
                 captures.save(directory, scenario, capture, program)
         provenance = run_provenance(self, scenario)
         provenance["modules"] = self.kernel.digests(given.modules)
-        if self._records_draws:
+        if run := programs.of_scenario(scenario).all:
+            provenance["programs"] = program_digests.digests(run)
+        if self._records_draws and not run:
             provenance["random_draws"] = draws
         if drops := queues.drops(scenario, self.kernel):
             provenance["drops"] = drops
@@ -292,7 +310,8 @@ class KernelEngine:
 
     def guest_input(self, scenario: Scenario, *, captures: bool = False) -> GuestInput:
         """Return the guest's input for a scenario, to capture packets or not."""
-        return guest_input(scenario, self.kernel, captures=captures)
+        own = programs.of_scenario(scenario)
+        return guest_input(scenario, self.kernel, own, captures=captures)
 
     def _cca_info(self, scenario: Scenario) -> dict[str, tuple[Field, ...]]:
         """Return the state that the scenario's congestion controls report, by their names."""

@@ -15,7 +15,7 @@ from ccbench.base import validation
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.emulate.engine import Check
 from ccbench.emulate.kernel import HTTP_INFO, doctor, web
-from ccbench.emulate.kernel.boot import plan
+from ccbench.emulate.kernel.boot import plan, programs
 from ccbench.emulate.kernel.boot.inputs import guest_input
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.experiment.flow import Flow
@@ -107,7 +107,8 @@ class HttpKernelEngine(KernelEngine):
 
     def guest_input(self, scenario: Scenario, *, captures: bool = False) -> GuestInput:
         """Return the guest's input for a scenario, to capture packets or not."""
-        return guest_input(scenario, self.kernel, web.web_programs(scenario), captures=captures)
+        both = web.web_programs(scenario) + programs.of_scenario(scenario)
+        return guest_input(scenario, self.kernel, both, captures=captures)
 
     def provenance(self) -> dict[str, object]:
         """Describe this engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
@@ -133,8 +134,8 @@ class HttpKernelEngine(KernelEngine):
             step = "change their number, or use the engine kernel"
             raise validation.bad("flows of kind bulk", len(served), allowed, step)
         last = max(served)
-        if last > web.LAST_PORT - web.FIRST_PORT:
-            allowed = f"at most {web.LAST_PORT - web.FIRST_PORT}, as each has a port"
+        if last > programs.last_flow():
+            allowed = f"at most {programs.last_flow()}, as each has a port"
             raise validation.bad("flows: the last of kind bulk", last, allowed, "put them first")
         for i, flow in enumerate(scenario.flows):
             _check_flow(f"flows[{i}]", flow)

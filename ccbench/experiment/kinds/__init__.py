@@ -35,10 +35,11 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 
 def setting(name: str) -> Metadata:
-    """Return the metadata of a field of flows that some kinds require and others do not have."""
-    metadata = next(kind.settings[name] for kind in KINDS.values() if name in kind.settings)
+    """Return the metadata of a field of flows that some kinds have and others do not."""
+    owned = ({**kind.settings, **kind.optional} for kind in KINDS.values())
+    metadata = next(settings[name] for settings in owned if name in settings)
 
     def check(name: str, value: object) -> object:
-        return value if value in (None, ()) else metadata["check"](name, value)
+        return value if value in (None, (), "") else metadata["check"](name, value)
 
     return {**metadata, "check": check}

@@ -38,8 +38,13 @@ class Kind:
     settings : mapping of str to dict
         Settings that are required for this kind, with their metadata (checks, forms in documents);
         other kinds do not allow them.
+    optional : mapping of str to dict
+        The same for settings that may be left out.
     is_udp : bool
         Whether it is UDP, without congestion control.
+    is_program : bool
+        Whether programs send and receive, which have the settings of sockets themselves. The flow
+        may have a congestion control.
     is_endless : bool
         Whether the application always has data.
     has_size : bool
@@ -56,7 +61,8 @@ class Kind:
         Settings of a :class:`~ccbench.experiment.receiver.Receiver` that it does not allow, with
         the reason.
     check : callable
-        Takes its settings by their names; raises an InputError if they do not fit together.
+        Takes its settings, and of programs also `receiver` and `cca`, by their names; raises an
+        InputError if they do not fit together.
     guest_fields : callable
         Takes its settings by their names; returns the fields of ``struct ccbench_flow_spec`` that
         only this kind uses.
@@ -65,7 +71,9 @@ class Kind:
     name: str
     summary: str
     settings: Mapping[str, Metadata] = field(default_factory=dict)
+    optional: Mapping[str, Metadata] = field(default_factory=dict)
     is_udp: bool = False
+    is_program: bool = False
     is_endless: bool = False
     has_size: bool = False
     has_rate: bool = False

@@ -50,6 +50,17 @@ EVERYTHING = scenario(
         Flow(kind="cbr", rate_mbps=1, packet_bytes=200),
         Flow(kind="frames", frames_per_s=30, frame_bytes=(20_000, 3000), packet_bytes=1200),
         Flow(kind="poisson", rate_mbps=1, direction="reverse"),
+        Flow(
+            kind="program",
+            sender="server {address}",
+            receiver=Receiver(program="client {address}"),
+            server="receiver",
+            env=(("A", "1"),),
+            files=(("a.txt", 'one\n"two"\n'),),
+            keep=("*.log",),
+            may_exit=True,
+            memory_mb=100,
+        ),
         Flow(count=2, subflows=(Subflow(last_bottleneck=0), Subflow(cca="reno", extra_rtt_ms=9))),
     ),
     bottlenecks=(

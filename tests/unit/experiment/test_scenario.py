@@ -205,19 +205,19 @@ class TestScenario:
     def test_flow_table(self) -> None:
         """Single flows are numbered group by group, arrivals one by one."""
         table = EVERYTHING.flow_table()
-        assert len(table) == EVERYTHING.flow_count == 16
-        assert list(table.index) == list(range(16))
-        assert list(table["group"]) == [0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9]
+        assert len(table) == EVERYTHING.flow_count == 17
+        assert list(table.index) == list(range(17))
+        assert list(table["group"]) == [0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10]
         assert list(table["label"][:4]) == ["new", "new", "cubic", "cubic"]
-        assert list(table["label"][-6:]) == ["frames", "poisson", *["mptcp 0", "mptcp 1"] * 2]
+        assert list(table["label"][-6:]) == ["poisson", "program", *["mptcp 0", "mptcp 1"] * 2]
         assert list(table["cca"][-4:]) == ["cubic", "reno", "cubic", "reno"]
         assert list(table["extra_rtt_ms"][-4:]) == [0, 9, 0, 9]
         assert list(table["last_bottleneck"][-4:]) == [0, 1, 0, 1]
         assert list(table["start_s"][3:6]) == [0.5, 0.5, 7.0]
         assert list(table["size_bytes"][2:6]) == [10_000, 1000, 2000, 3000]
         assert list(table["stop_s"][:3]) == [50.0, 50.0, 60.0]
-        assert table["rate_mbps"].isna().sum() == 13
-        assert table["size_bytes"].isna().sum() == 12
+        assert table["rate_mbps"].isna().sum() == 14
+        assert table["size_bytes"].isna().sum() == 13
 
     def test_many_arrivals(self) -> None:
         """A scenario may have a hundred thousand short flows."""

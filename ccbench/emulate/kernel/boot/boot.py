@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ccbench.base import program_files
 from ccbench.base.errors import CcbenchError
 from ccbench.emulate.kernel.boot import ending, limits, trapping
 from ccbench.emulate.kernel.boot.console import ConsoleWatch, read_console
@@ -132,6 +133,7 @@ def boot(
         memory_mb=given.memory_mb,
         hung_s=HANG_S if is_hung else 0,
         records=directory.parent,
+        programs=directory / program_files.FOLDER,
     )
     if failure is not None:
         check_intact(build)  # otherwise the failure would be a riddle

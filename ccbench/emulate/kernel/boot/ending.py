@@ -7,19 +7,21 @@ import itertools
 import re
 import signal
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ccbench.base import program_files
 from ccbench.base.errors import CcbenchError, EngineError, RefusedInput
 from ccbench.emulate.kernel.boot import console as consoles
 from ccbench.emulate.kernel.boot import crash, trapping
 from ccbench.emulate.kernel.boot.crash import Crash
 from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.parameters import module_parameters
+from ccbench.emulate.kernel.boot.programs import read_words
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
@@ -40,6 +42,13 @@ _BAD_SYSCTL = re.compile(r"write /proc/sys/(\S+) (.*): (.*)")
 
 #: Console message about an invalid module parameter, after which Linux may continue without it.
 _BAD_PARAMETER = re.compile(r"(\w+): `(.*)' (?:invalid|too large) for parameter `([\w.]+)'")
+
+#: Console message about a program that cannot be started, or has ended (init.c).
+_PROGRAM = re.compile(r"ccbench: program: (\S+): (.*)")
+_PROGRAM_LINES = 10
+_COMM = 15
+#: Linux's message about the task that runs, in the trace of a guest that hangs.
+_RUNNING = re.compile(r"Pid: \d+, comm: (\S+)")
 
 #: Begin of the console messages of ccbench's checks in the guest.
 _CHECK = "not syncing: ccbench: "
@@ -89,7 +98,14 @@ _NO_OWN_MODULE = f"run without modules of your own ({OWN_MODULES}); if it persis
 
 
 def failure(  # noqa: PLR0913 - independent facts about the guest, all by keyword
-    console: str, build: KernelBuild, *, status: int, memory_mb: int, hung_s: float, records: Path
+    console: str,
+    build: KernelBuild,
+    *,
+    status: int,
+    memory_mb: int,
+    hung_s: float,
+    records: Path,
+    programs: Path,
 ) -> CcbenchError | None:
     """Return the error of a run, or None if the guest completed its plan.
 
@@ -108,6 +124,8 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
         For a guest killed because its clock had stopped: for how long, in seconds; else 0.
     records : Path
         The host's folder for the records of runs.
+    programs : Path
+        The folder with the folders of the programs.
     """
     lines = console.splitlines()
     is_refused = any(map(_BAD_PARAMETER.search, lines))
@@ -121,10 +139,13 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
     is_out_of_memory = any(sign in line for line in lines for sign in _OUT_OF_MEMORY)
     return (
         _refusal_of_host(console, lines, records)
+        or (_program_out_of_memory(memory_mb, programs) if is_out_of_memory else None)
+        or _ended_program(lines, programs)
         or _own_refusal(lines, build)
         or _refusal(lines, build, is_out_of_memory=is_out_of_memory)
         or (_faulty_module(console, lines, build) if is_checked else None)
         or (_out_of_memory(console, crashed, build, memory_mb) if is_out_of_memory else None)
+        or (_spinning_program(lines, programs, hung_s) if hung_s else None)
         or (None if crashed or hung_s else _end_without_crash(console, lines, build, status))
         or _crash(console, crashed, build, hung_s)
     )
@@ -136,6 +157,53 @@ def _refusal_of_host(console: str, lines: Sequence[str], records: Path) -> Ccben
         message = f"{records}, which holds the records of unfinished runs, is full"
         return CcbenchError(f"{message}: make room there, or set TMPDIR to another folder")
     return trapping.refusal(console)
+
+
+def _ended_program(lines: Sequence[str], programs: Path) -> EngineError | None:
+    """Return the error if a program could not be started, or has ended too early."""
+    if not (match := _first(_PROGRAM, lines)):
+        return None
+    name, how = match.groups()
+    folder = programs / name
+    words = read_words(folder)
+    number, _, side = name.partition("-")
+    is_of_flow = side in program_files.SIDES
+    subject = f"the {side} of flow {number}" if is_of_flow else f"the {name}"
+    output = _text(folder / "output").splitlines()
+    step = "see what it printed" if output else "it printed nothing: try it by hand"
+    if is_of_flow and how == "ended with exit status 0":
+        step = "let it run until its flow stops, or set may_exit = true"
+    message = f"{subject}, {' '.join(words)!r}, {how}: {step}"
+    return EngineError(message, output[-_PROGRAM_LINES:])
+
+
+def _program_out_of_memory(memory_mb: int, programs: Path) -> EngineError | None:
+    """Return the error of a guest without memory, if it has programs, which most likely took it."""
+    if not programs.is_dir():
+        return None
+    message = f"the virtual kernel and its programs ran out of their {memory_mb} MB of memory"
+    return EngineError(f"{message}: raise memory_mb of the flows of kind program")
+
+
+def _spinning_program(lines: Sequence[str], programs: Path, hung_s: float) -> EngineError | None:
+    """Return the error of a guest that hangs while it runs a program."""
+    running = _first(_RUNNING, lines)
+    commands = [words[0] for folder in programs.glob("*") if (words := read_words(folder))]
+    # Linux's name of a process is the beginning of its executable's.
+    if not running or running[1] not in {Path(path).name[:_COMM] for path in commands}:
+        return None
+    message = (
+        f"the program {running[1]!r} computes without a system call: the clock has not advanced "
+        f"for {hung_s:g} s, as computing takes no time"
+    )
+    return EngineError(f"{message}: let it sleep, or read the clock, while it waits")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def _faulty_module(console: str, lines: Sequence[str], build: KernelBuild) -> EngineError | None:

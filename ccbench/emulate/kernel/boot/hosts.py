@@ -11,6 +11,8 @@ from __future__ import annotations
 from ipaddress import IPv4Interface, IPv6Interface
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from ccbench.experiment.kinds import KINDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,7 +20,16 @@ if TYPE_CHECKING:
 
 Interface: TypeAlias = IPv4Interface | IPv6Interface
 
-__all__ = ["SENDER", "addresses", "routes", "subnet_key", "subnets", "sysctls", "uses_ipv6"]
+__all__ = [
+    "SENDER",
+    "addresses",
+    "plain_address",
+    "routes",
+    "subnet_key",
+    "subnets",
+    "sysctls",
+    "uses_ipv6",
+]
 
 #: IPv4 address of the sending host, as in ``kernel_modules/flows/flows.h``.
 SENDER = "10.0.0.1"
@@ -56,8 +67,8 @@ class Route(NamedTuple):
 
 
 def uses_ipv6(scenario: Scenario) -> bool:
-    """Return whether a flow uses IPv6."""
-    return any(flow.ip_version == _IPV6 for flow in scenario.flows)
+    """Return whether a flow uses IPv6, or a program may, if only for the sockets of IPv4."""
+    return any(flow.ip_version == _IPV6 or KINDS[flow.kind].is_program for flow in scenario.flows)
 
 
 def subnet_key(flow: Flow) -> tuple[str, int | None]:
@@ -90,6 +101,17 @@ def addresses(scenario: Scenario, version: int, *, sends: bool) -> list[Interfac
         *(_address(version, 0, host) for host in hosts),
         *(_address(version, subnet, host) for subnet in subnets(scenario).values() for host in own),
     ]
+
+
+def plain_address(version: int, *, sends: bool) -> str:
+    """Return the address of a host for flows without a subnet of their own.
+
+    Examples
+    --------
+    >>> plain_address(4, sends=True), plain_address(6, sends=False)
+    ('10.0.0.1', 'fd00::2')
+    """
+    return str(_address(version, 0, _SENDER if sends else _FIRST_RECEIVER).ip)
 
 
 def _address(version: int, subnet: int, host: int) -> Interface:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ccbench.emulate.kernel.boot import features, parameters, protocol, queues, shared, triggers
 from ccbench.emulate.kernel.boot.loading import loaded
 from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan, removal
+from ccbench.emulate.kernel.boot.programs import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -20,14 +22,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ccbench.emulate.kernel.boot.plan import Programs
     from ccbench.emulate.kernel.source.kernel_build import KernelBuild
     from ccbench.experiment.qdiscs import Qdisc
     from ccbench.experiment.scenario import Scenario
 
 __all__ = ["GuestInput", "guest_input"]
 
-#: Initial time of the guest's clock and modification time of its files, in seconds: 2020-01-01.
+#: Initial time of the guest's clock by default, and modification time of its files, in seconds:
+#: 2020-01-01.
 _EPOCH_S = 1_577_836_800
 
 #: Byte in memory that a user's modules have not set, or have freed, if it is to be filled. It is a
@@ -70,6 +72,8 @@ class GuestInput:
         Memory of the guest in MB.
     seed : int
         Seed of the guest kernel's random numbers.
+    epoch_s : int
+        Initial time of the guest's clock, in seconds since 1970.
     parameters : tuple of str
         Words of the kernel's command line that are specific to the run.
     modules : tuple of str
@@ -79,13 +83,15 @@ class GuestInput:
     files: Mapping[str, bytes]
     memory_mb: int
     seed: int
+    epoch_s: int = _EPOCH_S
     parameters: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
 
     @property
     def command_line(self) -> tuple[str, ...]:
         """The words of the kernel's command line."""
-        return (f"mem={self.memory_mb}M", *_COMMAND_LINE, *self.parameters)
+        words = (word.replace(str(_EPOCH_S), str(self.epoch_s)) for word in _COMMAND_LINE)
+        return (f"mem={self.memory_mb}M", *words, *self.parameters)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -147,7 +153,7 @@ class GuestInput:
         """Write the files to a run's folder."""
         for name, content in self.files.items():
             path = folder / name
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             os.utime(path, (_EPOCH_S, _EPOCH_S))
 
@@ -176,7 +182,7 @@ class GuestInput:
 def guest_input(
     scenario: Scenario,
     kernel: KernelBuild,
-    programs: Programs | None = None,
+    programs: Programs = Programs(),  # noqa: B008 - a constant
     *,
     captures: bool = False,
     also: Collection[str] = (),
@@ -190,7 +196,7 @@ def guest_input(
     kernel : KernelBuild
         The kernel whose modules are loaded.
     programs : Programs, optional
-        Programs that send and receive the bulk flows; by default ccbench's modules do.
+        Programs that send and receive; by default ccbench's modules do.
     captures : bool
         Whether the guest captures packets, which changes nothing else.
     also : collection of str
@@ -209,7 +215,6 @@ def guest_input(
         "ccbench_link": _link_options(scenario, kernel, qdiscs, captures=captures),
         "ccbench_flows": _flows_options(scenario, kernel, releases=releases),
     }
-    programs_mb = programs.memory_mb if programs else 0
     steps = plan(scenario, modules, qdiscs, programs) + (removal(scenario) if releases else "")
     return GuestInput(
         files={
@@ -217,11 +222,12 @@ def guest_input(
             "link.bin": protocol.describe_link(
                 scenario, triggers.of_changes(scenario, kernel), queues.changed(scenario, kernel)
             ),
-            "flows.bin": protocol.describe_flows(scenario, served=programs is not None),
-            **(programs.files if programs else {}),
+            "flows.bin": protocol.describe_flows(scenario, served=programs.serve_bulk),
+            **programs.files(),
         },
-        memory_mb=guest_memory_mb(scenario) + programs_mb,
+        memory_mb=guest_memory_mb(scenario) + programs.memory_mb,
         seed=scenario.seed,
+        epoch_s=round(datetime.fromisoformat(f"{scenario.date}T00:00:00+00:00").timestamp()),
         parameters=parameters.command_line(scenario, kernel),
         modules=names,
     )

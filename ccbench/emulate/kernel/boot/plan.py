@@ -3,26 +3,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
 from typing import TYPE_CHECKING
 
 from ccbench.emulate._hosts import HOST_SYSCTLS, TCP_ECN
 from ccbench.emulate.kernel.boot import hosts, rtnetlink
+from ccbench.emulate.kernel.boot.programs import Programs
 from ccbench.experiment.qdiscs import QueuedLink
 from ccbench.experiment.scenario import MTU_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ccbench.emulate.kernel.boot.programs import Program
     from ccbench.experiment.bottleneck import Bottleneck
     from ccbench.experiment.qdiscs import Qdisc
     from ccbench.experiment.scenario import Scenario
 
 __all__ = [
     "HERE",
-    "LEAD_NS",
-    "Programs",
     "data_packets",
     "guest_memory_mb",
     "in_flight_packets",
@@ -69,36 +68,12 @@ _TCP_MEM = "4000000 4000000 4000000"
 #: Longer jitter in both directions of a Wi-Fi channel is very improbable.
 _LONG_WIFI_JITTER_MS = 600.0
 
-#: Time from the end of the setup to the start of the experiment in nanoseconds, as in
-#: ``kernel_modules/flows/main.c``.
-LEAD_NS = 1_000_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Programs:
-    """Steps and files that run programs of this machine in the guest.
-
-    Parameters
-    ----------
-    sender, receiver : tuple of str
-        Steps of the plan, executed at the end of that host's setup.
-    files : mapping of str to bytes
-        Files of the programs, by their paths in the run's folder.
-    memory_mb : int
-        Memory of the programs in MB.
-    """
-
-    sender: tuple[str, ...] = ()
-    receiver: tuple[str, ...] = ()
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    memory_mb: int = 0
-
 
 def plan(
     scenario: Scenario,
     modules: Mapping[str, str],
     qdiscs: Sequence[Qdisc],
-    programs: Programs | None = None,
+    programs: Programs = Programs(),  # noqa: B008 - a constant
 ) -> str:
     """Return the plan of a scenario.
 
@@ -111,7 +86,7 @@ def plan(
     qdiscs : sequence of Qdisc
         The qdisc of each bottleneck.
     programs : Programs, optional
-        Additional programs; by default none.
+        The programs; by default none.
     """
     steps = _steps(scenario, modules, qdiscs, programs)
     return "".join(f"{step}\n" for step in steps)
@@ -130,7 +105,7 @@ def _steps(
     scenario: Scenario,
     modules: Mapping[str, str],
     qdiscs: Sequence[Qdisc],
-    programs: Programs | None,
+    programs: Programs,
 ) -> Iterator[str]:
     # Call traces of crashes (crash.py) are printed at the level KERN_INFO.
     yield _sysctl("kernel.printk", "8")
@@ -153,12 +128,13 @@ def _steps(
         for _ in range(qdisc.requests):
             yield _netlink(f"bottleneck{index}-{qdisc.name}", request)
     sender_ecn, receiver_ecn = scenario.path.hosts_ecn
-    ends: tuple[tuple[str, bool | str, Sequence[str]], ...] = (
-        ("sender", sender_ecn, programs.sender if programs else ()),
-        ("receiver", receiver_ecn, programs.receiver if programs else ()),
+    ends: tuple[tuple[str, bool | str, Sequence[Program]], ...] = (
+        ("sender", sender_ecn, programs.sender),
+        ("receiver", receiver_ecn, programs.receiver),
     )
     is_multipath = any(flow.subflows for flow in scenario.flows)
-    for host, ecn, program_steps in ends:
+    yield from programs.setup()
+    for host, ecn, own_programs in ends:
         yield from _network(scenario, host)
         own = {"net.ipv4.tcp_ecn": TCP_ECN[ecn], **hosts.sysctls(scenario)}
         if is_multipath:
@@ -167,12 +143,15 @@ def _steps(
         sysctls = {**_HOST_SYSCTLS, **own, **dict(scenario.path.sysctls)}
         for name in sorted(sysctls, key=_LAST_SYSCTL.__eq__):
             yield _sysctl(name, sysctls[name])
-        yield from program_steps
+        if programs.all and not is_multipath:
+            yield _netlink(f"{host}-loopback-up", rtnetlink.set_up(_LOOPBACK))
+        yield from (program.step for program in own_programs)
 
+    yield from programs.before()
     yield f"feed /proc/ccbench/flows {_RUN}/flows.bin"
+    yield from programs.start()
     yield "wait /proc/ccbench/flows"
-    if programs:
-        yield "alive"
+    yield from programs.end()
 
 
 def _network(scenario: Scenario, host: str) -> Iterator[str]:

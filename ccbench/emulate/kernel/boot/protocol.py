@@ -264,7 +264,8 @@ def _receivers(scenario: Scenario) -> Iterator[dict[str, int]]:
             for change in scenario.path.changes
             if change.window_bytes and first <= (change.flow or 0) <= last
         ]
-        if flow.receiver is not None or windows:
+        is_own = flow.receiver is not None and flow.receiver.program is None
+        if is_own or windows:
             record = _receiver(flow.receiver, windows, scenario.path.mss_bytes)
             yield {**record, "first_flow": first, "flows": flow.flow_count}
         first = last + 1
@@ -315,7 +316,7 @@ def _messages(flow: Flow, connection: int) -> npt.NDArray[Any]:
 def _group(
     scenario: Scenario, flow: Flow, subflows: int, *, is_first: bool, served: bool
 ) -> dict[str, object]:
-    kind = "served" if served and flow.kind == "bulk" else flow.kind
+    kind = "program" if served and flow.kind == "bulk" else flow.kind
     kind = kind if is_first else "subflow"
     kind = kind if flow.connections is None else "messages"
     # Of ACKs for every packet, the path passes those that acknowledge several.

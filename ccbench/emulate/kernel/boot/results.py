@@ -11,6 +11,7 @@ import numpy as np
 
 from ccbench.base import structures
 from ccbench.base.errors import EngineError
+from ccbench.base.program_files import FOLDER, SIDES
 from ccbench.emulate.kernel.boot import shared
 from ccbench.run import cca_info
 from ccbench.run.queue_summary import QueueSummary
@@ -20,6 +21,7 @@ from ccbench.run.tables import (
     CCA_COLUMNS,
     LINK_COLUMNS,
     MEASURED_COLUMNS,
+    PROGRAM_ENDS,
     QUEUE_COLUMNS,
     RUN_TABLES,
     STATISTICS_COLUMNS,
@@ -111,6 +113,7 @@ def read_tables(
         **_changes(given, directory),
         **_connections(directory),
         **_ecn(directory),
+        **_programs(given, directory),
     }
 
 
@@ -343,6 +346,31 @@ def _ecn(directory: Path) -> dict[str, Arrays]:
         for i, codepoint in enumerate(("ect1", "ect0", "ce")):
             columns[f"{verb}_{codepoint}_bytes"] = ends[f"{verb}_bytes"][:, i]
     return {"ecn": _table(columns, RUN_TABLES["ecn"])}
+
+
+def _programs(given: GuestInput, directory: Path) -> dict[str, Any]:
+    """Return how the programs of flows have ended, and what they have written."""
+    names = [path.split("/")[1] for path in given.files if path.endswith("/words")]
+    own = (name.split("-") for name in names if name.endswith(SIDES))
+    keys = sorted((int(number), SIDES.index(side)) for number, side in own)
+    if not keys:
+        return {}
+    folders = [directory / FOLDER / f"{number}-{SIDES[side]}" for number, side in keys]
+    ends = [(folder / "end").read_text().split() for folder in folders]
+    columns = {
+        "flow": [number for number, _ in keys],
+        "side": [side for _, side in keys],
+        "end": [PROGRAM_ENDS.index(how) for how, *_ in ends],
+        "status": [int(status) for _, status, _ in ends],
+        "end_ns": [int(end_ns) - shared.constant("LEAD_NS") for *_, end_ns in ends],
+    }
+    files = {
+        str(file.relative_to(directory)): file.read_bytes()
+        for folder in folders
+        for file in (folder / "output", *sorted((folder / "kept").rglob("*")))
+        if file.is_file()
+    }
+    return {"programs": _table(columns, RUN_TABLES["programs"]), "files": files}
 
 
 def _table(columns: dict[str, Any], types: Columns) -> Arrays:

@@ -141,7 +141,9 @@ class TestKept:
 def ended(console: str, folder: Path) -> CcbenchError | None:
     """Return the failure of a guest with 64 MB."""
     build = build_in(folder)
-    return failure(console, build, status=1, memory_mb=64, hung_s=0, records=folder)
+    return failure(
+        console, build, status=1, memory_mb=64, hung_s=0, records=folder, programs=folder
+    )
 
 
 class TestFailure:

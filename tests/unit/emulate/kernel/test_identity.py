@@ -129,6 +129,12 @@ def with_receiver(**settings: Any) -> Scenario:
     return with_flow(receiver=Receiver(**{"hides_ecn": True, **settings}))
 
 
+def with_programs(program: str = "/bin/client", **settings: Any) -> Scenario:
+    """Make a scenario with a flow between programs."""
+    flow = {"sender": "/bin/server", "receiver": Receiver(program=program), **settings}
+    return with_flow(kind="program", **flow)
+
+
 def with_impairment(name: str, **settings: Any) -> Scenario:
     """Make a scenario with an impairment."""
     impairment = replace(IMPAIRMENTS[name], **settings)
@@ -151,6 +157,7 @@ OF_SCENARIO = {
     "ack_batch_ms": (scenario(), scenario(ack_batch_ms=1)),
     "sample_interval_ms": (scenario(), scenario(sample_interval_ms=50)),
     "queue_log": (scenario(), scenario(queue_log="summary")),
+    "date": (scenario(), scenario(date="2020-01-02")),
     "ecn": (scenario(ecn=True), scenario(ecn="accecn")),
     "receiver_ecn": (scenario(ecn=True), scenario(ecn=True, receiver_ecn=False)),
     "sysctls": (scenario(), scenario(sysctls={"net.ipv4.tcp_sack": 0})),
@@ -210,6 +217,18 @@ OF_FLOW = {
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000)), connections=1),
         with_flow(kind="bytes", arrivals=((0.5, 1000), (1.5, 1000)), connections=2),
     ),
+}
+_OF_PROGRAMS: dict[str, Any] = {
+    "sender": "/bin/server {flow}",
+    "server": "receiver",
+    "env": (("A", "1"),),
+    "files": (("a", "b"),),
+    "keep": ("*",),
+    "may_exit": True,
+    "memory_mb": 300,
+}
+OF_FLOW |= {
+    name: (with_programs(), with_programs(**{name: value})) for name, value in _OF_PROGRAMS.items()
 }
 OF_SUBFLOW = {
     name: (with_flow(subflows=(Subflow(),)), with_flow(subflows=(subflow,)))
@@ -331,6 +350,7 @@ OF_REORDERING = {
     ),
 }
 OF_RECEIVER = {
+    "program": (with_programs(), with_programs("/bin/client {port}")),
     "window_bytes": (with_receiver(), with_receiver(window_bytes=9000)),
     "read_mbps": (with_receiver(), with_receiver(read_mbps=2)),
     "read_interval_ms": (
@@ -651,7 +671,6 @@ class TestPrograms:
             ("CLIENT_OPTIONS", (*web.CLIENT_OPTIONS, "--verbose")),
             ("programs_digest", lambda: "0" * 16),
             ("find", lambda name: f"/opt/{name}"),
-            ("_START_UP_NS", 1),
             ("_CLIENT_MB", 32),
         ],
     )
