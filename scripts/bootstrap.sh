@@ -103,6 +103,11 @@ if [ "$(id -u)" -eq 0 ] && have apt-get; then
     apt_install nginx-light nghttp2-client openssl ||
       say "they cannot be installed: these tests will be skipped"
   fi
+  if [ "$of_tests" = tests ] && ! { have iperf3 && have gtlsclient && have gtlsserver; }; then
+    say "installing iperf3, ngtcp2-client and ngtcp2-server (tests run them on the virtual kernel)"
+    apt_install iperf3 ngtcp2-client ngtcp2-server ||
+      say "they cannot be installed: these tests will be skipped"
+  fi
   if [ "$of_tests" = tests ] && ! ls /usr/src/linux-headers-*/Module.symvers >/dev/null 2>&1; then
     say "installing kernel headers (a test compiles modules for ordinary kernels)"
     apt_install linux-headers-amd64 ||
