@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Differences between kernels (6.1 and later) for tcp_abc and sch_abc. */
+/* Differences between kernels (6.1 and later) for tcp_abc. */
 #ifndef _ABC_COMPAT_H
 #define _ABC_COMPAT_H
 
-#include <linux/netdevice.h>
-#include <linux/version.h>
 #include <net/tcp.h>
 
 #include "cca_compat.h"
-
-/* Linux 6.6 moved the declarations of GSO. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
-#include <net/gso.h>
-#endif
 
 /* Kernels with accurate ECN have a flag for each of both modes. */
 #ifndef TCP_ECN_OK

@@ -32,9 +32,9 @@
 #include <linux/slab.h>
 #include <net/pkt_sched.h>
 
-#include "abc_compat.h"
 #include "link_capacity.h"
 #include "pkt_abc.h"
+#include "qdisc_segments.h"
 #include "sch_abc.h"
 
 enum { ABC_QUEUE, OTHER_QUEUE, QUEUES };
@@ -204,39 +204,10 @@ static int enqueue_packet(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff
 	return NET_XMIT_SUCCESS;
 }
 
-/* Segments GSO packets, because every packet has its own mark. */
-static int enqueue_segments(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
-{
-	netdev_features_t features = netif_skb_features(skb);
-	unsigned int bytes = 0, packets = 0;
-	unsigned int whole = qdisc_pkt_len(skb);
-	struct sk_buff *segments, *next;
-
-	segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
-	if (IS_ERR_OR_NULL(segments))
-		return qdisc_drop(skb, sch, to_free);
-	skb_list_walk_safe(segments, segments, next) {
-		unsigned int length = segments->len;
-
-		skb_mark_not_on_list(segments);
-		qdisc_skb_cb(segments)->pkt_len = length;
-		if (enqueue_packet(segments, sch, to_free) == NET_XMIT_SUCCESS) {
-			bytes += length;
-			packets++;
-		}
-	}
-	/* Parent qdiscs count one packet of the whole length, if any. */
-	if (packets)
-		qdisc_tree_reduce_backlog(sch, 1 - packets, whole - bytes);
-	consume_skb(skb);
-	return packets ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
-}
-
+/* Every packet has its own mark. */
 static int abc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
-	if (skb_is_gso(skb))
-		return enqueue_segments(skb, sch, to_free);
-	return enqueue_packet(skb, sch, to_free);
+	return qdisc_enqueue_segments(skb, sch, to_free, enqueue_packet);
 }
 
 /* Algorithm 1; brakes remain brakes. */

@@ -42,6 +42,7 @@ REFUSED = {
     "largest_flows": (0, 65),
     "headroom": (2**16 + 1,),
     "weight_interval_ms": (999, 10**8 + 1),
+    "weights": (2,),
 }
 
 ERANGE = 34
