@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the speed of the virtual kernel, compared with ns-3 on the same network.
+"""Measure the speed of the virtual kernel, compared with ns-3 or another build on the same network.
 
     .venv/bin/python benchmarks/engine.py
+    .venv/bin/python benchmarks/engine.py --before FOLDER
 
 One BBR flow against one CUBIC flow, 40 ms, a drop-tail queue of one BDP, at three link rates, with
 the full queue log on; and an empty run, from boot to power-off. All runs are timed in one session,
@@ -10,6 +11,10 @@ with ns-3's own models of both algorithms) runs for a shorter virtual time, beca
 is omitted, with a note, without ns-3.
 
 Do not use the machine meanwhile; the table states its load.
+
+``--before`` names the folder of another build of the kernel, such as ``kernel/builds/VERSION`` of
+another cache, and compares only the two: their guests run in turns, and the least processor time of
+each counts, which other programs disturb little.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import TYPE_CHECKING, TypeVar
 
 import ns3
@@ -36,11 +41,17 @@ from rich.console import Console
 from rich.table import Table
 
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
+from ccbench.emulate.kernel.engine import KernelEngine
+from ccbench.emulate.kernel.source.kernel_build import load_build
+from ccbench.emulate.kernel.source.lookup import installed
 from ccbench.emulate.registry import get_engine
 from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from ccbench.emulate.kernel.source.kernel_build import KernelBuild
+    from ccbench.run.run import Run
 
 _Result = TypeVar("_Result")
 
@@ -298,6 +309,89 @@ def measure_ns3(program: Path, scenario: Scenario, repeats: int) -> Measurement:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One dumbbell on two builds of the kernel.
+
+    Parameters
+    ----------
+    packets : int
+        Data packets that left the bottleneck.
+    before_s, now_s : tuple of float
+        Processor time of each guest in seconds.
+    is_same : bool
+        Whether both builds gave the same events at the same times.
+    """
+
+    packets: int
+    before_s: tuple[float, ...]
+    now_s: tuple[float, ...]
+    is_same: bool
+
+
+def guest_time(kernel: KernelBuild, scenario: Scenario) -> tuple[Run, float]:
+    """Run a scenario; return the run and the processor time of its guest in seconds."""
+    before = getrusage(RUSAGE_CHILDREN)
+    run = KernelEngine(kernel).run(scenario)
+    after = getrusage(RUSAGE_CHILDREN)
+    return run, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def compare(before: KernelBuild, scenario: Scenario, repeats: int) -> Comparison:
+    """Run a scenario on another build and the installed one in turns."""
+    builds = (before, installed())
+    times_s: tuple[list[float], list[float]] = ([], [])
+    runs: list[Run] = []
+    for _ in range(repeats):
+        runs.clear()
+        for kernel, each_s in zip(builds, times_s, strict=True):
+            run, took_s = guest_time(kernel, scenario)
+            runs.append(run)
+            each_s.append(took_s)
+    first, second = runs
+    return Comparison(
+        packets=int((second.queue["event"] == "dequeue").sum()),
+        before_s=tuple(times_s[0]),
+        now_s=tuple(times_s[1]),
+        is_same=first.queue.equals(second.queue) and first.flows.equals(second.flows),
+    )
+
+
+def make_comparison(rows: dict[float, Comparison]) -> Table:
+    """Return the table of comparisons by link rate in Mbit/s, for rich to print."""
+    table = Table(box=box.SIMPLE_HEAD)
+    headings = ("link\nMbit/s", "data\npackets", "before\nμs", "now\nμs", "now ÷\nbefore")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("same\npackets", no_wrap=True)
+    for bandwidth_mbps, row in rows.items():
+        before_s, now_s = min(row.before_s), min(row.now_s)
+        table.add_row(
+            f"{bandwidth_mbps:g}",
+            f"{row.packets:,}",
+            f"{before_s * 1e6 / row.packets:.3f}",
+            f"{now_s * 1e6 / row.packets:.3f}",
+            f"{now_s / before_s:.3f}",
+            "yes" if row.is_same else "no",
+        )
+    return table
+
+
+def print_comparison(out: Console, before: Path, duration_s: float, repeats: int) -> None:
+    """Compare a build with the installed one at each link rate, and print the table."""
+    other, rows = load_build(before), {}
+    for bandwidth_mbps in NS3_S:
+        with Console(stderr=True).status(f"{bandwidth_mbps:g} Mbit/s"):
+            rows[bandwidth_mbps] = compare(other, dumbbell(bandwidth_mbps, duration_s), repeats)
+    out.print(make_comparison(rows))
+    out.print(
+        f"Processor time of the guest per data packet, start-up included, the least of {repeats}"
+        f" runs: {other.title} {other.version} and {installed().title} {installed().version}."
+        f"\n{machine()}",
+        soft_wrap=True,
+    )
+
+
 def make_table(
     empty: Measurement, pairs: dict[float, tuple[Measurement, Measurement | None]]
 ) -> Table:
@@ -379,6 +473,47 @@ def machine() -> str:
     return f"{model}, {len(os.sched_getaffinity(0))} cores; load {load} (1, 5, 15 min)"
 
 
+def print_measurements(out: Console, duration_s: float, repeats: int) -> None:
+    """Measure ccbench and ns-3 on all links, and print the table."""
+    notes = [f"before: {machine()}"]
+    with (
+        Console(stderr=True).status("starting") as status,
+        tempfile.TemporaryDirectory(prefix="ccbench-") as directory,
+    ):
+        try:
+            status.update("compiling the ns-3 program")
+            program = ns3.build(NS3_SOURCE, Path(directory))
+        except MissingRequirement as missing:
+            program = None
+            notes.append(str(missing))
+        status.update("ccbench: empty run")
+        empty = in_fresh_process(nothing(), repeats)
+        pairs: dict[float, tuple[Measurement, Measurement | None]] = {}
+        for bandwidth_mbps, ns3_s in NS3_S.items():
+            status.update(f"ccbench: {bandwidth_mbps:g} Mbit/s")
+            ccbench_result = in_fresh_process(dumbbell(bandwidth_mbps, duration_s), repeats)
+            ns3_result = None
+            if program is not None:
+                status.update(f"ns-3: {bandwidth_mbps:g} Mbit/s")
+                scenario = dumbbell(bandwidth_mbps, min(ns3_s, duration_s))
+                ns3_result = measure_ns3(program, scenario, repeats)
+            pairs[bandwidth_mbps] = ccbench_result, ns3_result
+    notes.append(f"after: {machine()}")
+
+    costs = [empty.cost, *(m.cost for pair in pairs.values() for m in pair if m)]
+    out.print(make_table(empty, pairs))
+    out.print(
+        f"BBR against CUBIC, {RTT_MS:g} ms, drop-tail queue of 1 BDP."
+        f" Best of {repeats} runs, start-up included;"
+        f" the slowest took at most {max(cost.spread for cost in costs):.0%} longer."
+        "\nThe virtual times differ, so “× ns-3” compares virtual seconds per wall second."
+        " ccbench records every packet's events and returns a Run; ns-3 records nothing.",
+        soft_wrap=True,
+    )
+    for note in notes:
+        out.print(note, soft_wrap=True)
+
+
 def main() -> int:
     """Measure everything and print the table; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -392,6 +527,9 @@ def main() -> int:
     parser.add_argument(
         "--repeats", type=int, default=3, metavar="N", help="runs to time (default: %(default)s)"
     )
+    parser.add_argument(
+        "--before", type=Path, metavar="FOLDER", help="compare with this build of the kernel"
+    )
     options = parser.parse_args()
     if options.repeats < 1:
         parser.error(f"--repeats is {options.repeats}; it must be at least 1: write --repeats 3")
@@ -399,51 +537,16 @@ def main() -> int:
         parser.error(f"--duration is {options.duration:g}; it must be at least 1: write more")
 
     out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
-    notes = [f"before: {machine()}"]
-    with (
-        Console(stderr=True).status("starting") as status,
-        tempfile.TemporaryDirectory(prefix="ccbench-") as directory,
-    ):
-        try:
-            status.update("compiling the ns-3 program")
-            program = ns3.build(NS3_SOURCE, Path(directory))
-        except MissingRequirement as missing:
-            program = None
-            notes.append(str(missing))
-        try:
-            status.update("ccbench: empty run")
-            empty = in_fresh_process(nothing(), options.repeats)
-            pairs: dict[float, tuple[Measurement, Measurement | None]] = {}
-            for bandwidth_mbps, ns3_s in NS3_S.items():
-                status.update(f"ccbench: {bandwidth_mbps:g} Mbit/s")
-                ccbench_result = in_fresh_process(
-                    dumbbell(bandwidth_mbps, options.duration), options.repeats
-                )
-                ns3_result = None
-                if program is not None:
-                    status.update(f"ns-3: {bandwidth_mbps:g} Mbit/s")
-                    scenario = dumbbell(bandwidth_mbps, min(ns3_s, options.duration))
-                    ns3_result = measure_ns3(program, scenario, options.repeats)
-                pairs[bandwidth_mbps] = ccbench_result, ns3_result
-        except InputError as error:
-            parser.error(str(error))
-        except CcbenchError as error:
-            print(f"engine.py: {error}", file=sys.stderr)
-            return 1
-    notes.append(f"after: {machine()}")
-
-    costs = [empty.cost, *(m.cost for pair in pairs.values() for m in pair if m)]
-    out.print(make_table(empty, pairs))
-    out.print(
-        f"BBR against CUBIC, {RTT_MS:g} ms, drop-tail queue of 1 BDP."
-        f" Best of {options.repeats} runs, start-up included;"
-        f" the slowest took at most {max(cost.spread for cost in costs):.0%} longer."
-        "\nThe virtual times differ, so “× ns-3” compares virtual seconds per wall second."
-        " ccbench records every packet's events and returns a Run; ns-3 records nothing.",
-        soft_wrap=True,
-    )
-    for note in notes:
-        out.print(note, soft_wrap=True)
+    try:
+        if options.before is None:
+            print_measurements(out, options.duration, options.repeats)
+        else:
+            print_comparison(out, options.before, options.duration, options.repeats)
+    except InputError as error:
+        parser.error(str(error))
+    except CcbenchError as error:
+        print(f"engine.py: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
