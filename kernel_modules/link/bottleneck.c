@@ -12,6 +12,7 @@
 #include <linux/etherdevice.h>
 #include <linux/math64.h>
 #include <linux/module.h>
+#include <linux/prefetch.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 
@@ -106,6 +107,8 @@ struct sk_buff *bottleneck_dequeue(struct bottleneck *link)
 	spin_lock(lock);
 	skb = qdisc_dequeue_peeked(q);
 	dropped = ccbench_dropped_at_departure(q);
+	/* The next packet has waited for long; it is NULL if the qdisc has no queue of its own. */
+	prefetch(q->q.head);
 	spin_unlock(lock);
 	if (unlikely(IS_ERR(skb)))
 		panic("ccbench: qdisc %s of bottleneck %u: its dequeue returns the error %ld instead of a packet\n",
