@@ -43,7 +43,8 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], Result
         def fail() -> None:
             raise error
 
-        monkeypatch.setitem(cli.program.commands, "fail", fail)
+        commands = {**cli.program.commands, "fail": fail}
+        monkeypatch.setattr(cli.program, "commands", commands)
         return ccbench(*options, "fail")
 
     return run
