@@ -11,8 +11,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 from ccbench.emulate.kernel.source import packing
 
-#: The C library of the kernels, which are linked dynamically, must not be older.
-_PLATFORM = "manylinux_2_34_x86_64"
+#: The kernels are linked statically, so that they run with any C library. These are the oldest that
+#: pip installs ccbench's other packages for.
+_PLATFORM = "manylinux_2_17_x86_64.musllinux_1_1_x86_64"
 
 
 class KernelHook(BuildHookInterface):

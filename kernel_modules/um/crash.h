@@ -14,7 +14,7 @@
 #include <linux/sched.h>
 #include <os.h>
 
-/* Start of the unused memory before the aligned stack (dyn.lds.S). */
+/* Start of the unused memory before the aligned stack (uml.lds.S). */
 extern char ccbench_stack_guard[];
 
 static int __init ccbench_guard_stack(void)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ccbench.base import toml_files
+from ccbench.emulate.kernel.source import archives
 from ccbench.emulate.kernel.source import linux as kernel_source
 from ccbench.emulate.kernel.source.lookup import installed, of_release
 from ccbench.emulate.kernel.source.packages import downloaded
@@ -45,6 +47,15 @@ cca = "reno"
 bandwidth_mbps = 5
 queue_bdp = 2
 """
+
+
+def has_loader(program: Path) -> bool:
+    """Return whether a 64-bit program names a loader (ELF's PT_INTERP)."""
+    content = program.read_bytes()
+    (start,) = struct.unpack_from("<Q", content, 0x20)
+    size, count = struct.unpack_from("<HH", content, 0x36)
+    kinds = [struct.unpack_from("<I", content, start + i * size)[0] for i in range(count)]
+    return content.startswith(b"\x7fELF") and 3 in kinds
 
 
 @pytest.fixture(scope="module")
@@ -141,12 +152,28 @@ class TestWheel:
         with zipfile.ZipFile(kernel_wheel) as archive:
             names = archive.namelist()
             kernels = json.loads(archive.read("ccbench_kernel/kernels.json"))["kernels"]
-        archives = [f"trees/{each['key']}{end}.tar.xz" for each in kernels for end in END_OF_TREE]
-        archives += [f"builds/{each['version']}.tar.xz" for each in kernels]
+        packed = [f"trees/{each['key']}{end}.tar.xz" for each in kernels for end in END_OF_TREE]
+        packed += [f"builds/{each['version']}.tar.xz" for each in kernels]
         content = [name for name in names if not name.startswith("ccbench_kernel-")]
-        expected = {f"ccbench_kernel/{name}" for name in (*archives, "kernels.json", "__init__.py")}
+        expected = {f"ccbench_kernel/{name}" for name in (*packed, "kernels.json", "__init__.py")}
         assert {*content} == expected
         assert any(name.endswith("/licenses/COPYING") for name in names)
+
+    @pytest.mark.kernel
+    def test_any_c_library(self, kernel_wheel: Path, tmp_path: Path) -> None:
+        """Kernel and init start without a loader of the C library, as the wheel's tags promise."""
+        assert kernel_wheel.stem.endswith("-manylinux_2_17_x86_64.musllinux_1_1_x86_64")
+        with zipfile.ZipFile(kernel_wheel) as wheel:
+            for name in wheel.namelist():
+                if name.endswith(".tar.xz") and not name.endswith("-modules.tar.xz"):
+                    archive = Path(wheel.extract(name, tmp_path))
+                    archives.extract(archive, archive.with_suffix(""))
+        programs = [*tmp_path.rglob("linux"), *tmp_path.rglob("root/init")]
+        assert len(programs) == 4
+        assert {program: has_loader(program) for program in programs} == dict.fromkeys(
+            programs, False
+        )
+        assert has_loader(Path(sys.executable).resolve())
 
     @pytest.mark.kernel
     def test_without_a_compiler(

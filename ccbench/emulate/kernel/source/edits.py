@@ -170,7 +170,7 @@ EDITS = (
     # The guest's memory begins at the end of the process's heap. Hosts randomize the heap's address
     # by up to 1 GB, and the kernel adds the gap to its memory: the amount of memory, and with it
     # TCP limits and hash sizes, would vary between runs, and its initialization would take time.
-    # With these edits, the memory begins directly after the program, and no heap is created.
+    # With these edits, the memory begins directly after the program, and the host creates no heap.
     Edit(
         file="arch/um/kernel/um_arch.c",
         find=r"\bbrk_start = \(unsigned long\) ?sbrk\(0\);",
@@ -186,7 +186,7 @@ EDITS = (
     Edit(
         file="arch/um/os-Linux/main.c",
         find=r"^#include <stdlib\.h>$",
-        replace=r"#include <stdlib.h>\n#include <ccbench_process.h>",
+        replace=r"#include <stdlib.h>\n#include <ccbench_process.h>\n#include <ccbench_heap.h>",
         reason="the guest must make no heap, and end with the process that started it",
     ),
     Edit(
@@ -381,7 +381,7 @@ EDITS = (
         reason="a bad pointer must be shown",
     ),
     Edit(
-        file="arch/um/kernel/dyn.lds.S",
+        file="arch/um/kernel/uml.lds.S",
         find=r"^([ \t]+)INIT_TASK_DATA\(",
         replace=r"\1. = ALIGN(4096);\1ccbench_stack_guard = .;\1. += 4096;\g<0>",
         reason="a stack that overflows must not write over the kernel's data",
@@ -484,6 +484,7 @@ ADDITIONS = {
     "arch/um/os-Linux/ccbench_entropy.h": "um/entropy.h",
     "drivers/char/ccbench_draws.h": "um/draws.h",
     "arch/um/os-Linux/ccbench_random_stream.h": "include/random_stream.h",
+    "arch/um/include/shared/ccbench_heap.h": "um/heap.h",
     "arch/um/include/shared/ccbench_process.h": "um/process.h",
     "arch/um/include/shared/ccbench_registers.h": "um/registers.h",
 }

@@ -29,7 +29,7 @@ _PROGRAMS = {
 #: Those that compile modules for a compiled kernel.
 _FOR_MODULES = ("gcc", "ld", "strip", "make")
 
-#: The C library for the guest's init, which is linked statically.
+#: The C library for the kernel and the guest's init, which are linked statically.
 _STATIC_LIBC = ("static C library", "libc6-dev")
 
 
