@@ -1,21 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of ccbench's source code, independent of comments, docstrings and formatting."""
+"""Digests of ccbench's source code, independent of comments, docstrings and formatting.
+
+Parsing takes longer than a stored run. The cache folder therefore has the digest of each module's
+code and its imports, by the SHA-256 of its source.
+"""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import threading
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from ccbench.base.cache import cache_dir
+from ccbench.base.durable import write_text
+from ccbench.base.sealed import sealed, unsealed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["code_digest", "imported", "normal_form"]
 
 _ROOT = Path(__file__).parents[1]
+
+#: Number of modules in the cache: some versions of all.
+_MOST_KNOWN = 4096
 
 #: Python 3.11 may fail if several threads parse at the same time (CPython issue 106905).
 _PARSING = threading.Lock()
@@ -33,9 +46,13 @@ def code_digest(*modules: str) -> str:
     >>> len(code_digest("ccbench.base.code_digests"))
     64
     """
+    known = _read()
+    count = len(known)
     digest = hashlib.sha256()
-    for name, tree in sorted(_trees(modules).items()):
-        digest.update(f"{name} {_text(tree)}\n".encode())
+    for name, facts in sorted(_facts(modules, known).items()):
+        digest.update(f"{name} {facts.digest}\n".encode())
+    if len(known) > count:
+        _write(known)
     return digest.hexdigest()
 
 
@@ -49,19 +66,64 @@ def imported(*modules: str) -> tuple[str, ...]:
     >>> imported("ccbench.base.arrays")
     ('ccbench.base.arrays', 'ccbench.base.errors', 'ccbench.base.validation')
     """
-    return tuple(sorted(_trees(modules)))
+    return tuple(sorted(_facts(modules, {})))
 
 
-def _trees(modules: Iterable[str]) -> dict[str, ast.Module]:
-    """Return the syntax trees of modules and of all their imports, by name."""
-    trees: dict[str, ast.Module] = {}
+class _Facts(NamedTuple):
+    """The digest of a module's code, and its imports: modules with a name or nothing."""
+
+    digest: str
+    imports: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, source: str) -> _Facts:
+        tree = _stripped(source)
+        digest = hashlib.sha256(_text(tree).encode()).hexdigest()
+        return cls(digest, tuple(dict.fromkeys(_imports(tree))))
+
+
+def _facts(modules: Iterable[str], known: dict[str, _Facts]) -> dict[str, _Facts]:
+    """Return the facts about modules and all their imports, by name; new ones become known."""
+    facts: dict[str, _Facts] = {}
     pending = list(modules)
     while pending:
         name = pending.pop()
-        if name not in trees:
-            trees[name] = _stripped(_source(name))
-            pending += _imports(trees[name])
-    return trees
+        if name in facts:
+            continue
+        source = _source(name)
+        key = hashlib.sha256(source.encode()).hexdigest()
+        if key not in known:
+            known[key] = _Facts.of(source)
+        facts[name] = known[key]
+        for module, own in known[key].imports:
+            inner = f"{module}.{own}"
+            pending.append(inner if own and _path(inner) is not None else module)
+    return facts
+
+
+def _file() -> Path:
+    # By the code that determines the facts.
+    own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    return cache_dir() / "code" / f"{own[:16]}.json"
+
+
+def _read() -> dict[str, _Facts]:
+    """Return the known facts by the SHA-256 of a module's source; none if they are damaged."""
+    try:
+        modules = unsealed(_file().read_bytes())["modules"]
+        return {
+            key: _Facts(digest, tuple((module, own) for module, own in imports))
+            for key, (digest, imports) in modules.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _write(known: Mapping[str, _Facts]) -> None:
+    modules = dict([*known.items()][-_MOST_KNOWN:])
+    with suppress(OSError):  # an unwritable cache only costs time
+        _file().parent.mkdir(parents=True, exist_ok=True)
+        write_text(_file(), json.dumps(sealed({"modules": modules})))
 
 
 def normal_form(source: str) -> str:
@@ -83,6 +145,7 @@ def _source(module: str) -> str:
     return path.read_text(encoding="utf-8") if path.suffix == ".py" else ""
 
 
+@cache
 def _path(module: str) -> Path | None:
     """Return a module's file without importing anything; None if there is no such module."""
     stem = _ROOT.joinpath(*module.split(".")[1:])
@@ -122,15 +185,13 @@ def _text(node: object) -> str:
     return repr(node)
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
-    """Yield the ccbench modules that code imports at any level."""
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the ccbench modules that code imports at any level, and the names from each."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if _is_in_ccbench(alias.name))
+            yield from ((alias.name, "") for alias in node.names if _is_in_ccbench(alias.name))
         elif isinstance(node, ast.ImportFrom) and node.module and _is_in_ccbench(node.module):
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}"
-                yield node.module if _path(name) is None else name
+            yield from ((node.module, alias.name) for alias in node.names)
 
 
 def _is_in_ccbench(module: str) -> bool:

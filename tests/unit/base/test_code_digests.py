@@ -11,6 +11,7 @@ from ccbench.base.code_digests import code_digest, imported, normal_form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 SOURCE = '''
 """A module."""
@@ -149,3 +150,28 @@ def test_threads() -> None:
     with ThreadPoolExecutor(4) as threads:
         first, *others = threads.map(code_digest, ["ccbench.run.run"] * 4)
     assert [first] * 3 == others
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"{}", b'{"modules": 1}'])
+def test_stored(damage: bytes | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Digests are the same from the cache folder as from the sources, also if it is damaged."""
+    module = "ccbench.base.arrays"
+    digests = []
+    for number in range(2):
+        monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path))
+        code_digest.cache_clear()
+        digests.append(code_digest(module))
+        for file in tmp_path.glob("code/*.json"):
+            if damage is not None and not number:
+                file.write_bytes(damage)
+    monkeypatch.setenv("CCBENCH_CACHE", str(tmp_path / "other"))
+    code_digest.cache_clear()
+    assert [code_digest(module)] * 2 == digests
+    assert list(tmp_path.glob("code/*.json"))
+
+
+def test_stored_imports(sources: dict[str, str]) -> None:
+    """Imports follow the modules that exist, also for facts from the cache folder."""
+    before = digest_of(sources)
+    assert before == digest_of(sources)
+    assert before != digest_of(sources, ccbench_experiment_flow="import os\n")
