@@ -8,6 +8,7 @@ takes longer to import than a summary to compute.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -106,13 +107,18 @@ class Encoded:
 
     data: bytes
 
+    @cached_property
+    def _header(self) -> tuple[int, tuple[str, ...]]:
+        """The number of rows, and the names of the columns."""
+        file = self._file()
+        return file.metadata.num_rows, tuple(file.schema_arrow.names)
+
     def __len__(self) -> int:
-        rows: int = self._file().metadata.num_rows
-        return rows
+        return self._header[0]
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the columns."""
-        return tuple(self._file().schema_arrow.names)
+        return self._header[1]
 
     def blocks(self, *names: str) -> Iterator[tuple[npt.NDArray[Any], ...]]:
         """Yield the parts in which the file was written."""
@@ -151,9 +157,12 @@ def _numbers(name: str, column: Any) -> npt.NDArray[Any]:
         if name not in CATEGORIES:
             parts.append(from_arrow(chunk, missing=np.nan))
             continue
-        codes = [CATEGORIES[name].index(value) for value in chunk.dictionary.to_pylist()]
-        numbers = np.array([*codes, -1], dtype=np.int8)  # the last for missing values
-        parts.append(numbers[from_arrow(chunk.indices, missing=len(codes))])
+        texts = tuple(chunk.dictionary.to_pylist())
+        codes = from_arrow(chunk.indices, missing=-1)
+        if texts != CATEGORIES[name]:  # of another program
+            # The last is for missing values.
+            codes = np.array([*map(CATEGORIES[name].index, texts), -1], dtype=np.int8)[codes]
+        parts.append(codes.astype(np.int8, copy=False))
     if not parts:
         kind = np.int8 if name in CATEGORIES else column.type.to_pandas_dtype()
         return np.empty(0, dtype=kind)
