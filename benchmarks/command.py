@@ -57,26 +57,34 @@ class Cost:
         return replace(self, **pairs)
 
 
+#: Runs a command, and prints its status and its cost. Linux counts the memory of a process's parent
+#: as its own until it starts its program, so that the parent is small.
+_SPAWN = """
+import os, sys, time
+began_s = time.perf_counter()
+null = os.open(os.devnull, os.O_RDWR)
+actions = [(os.POSIX_SPAWN_DUP2, null, number) for number in (1, 2)]
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=actions)
+_, status, used = os.wait4(pid, 0)
+took_s = time.perf_counter() - began_s
+print(status, took_s, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3)
+"""
+
+
 def cost(words: Sequence[str | Path], cache: Path) -> Cost:
     """Return the cost of a command that must succeed."""
-    began_s = time.perf_counter()
-    with subprocess.Popen(
-        [*map(str, words)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        # Installed programs have compiled modules, which a checkout may lack.
-        env={**os.environ, "CCBENCH_CACHE": str(cache), "PYTHONPYCACHEPREFIX": f"{cache}/compiled"}
-        | {"PYTHONDONTWRITEBYTECODE": ""},
-    ) as process:
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(map(str, words))} failed: status {process.returncode}")
-    return Cost(
-        wall_s=time.perf_counter() - began_s,
-        processor_s=used.ru_utime + used.ru_stime,
-        memory_mb=used.ru_maxrss / 1e3,
+    # Installed programs have compiled modules, which a checkout may lack.
+    own = {"PYTHONPYCACHEPREFIX": f"{cache}/compiled", "PYTHONDONTWRITEBYTECODE": ""}
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _SPAWN, *map(str, words)],
+        stdout=subprocess.PIPE,
+        check=True,
+        env={**os.environ, "CCBENCH_CACHE": str(cache), **own},
     )
+    status, wall_s, processor_s, memory_mb = map(float, done.stdout.split())
+    if status:
+        raise SystemExit(f"{' '.join(map(str, words))} failed: wait status {status:g}")
+    return Cost(wall_s=wall_s, processor_s=processor_s, memory_mb=memory_mb)
 
 
 def scenario(rate_mbps: float, duration_s: float) -> Scenario:
