@@ -98,6 +98,8 @@ _REGISTERS_KEPT = (
     r"\g<0>",
 )
 
+_MASK = "masking interrupts, without signals of the host, is setting a variable"
+
 _DRAWS = "a run must report which functions drew random numbers"
 _UNMIXED = "parts of Linux that only programs need must not change the random numbers"
 _POLLING = "programs that wait without sleeping must see time pass"
@@ -463,6 +465,86 @@ EDITS = (
         replace=r"\g<0>\n\tccbench_disable_ipv6();",
         reason="IPv6 must not change the random numbers of runs without it",
     ),
+    # Masking interrupts is two function calls on this architecture. Since Linux 7.2, each thread of
+    # the kernel has a mask; without CONFIG_SMP, there is one.
+    Edit(
+        file="arch/um/include/asm/irqflags.h",
+        find=r"^void unblock_signals\(void\);$",
+        replace=r"\g<0>\n\n#include <shared/ccbench_signals.h>",
+        reason=_MASK,
+    ),
+    Edit(
+        file="arch/um/include/asm/irqflags.h",
+        find=r"\bum_get_signals\(\);$",
+        replace="signals_enabled;",
+        otherwise=((r"\breturn signals_enabled;", r"\g<0>"),),
+        reason=_MASK,
+    ),
+    Edit(
+        file="arch/um/include/asm/irqflags.h",
+        find=r"^\tum_set_signals\(flags\);$",
+        replace=r"\tccbench_restore_signals(flags);",
+        reason=_MASK,
+    ),
+    Edit(
+        file="arch/um/include/asm/irqflags.h",
+        find=r"^\tunblock_signals\(\);$",
+        replace=r"\tccbench_unmask_signals();",
+        reason=_MASK,
+    ),
+    Edit(
+        file="arch/um/include/asm/irqflags.h",
+        find=r"^\tblock_signals\(\);$",
+        replace=r"\tccbench_mask_signals();",
+        reason=_MASK,
+    ),
+    Edit(
+        file="arch/um/os-Linux/signal.c",
+        find=r"^__thread (int signals_enabled;)$",
+        replace=r"\1",
+        otherwise=((r"^int signals_enabled;$", r"\g<0>"),),
+        reason=_MASK,
+    ),
+    Edit(
+        file="arch/um/os-Linux/signal.c",
+        find=r"^static (?:__thread )?(unsigned int signals_pending;)$",
+        replace=r"\1",
+        reason=_MASK,
+    ),
+    Edit(
+        file="arch/um/os-Linux/internal.h",
+        find=r"^extern __thread (int signals_enabled;)$",
+        replace=r"extern \1",
+        otherwise=(_without("extern __thread int signals_enabled"),),
+        moved_to="arch/um/os-Linux/signal.c",
+        reason=_MASK,
+    ),
+    Edit(
+        file="arch/um/kernel/time.c",
+        find=r"^static (LIST_HEAD\(time_travel_irqs\);)$",
+        replace=r"\1\nEXPORT_SYMBOL(time_travel_irqs);",
+        reason=_MASK,
+    ),
+    Edit(
+        file="arch/um/kernel/ksyms.c",
+        find=r"^EXPORT_SYMBOL\(um_set_signals\);$",
+        replace="EXPORT_SYMBOL(signals_pending);",
+        reason=_MASK,
+    ),
+    Edit(
+        file="arch/um/kernel/ksyms.c",
+        find=r"^EXPORT_SYMBOL\(um_get_signals\);$",
+        replace="EXPORT_SYMBOL(signals_enabled);",
+        otherwise=((r"^EXPORT_SYMBOL\(signals_enabled\);$", r"\g<0>"),),
+        reason=_MASK,
+    ),
+    # Linux for processors has no such flag: small copies and comparisons are no function calls.
+    Edit(
+        file="arch/x86/Makefile.um",
+        find=r"^(KBUILD_CFLAGS \+= )-fno-builtin (-m64) *$",
+        replace=r"\1\2",
+        reason="copies of a few bytes are as fast as on a processor",
+    ),
     # The kernel itself is below 2 GB; its modules are not.
     Edit(
         file="arch/um/Makefile",
@@ -487,6 +569,7 @@ ADDITIONS = {
     "arch/um/include/shared/ccbench_heap.h": "um/heap.h",
     "arch/um/include/shared/ccbench_process.h": "um/process.h",
     "arch/um/include/shared/ccbench_registers.h": "um/registers.h",
+    "arch/um/include/shared/ccbench_signals.h": "um/signals.h",
 }
 
 
