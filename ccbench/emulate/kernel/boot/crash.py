@@ -81,6 +81,7 @@ _CAUSES = (
         r"not syncing: (?:Segfault|Kernel (?:tried|mode fault)).* addr (0x\w+)",
         r"a bad pointer, \1",
     ),
+    (r"not syncing: Kernel mode signal 7$", "a non-canonical pointer"),
     (r"not syncing: Kernel mode signal 8$", "a division by zero"),
     (r"not syncing: Kernel mode signal 4$", "an invalid instruction, such as __builtin_trap()"),
     (r"not syncing: (.*)", r"panic: \1"),

@@ -367,6 +367,13 @@ EDITS = (
         replace=r"\g<1>sig != SIGIO && sig != SIGWINCH) {",
         reason="a division by zero and the like, too, must show where it happened",
     ),
+    # A stack access through a non-canonical pointer is a bus error, too, without an address.
+    Edit(
+        file="arch/um/kernel/trap.c",
+        find=r"^\t\tif \(sig == SIGBUS\)$",
+        replace="\t\tif (sig == SIGBUS && si->si_code == BUS_ADRERR)",
+        reason="only a page that the host could not give means that the host lacks memory",
+    ),
     Edit(
         file="arch/um/kernel/trap.c",
         find=r'^(\t\t)panic\("Kernel mode signal %d", sig\);$',
