@@ -155,6 +155,7 @@ def measured(scenario: Scenario, folder: Path) -> PeakUse:
             queue_log=False,
         ),
         dumbbell(Flow(receiver=Receiver(duplicate_acks=200)), reverse_bottlenecks=(_ACK_LINK,)),
+        dumbbell(Flow(count=2), bandwidth_mbps=400, queue_packets=1333, duration_s=60),
     ],
     ids=[
         *(
@@ -168,7 +169,7 @@ def measured(scenario: Scenario, folder: Path) -> PeakUse:
             "short",
             "small",
         ),
-        *("path", "slow readers", "more ACKs"),
+        *("path", "slow readers", "more ACKs", "long"),
     ],
 )
 def test_estimate(scenario: Scenario, tmp_path: Path) -> None:
@@ -245,15 +246,24 @@ def test_unfinished_transfer() -> None:
     check_estimate(result)
 
 
+#: The command line where a log of 20 MB is a large one, so that a short run has one.
+_WITH_LARGE_LOGS = """
+from ccbench.cli.main import main
+from ccbench.emulate import outlook
+
+outlook._LARGE_LOG_BYTES = 20e6
+main()
+"""
+
+
 @pytest.mark.usefixtures("own_store")
 def test_table(tmp_path: Path) -> None:
     """A table needs no large queue log, and is the one computed from the log."""
-    fast = dumbbell(Flow(count=2), bandwidth_mbps=1000, queue_packets=3333, duration_s=12)
+    fast = dumbbell(Flow(count=2), bandwidth_mbps=1000, queue_packets=3333, duration_s=3)
     fast.save(tmp_path / "fast.toml")
 
     def ccbench(*words: str) -> subprocess.CompletedProcess[str]:
-        program = "from ccbench.cli.main import main; main()"
-        command = [sys.executable, "-c", program, "run", "fast.toml", *words]
+        command = [sys.executable, "-c", _WITH_LARGE_LOGS, "run", "fast.toml", *words]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
 
     short, whole, stored = ccbench(), ccbench("-o", "whole"), ccbench()

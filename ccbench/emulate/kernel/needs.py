@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ccbench.emulate._load import Load, slowest_link
 from ccbench.emulate.kernel.boot import shared
 from ccbench.emulate.kernel.boot.plan import in_flight_packets, path_packets, unread_packets
+from ccbench.emulate.kernel.boot.results import EVENTS_AT_ONCE
 from ccbench.emulate.resources import Needs
 from ccbench.experiment.flow import MTU_BYTES
 from ccbench.experiment.qdiscs import QDISCS
@@ -32,16 +33,16 @@ _GUEST_FLOW_BYTES = 8192
 #: The same per packet that a slow receiver has not read; Linux merges those in sequence.
 _UNREAD_PACKET_BYTES = 200
 
-#: Memory for reading the records: constant, per event, sample, other record and flow, in bytes.
-_READER_BYTES = 29e6
-_EVENT_BYTES = 45
-#: Further memory for analysing the bottlenecks one after another, per event of the busiest.
-_BUSIEST_EVENT_BYTES = 70
-_SAMPLE_BYTES = 400
+#: Memory for reading the records: constant, per sample, other record and flow, in bytes.
+_READER_BYTES = 24e6
+_SAMPLE_BYTES = 300
 _OTHER_BYTES = 160
 _FLOW_BYTES = 1000
-#: The part of it that the run keeps.
-_RUN_EVENT_BYTES = 24
+#: The same per event of the log: it is read in parts, and the columns of at most two are in memory.
+_EVENT_BYTES = 100
+_READ_EVENTS = 2 * EVENTS_AT_ONCE
+#: What the run keeps per event, which is encoded, and per sample.
+_RUN_EVENT_BYTES = 6
 _RUN_SAMPLE_BYTES = 130
 
 #: Size of files other than records, such as the plan and the console, in bytes.
@@ -78,9 +79,8 @@ def needs(scenario: Scenario, load: Load | None = None) -> Needs:
     packet_bytes = (1 - share) * _GUEST_PACKET_BYTES + share * _BACKGROUND_PACKET_BYTES * larger
     guest_bytes = _GUEST_BYTES + packet_bytes * _path_packets(scenario) + _GUEST_FLOW_BYTES * flows
     guest_bytes += _UNREAD_PACKET_BYTES * unread_packets(scenario)
-    events = [_EVENTS_PER_PACKET * arrivals for arrivals in load.packets]
-    logged, busiest = (sum(events), max(events)) if scenario.queue_log is True else (0.0, 0.0)
-    event_bytes = logged * _EVENT_BYTES + busiest * _BUSIEST_EVENT_BYTES
+    logged = _EVENTS_PER_PACKET * sum(load.packets) if scenario.queue_log is True else 0.0
+    event_bytes = min(logged, _READ_EVENTS) * _EVENT_BYTES + logged * _RUN_EVENT_BYTES
     sampled = load.samples
     other = _other_records(scenario, load)
     is_log = event_bytes > sampled * _SAMPLE_BYTES

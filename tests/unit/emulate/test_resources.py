@@ -18,7 +18,7 @@ from ccbench.emulate._load import packets, samples, work_mbit
 from ccbench.emulate._machine import cgroup_room_bytes
 from ccbench.emulate.kernel.boot.plan import data_packets, path_packets
 from ccbench.emulate.kernel.needs import needs
-from ccbench.emulate.resources import Room, check_room
+from ccbench.emulate.resources import Room, check_room, size
 from ccbench.experiment.impairments import Policer
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.receiver import Receiver
@@ -52,11 +52,13 @@ class TestCheckRoom:
 
     def test_memory(self) -> None:
         """A queue log beyond memory is refused, with a remedy that works."""
-        message = refusal(FAST, LAPTOP)
-        assert "140 GB of memory, and 16 GB are available" in message
+        small = replace(LAPTOP, memory_bytes=4e9)
+        message = refusal(FAST, small)
+        needed = size(needs(FAST).reading_bytes)
+        assert f"about {needed} of memory, and 4 GB are available" in message
         assert 'set queue_log = "summary"' in message
         assert "\n" not in message
-        check_room(needs(replace(FAST, queue_log="summary")), LAPTOP)
+        check_room(needs(replace(FAST, queue_log="summary")), small)
 
     def test_background(self) -> None:
         """Background traffic counts at every bottleneck."""

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from ccbench.run.table_files import Writer
     from ccbench.run.tables import Columns
 
-__all__ = ["QueueLog", "read_tables"]
+__all__ = ["EVENTS_AT_ONCE", "QueueLog", "read_tables"]
 
 #: Events of a log that are read at once: their columns fit into the processor's cache.
-_EVENTS_AT_ONCE = 1 << 18
+EVENTS_AT_ONCE = 1 << 18
 
 #: Bits of a record's event; the others are those of the queue.
 _EVENT_BITS = 4
@@ -156,8 +156,8 @@ class QueueLog:
 
         if self._given.queue_log is not True or not self._file.exists():
             return
-        while self._file.stat().st_size // self._record.itemsize - self._done >= _EVENTS_AT_ONCE:
-            part = self._read(_EVENTS_AT_ONCE)
+        while self._file.stat().st_size // self._record.itemsize - self._done >= EVENTS_AT_ONCE:
+            part = self._read(EVENTS_AT_ONCE)
             self._writer = self._writer or Writer(part)
             self._writer.write(part)
 
@@ -166,7 +166,7 @@ class QueueLog:
         if self._given.queue_log is not True:
             return Arrays(no_rows(self._columns))
         self.advance()
-        rest = self._read(_EVENTS_AT_ONCE)
+        rest = self._read(EVENTS_AT_ONCE)
         if self._writer is None:
             return Arrays(rest)
         self._writer.write(rest)
