@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import socket
 import struct
-from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,11 +35,13 @@ __all__ = ["Segment", "segments_of", "windows_of"]
 _FAMILIES = {4: socket.AF_INET, 6: socket.AF_INET6}
 _TCP_BYTES = 20
 _SYN, _ACK = 0x02, 0x10
-#: Sequence number, acknowledgement number, size of the header, and flags, from byte 4 on.
-_TCP_FIELDS = struct.Struct(">IIBB")
+#: The ports, sequence number, acknowledgement number, size of the header, and flags.
+_TCP_FIELDS = struct.Struct(">4sIIBB")
 #: The numbers of the option of timestamps, and of each block of selective acknowledgements.
 _TWO_WORDS = struct.Struct(">II")
 _END, _NO_OPERATION, _SACK, _TIMESTAMPS = 0, 1, 5, 8
+#: The options of most segments: two of no operation, and the start of timestamps.
+_ONLY_TIMESTAMPS, _ONLY_TIMESTAMPS_BYTES = bytes([1, 1, 8, 10]), 12
 _HALF, _WHOLE = 2**31, 2**32
 #: Least duration of a connection in seconds, and least size, that is worth an answer.
 _LEAST_S, _LEAST_PACKETS = 5.0, 300
@@ -100,8 +101,8 @@ def windows_of(segments: Iterable[Segment], name: str) -> list[Window]:
     """
     connections: dict[tuple[str, str], list[Segment]] = defaultdict(list)
     for segment in segments:
-        low, high = sorted((segment.source, segment.destination))
-        connections[low, high].append(segment)
+        ends = segment.source, segment.destination
+        connections[ends if ends[0] < ends[1] else ends[::-1]].append(segment)
     directions = [_direction(own) for own in connections.values()]
     longest = sorted(directions, key=lambda each: -each.bytes)
     chosen = [each for each in longest if each.is_long and each.acks]
@@ -136,15 +137,15 @@ class _Direction:
     receiver: str
     segments: list[Segment] = field(repr=False)
 
-    @property
+    @cached_property
     def data(self) -> list[Segment]:
         return [each for each in self.segments if each.source == self.sender and each.size]
 
-    @property
+    @cached_property
     def acks(self) -> list[Segment]:
         return [each for each in self.segments if each.source == self.receiver and not each.is_syn]
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         return sum(each.size for each in self.data)
 
@@ -361,15 +362,9 @@ class _Reconstruction:
         passed = np.array([each.time_ns for each in self._acks], dtype=np.int64)
         latest = np.searchsorted(passed, times - (self._place.to_sender_ns or 0), side="right") - 1
         if self._place.has_timestamps:
-            stamps, last = [], 0
-            for each in self._acks:
-                last = max(last, each.timestamp or 0)
-                stamps.append(last)
-            echoes, known = 0, []
-            for each in data:
-                echoes = max(echoes, each.echo or 0)
-                known.append(bisect_right(stamps, echoes) - 1)
-            return np.minimum(known, latest)
+            stamps = np.maximum.accumulate([each.timestamp or 0 for each in self._acks])
+            echoes = np.maximum.accumulate([each.echo or 0 for each in data])
+            return np.minimum(np.searchsorted(stamps, echoes, side="right") - 1, latest)
         return latest
 
     def _with_idle_times(
@@ -467,31 +462,36 @@ def _segment(packet: IpPacket, path: Path) -> Segment | None:
     data_offset = (tcp[12] >> 4) * 4 if len(tcp) >= _TCP_BYTES else _TCP_BYTES
     if len(tcp) < min(data_offset, size):  # without its options, it is unknown what has arrived
         raise truncated(path)
-    sequence, acknowledged, _, flags = _TCP_FIELDS.unpack_from(tcp, 4)
+    ports, sequence, acknowledged, _, flags = _TCP_FIELDS.unpack_from(tcp)
     timestamp, echo, selective = _options(tcp[_TCP_BYTES:data_offset])
     return Segment(
-        time_ns=packet.time_ns,
-        source=_end(header.version, header.source, tcp[0:2]),
-        destination=_end(header.version, header.destination, tcp[2:4]),
-        sequence=sequence,
-        acknowledged=acknowledged if flags & _ACK else 0,
-        size=max(0, size - data_offset),
-        is_syn=bool(flags & _SYN),
-        timestamp=timestamp,
-        echo=echo,
-        selective=selective,
-        interface=packet.interface,
+        packet.time_ns,
+        *_ends(header.version, header.source, header.destination, ports),
+        sequence,
+        acknowledged if flags & _ACK else 0,
+        max(0, size - data_offset),
+        bool(flags & _SYN),
+        timestamp,
+        echo,
+        selective,
+        packet.interface,
     )
 
 
 @lru_cache
-def _end(version: int, address: bytes, port: bytes) -> str:
-    """Return the name of an end of a connection."""
-    return f"{socket.inet_ntop(_FAMILIES[version], address)} {int.from_bytes(port, 'big')}"
+def _ends(version: int, source: bytes, destination: bytes, ports: bytes) -> tuple[str, str]:
+    """Return the names of the ends of a connection."""
+    family = _FAMILIES[version]
+    return (
+        f"{socket.inet_ntop(family, source)} {int.from_bytes(ports[:2], 'big')}",
+        f"{socket.inet_ntop(family, destination)} {int.from_bytes(ports[2:], 'big')}",
+    )
 
 
 def _options(options: bytes) -> tuple[int | None, int | None, tuple[tuple[int, int], ...]]:
     """Return timestamp, echoed timestamp and SACK blocks."""
+    if len(options) == _ONLY_TIMESTAMPS_BYTES and options.startswith(_ONLY_TIMESTAMPS):
+        return *_TWO_WORDS.unpack_from(options, 4), ()
     timestamp = echo = None
     blocks: tuple[tuple[int, int], ...] = ()
     at = 0

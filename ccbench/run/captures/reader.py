@@ -56,9 +56,13 @@ _PCAP_MAGIC = {
 _PCAP_HEADER_BYTES = 24
 
 _SECTION = b"\x0a\x0d\x0d\x0a"
+_SECTION_KIND = int.from_bytes(_SECTION, "big")  # a palindrome, equal in both byte orders
 _BYTE_ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 1, 2, 3, 6
 _SMALLEST_BLOCK = 12
+#: Of each byte order: kind and size of a block, and the fields of a packet's block.
+_BLOCKS = {order: struct.Struct(f"{order}II") for order in _BYTE_ORDERS.values()}
+_PACKETS = {order: struct.Struct(f"{order}5I") for order in _BYTE_ORDERS.values()}
 _RESOLUTION_OPTION, _OFFSET_OPTION = 9, 14
 _BINARY = 0x80  # flag of a resolution: a power of 2 instead of 10
 
@@ -237,6 +241,7 @@ class _Interface(NamedTuple):
     offset_s: int
 
     def time_ns(self, units: int) -> int:
+        """Return a time since 1970, or raise a DamagedError."""
         numerator, denominator = self.unit
         time_ns = units * numerator * 1_000_000_000 // denominator + self.offset_s * 1_000_000_000
         if not 0 <= time_ns <= _LATEST_NS:
@@ -246,24 +251,27 @@ class _Interface(NamedTuple):
 
 def _pcapng(data: mmap.mmap) -> Iterator[Frame]:
     order = "<"
+    block, fields = _BLOCKS[order], _PACKETS[order]
     interfaces: list[_Interface] = []
-    at = 0
-    while at + _SMALLEST_BLOCK <= len(data):
-        if data[at : at + 4] == _SECTION:  # a palindrome, equal in both byte orders
+    at, last = 0, len(data)
+    while at + _SMALLEST_BLOCK <= last:
+        kind, size = block.unpack_from(data, at)
+        if kind == _SECTION_KIND:
             order = _BYTE_ORDERS.get(data[at + 8 : at + 12], "")
             interfaces = []
             if not order:
                 raise DamagedError(f"the section at byte {at + 8} is invalid")
-        kind, size = struct.unpack_from(f"{order}II", data, at)
+            block, fields = _BLOCKS[order], _PACKETS[order]
+            kind, size = block.unpack_from(data, at)
         if size < _SMALLEST_BLOCK or size % 4:
             raise DamagedError(f"the block at byte {at} is invalid")
         start, at = at, at + size
-        if at > len(data):
+        if at > last:
             return
         if kind == _INTERFACE:
             interfaces.append(_interface(data[start + 8 : at - 4], order))
         elif kind == _PACKET:
-            number, high, low, captured, length = struct.unpack_from(f"{order}5I", data, start + 8)
+            number, high, low, captured, length = fields.unpack_from(data, start + 8)
             if number >= len(interfaces):
                 raise DamagedError(f"the packet at byte {start} has no interface")
             interface = interfaces[number]
