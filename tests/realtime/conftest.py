@@ -46,8 +46,13 @@ def _watch(
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
-def pytest_runtest_protocol() -> Generator[None, bool, bool]:
-    """Give a test's programs priority over those of other workers, where that is allowed."""
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
+    """Give a test's programs priority over those of other workers, where that is allowed.
+
+    pytest calls this hook for all tests, also those of other folders.
+    """
+    if not item.path.is_relative_to(Path(__file__).parent):
+        return (yield)
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -10)
