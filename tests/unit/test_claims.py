@@ -131,8 +131,8 @@ class TestClassification:
             "for # % of such servers on clean paths, and up to # % with cross traffic or loss",
         )
         claim = "# % of its servers get a label on clean paths, up to # % with cross traffic"
-        assert [clean, most] == numbers("classify.md", claim)
-        assert numbers("classify.md", "with cross traffic, and up to # % with loss") <= [most]
+        assert [clean, most] == numbers("classify-method.md", claim)
+        assert numbers("classify-method.md", "with cross traffic, and up to # % with loss") <= [most]
         study = "studies/which-cca.md"
         claim = "# % of its servers get a label on clean paths, #, # and # % with 2, 5 and 10 % of"
         by_traffic = numbers(study, claim)
@@ -143,7 +143,7 @@ class TestClassification:
         """README's number of CCAs is that of the set without BBRv3; the page has its size."""
         ccas = {*TrainingSet.load(PACKAGED).ccas} - {"bbr3"}
         assert numbers("README.md", "which of # known CCAs") == [len(ccas)]
-        (megabytes,) = numbers("classify.md", "the training set takes # MB")
+        (megabytes,) = numbers("classify-method.md", "the training set takes # MB")
         assert megabytes == pytest.approx(PACKAGED.stat().st_size / 1e6, abs=0.1)
 
     def test_manners(self) -> None:
