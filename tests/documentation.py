@@ -63,14 +63,16 @@ def pages() -> list[Path]:
 
 def how_to_pages() -> list[Path]:
     """Return the pages whose blocks are run, in site order."""
-    folder = DOCS / "how-to"
-    index = (folder / "index.md").read_text(encoding="utf-8")
-    (names,) = re.findall(r"^```{toctree}\n:hidden:\n\n(.*?)^```$", index, re.DOTALL | re.MULTILINE)
-    return [
-        DOCS / "getting-started.md",
-        DOCS / "paths.md",
-        *(folder / f"{name}.md" for name in names.split()),
-    ]
+    names = ("getting-started.md", "paths.md", "how-to/index.md")
+    start, paths, index = (DOCS / name for name in names)
+    return [start, paths, *_listed(paths), *_listed(index)]
+
+
+def _listed(index: Path) -> list[Path]:
+    """Return the pages in the hidden table of contents of a page."""
+    contents = re.compile(r"^```{toctree}\n:hidden:\n\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+    (names,) = contents.findall(index.read_text(encoding="utf-8"))
+    return [index.parent / f"{name}.md" for name in names.split()]
 
 
 def blocks(page: Path) -> list[Block]:
