@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 import places
+import yaml
 from pygments.lexers.shell import BashLexer
 from pygments.token import Name, Text
 
@@ -24,13 +25,17 @@ from ccbench.raygen import strategies
 from ccbench.sweeps import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from sphinx.application import Sphinx
 
 project = "ccbench"
 author = copyright = "The ccbench developers"  # noqa: A001 - Sphinx's name
 version = release = ccbench.__version__
+
+#: What the repository says of itself. A release sets its address there (docs/releasing.md).
+CITATION = yaml.safe_load((Path(__file__).parents[1] / "CITATION.cff").read_text("utf-8"))
+UNKNOWN_REPOSITORY = "URL-OF-THIS-REPOSITORY"
 
 extensions = [
     "myst_parser",
@@ -144,9 +149,55 @@ def qdiscs_tables() -> str:
     return "\n".join(lines)
 
 
+def bibtex() -> str:
+    """Return the BibTeX entries of ccbench and of the publications that it names."""
+    entries = [_entry("ccbench", CITATION | {"notes": f"Version {CITATION['version']}"})]
+    for reference in CITATION["references"]:
+        first_word = re.findall("[a-z]+", reference["title"].lower().replace("the ", ""))[0]
+        key = f"{reference['authors'][0]['family-names'].lower()}{reference.get('year', '')}"
+        entries.append(_entry(f"{key}{first_word}", reference))
+    return "\n".join(["```bibtex", "\n\n".join(entries), "```"])
+
+
+def _entry(key: str, work: Mapping[str, Any]) -> str:
+    """Return the BibTeX entry of a work in the terms of CITATION.cff."""
+    kinds = {"thesis": "phdthesis", "conference-paper": "inproceedings", "software": "software"}
+    authors = [
+        f"{one['family-names']}, {one['given-names']}"
+        if "family-names" in one
+        else _exact(one["name"])
+        for one in work["authors"]
+    ]
+    fields = {
+        "author": " and ".join(authors),
+        "title": _exact(work["title"]),
+        "booktitle": work.get("collection-title"),
+        "school": work.get("institution", {}).get("name"),
+        "number": work.get("number"),
+        "year": work.get("year") or str(work.get("date-released", ""))[:4],
+        "doi": work.get("doi"),
+        "url": work.get("repository-code"),
+        "note": work["notes"] if work["type"] == "software" else None,
+    }
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+    return "\n".join([f"@{kinds[work['type']]}{{{key},", *lines, "}"])
+
+
+def _exact(text: str) -> str:
+    """Return a text whose capitals BibTeX keeps."""
+    return f"{{{text}}}"
+
+
+def index(words: str) -> str:
+    """Return the index entries of a place, which the site's search lists first."""
+    return "\n".join(["```{index} ! " + words.replace(", ", ", ! "), "```"])
+
+
 _GENERATED = {
+    "bibtex": bibtex,
     "engine pages": engine_pages,
     "engines": engines_table,
+    "index": index,
     "metrics": metrics_table,
     "qdiscs": qdiscs_tables,
     "schemes": schemes_table,
@@ -154,9 +205,17 @@ _GENERATED = {
 }
 
 
-def fill(_app: Sphinx, _page: str, source: list[str]) -> None:
-    """Insert the generated parts."""
-    source[0] = places.filled(source[0], _GENERATED)
+def fill(app: Sphinx, page: str, source: list[str]) -> None:
+    """Insert the generated parts and the repository; figures link to their vector versions."""
+    folder = (Path(app.srcdir) / page).parent
+
+    def linked(figure: re.Match[str]) -> str:
+        vector = figure[1].replace(".png", ".svg")
+        return f"[{figure[0]}]({vector})" if (folder / vector).exists() else figure[0]
+
+    text = places.filled(source[0], _GENERATED)
+    text = text.replace(UNKNOWN_REPOSITORY, CITATION["repository-code"])
+    source[0] = re.sub(r"!\[[^\]]*\]\((\S+\.png)\)", linked, text)
 
 
 def write_reports(app: Sphinx, error: Exception | None) -> None:

@@ -63,9 +63,14 @@ def pages() -> list[Path]:
 
 def how_to_pages() -> list[Path]:
     """Return the pages whose blocks are run, in site order."""
-    names = ("getting-started.md", "paths.md", "how-to/index.md")
-    start, paths, index = (DOCS / name for name in names)
-    return [start, paths, *_listed(paths), *_listed(index)]
+    first = ("getting-started", "tutorial", "uncertainty", "coming-from", "gallery")
+    paths, commands_index = DOCS / "paths.md", DOCS / "how-to" / "index.md"
+    return [
+        *(DOCS / f"{name}.md" for name in first),
+        paths,
+        *_listed(paths),
+        *_listed(commands_index),
+    ]
 
 
 def _listed(index: Path) -> list[Path]:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands on the pages of docs/ are run in order.
 
-With ``CCBENCH_REWRITE_PAGES=1`` the outputs on the pages are replaced by today's.
+With ``CCBENCH_REWRITE_PAGES=1`` the outputs and figures on the pages are replaced by today's.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,20 @@ def _rewrite(page: Path, outputs: Sequence[tuple[Block, str]]) -> None:
     page.write_text(text, encoding="utf-8")
 
 
+def _replace_figures(page: Path, folder: Path, program: Callable[..., str]) -> None:
+    """Replace the figures of a page that its commands drew in a folder, also as SVG."""
+    images = DOCS / "images"
+    shown = set(re.findall(r"\]\((?:\.\./)?images/([\w-]+\.png)\)", page.read_text("utf-8")))
+    drawn = sorted(name for name in shown if (folder / name).exists())
+    for name in drawn:
+        shutil.copy(folder / name, images)
+    for block in blocks(page):
+        for words in commands(block.text) if block.language == "sh" and not block.mark else ():
+            for name in {*words} & {*drawn}:
+                vector = images / name.replace(".png", ".svg")
+                program(*(str(vector) if word == name else word for word in words))
+
+
 def test_pages(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -81,6 +96,7 @@ def test_pages(
         ]
         if "CCBENCH_REWRITE_PAGES" in os.environ:
             _rewrite(page, outputs)
+            _replace_figures(page, tmp_path, program)
             continue
         for block, output in outputs:
             old, new = block.text.splitlines(), output.splitlines()

@@ -132,7 +132,9 @@ class TestClassification:
         )
         claim = "# % of its servers get a label on clean paths, up to # % with cross traffic"
         assert [clean, most] == numbers("classify-method.md", claim)
-        assert numbers("classify-method.md", "with cross traffic, and up to # % with loss") <= [most]
+        assert numbers("classify-method.md", "with cross traffic, and up to # % with loss") <= [
+            most
+        ]
         study = "studies/which-cca.md"
         claim = "# % of its servers get a label on clean paths, #, # and # % with 2, 5 and 10 % of"
         by_traffic = numbers(study, claim)
