@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
     "PublishedFigure",
@@ -44,6 +44,11 @@ _OTHERS, _NOT_BUILT = "needs other people's servers", "not built"
 #: The order in which they are counted.
 _STATES = (_AGREES, _DIFFERS, _DIRECTION, _NO_NUMBER, _NOT_RUN, _OTHERS, _NOT_BUILT)
 _NO_PUBLICATION = "no publication"
+
+#: Longer tables are collapsed below an overview.
+_MOST_ROWS = 15
+#: Rows of an overview.
+_MOST_STUDIES = 10
 
 
 @dataclass(frozen=True)
@@ -112,23 +117,88 @@ def explained(page: str) -> set[str]:
 
 
 def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
-    lines = [
-        "| study | quantity | measured | published | stated in | verdict |",
-        "| --- " * 6 + "|",
-    ]
-    for result in (of[name] for name in names if name in of):
+    shown = [of[name] for name in names if name in of]
+    compared, others = (_selected(shown, is_compared=is_compared) for is_compared in (True, False))
+    parts = []
+    if compared:
+        table = _table(compared, ("measured", "published", "verdict", "stated in"), _compared_cells)
+        if (count := sum(len(result["comparisons"]) for result in compared)) > _MOST_ROWS:
+            parts.append(_overview(compared))
+            table = _collapsible(f"All {count} comparisons", table)
+        parts.append(table)
+    if others:
+        table = _table(others, ("measured", "published"), _cells)
+        count = sum(len(result["comparisons"]) for result in others)
+        parts.append(
+            _collapsible(f"Measured, without a published number to compare ({count})", table)
+        )
+    missing = ", ".join(f"`{name}`" for name in names if name not in of)
+    if missing:
+        parts.append(f"Not run with this version yet: {missing}.")
+    return "\n\n".join(parts)
+
+
+def _selected(of: Iterable[Result], *, is_compared: bool) -> list[Result]:
+    """Return the results with only the comparisons that have a verdict, or that have none."""
+    chosen = (
+        {
+            **result,
+            "comparisons": [
+                comparison
+                for comparison in result["comparisons"]
+                if (comparison["verdict"] != "not compared") == is_compared
+            ],
+        }
+        for result in of
+    )
+    return [result for result in chosen if result["comparisons"]]
+
+
+def _table(
+    of: Iterable[Result],
+    heads: Sequence[str],
+    cells: Callable[[Mapping[str, Any]], Sequence[str]],
+) -> str:
+    """Return a table with a row for each comparison; studies are named in their first rows."""
+    lines = [f"| {' | '.join(('study', 'quantity', *heads))} |", "| --- " * (2 + len(heads)) + "|"]
+    for result in of:
         name = f"`{result['study']}`"
         for comparison in result["comparisons"]:
             quantity, unit = comparison["quantity"], comparison["unit"]
-            shown = f"{quantity} ({unit})" if unit else quantity
-            published = comparison["published"], comparison["where"]
-            cells = (name, shown, _measured(comparison), *published, _verdict(comparison))
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+            row = (name, f"{quantity} ({unit})" if unit else quantity, *cells(comparison))
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
             name = ""
-    missing = ", ".join(f"`{name}`" for name in names if name not in of)
-    if missing:
-        lines += ["", f"Not run with this version yet: {missing}."]
     return "\n".join(lines)
+
+
+def _compared_cells(comparison: Mapping[str, Any]) -> Sequence[str]:
+    return (*_cells(comparison), _verdict(comparison), comparison["where"])
+
+
+def _cells(comparison: Mapping[str, Any]) -> Sequence[str]:
+    return _measured(comparison), comparison["published"]
+
+
+def _overview(of: Sequence[Result]) -> str:
+    """Return a short table of verdicts by study, those with most differences first."""
+    counts = {f"`{result['study']}`": _counts([result]) for result in of}
+    rows = sorted(counts.items(), key=lambda item: -_differing(item[1]))
+    if len(rows) > _MOST_STUDIES:
+        others = rows[_MOST_STUDIES - 1 :]
+        rows = rows[: _MOST_STUDIES - 1]
+        rows.append((f"{len(others)} others", sum((count for _, count in others), Counter())))
+    return "\n".join(
+        [
+            "| study | numbers that agree | directions that agree |",
+            "| --- | ---: | ---: |",
+            *(f"| {name} | {' | '.join(_agreeing(count))} |" for name, count in rows),
+        ]
+    )
+
+
+def _collapsible(title: str, table: str) -> str:
+    """Return a table that is shown on request."""
+    return f"<details>\n<summary>{title}</summary>\n\n{table}\n\n</details>"
 
 
 def _measured(comparison: Mapping[str, Any]) -> str:
@@ -144,8 +214,6 @@ def _measured(comparison: Mapping[str, Any]) -> str:
 
 def _verdict(comparison: Mapping[str, Any]) -> str:
     verdict: str = comparison["verdict"]
-    if verdict == "not compared":
-        return "–"
     words = ["**differs**" if verdict == "differs" else verdict]
     if verdict == "differs" and not comparison["significant"]:
         words.append("not significantly")
@@ -185,11 +253,20 @@ def _counts(of: Iterable[Result]) -> Counter[tuple[str, str]]:
 
 def _counted(title: str, studies: int, counts: Counter[tuple[str, str]]) -> str:
     """Return a row of the summary."""
-    agree = (
+    agree = " | ".join(_agreeing(counts))
+    return f"| {title} | {studies} | {agree} | {counts['unbounded', 'not compared']} |"
+
+
+def _agreeing(counts: Counter[tuple[str, str]]) -> list[str]:
+    """Return how many of the numbers and of the directions agree."""
+    return [
         f"{counts[kind, 'agrees']} of {counts[kind, 'agrees'] + counts[kind, 'differs']}"
         for kind in ("number", "direction")
-    )
-    return f"| {title} | {studies} | {' | '.join(agree)} | {counts['unbounded', 'not compared']} |"
+    ]
+
+
+def _differing(counts: Counter[tuple[str, str]]) -> int:
+    return counts["number", "differs"] + counts["direction", "differs"]
 
 
 def _inventory(figures: Sequence[PublishedFigure], of: Mapping[str, Result]) -> str:
@@ -205,8 +282,26 @@ def _inventory(figures: Sequence[PublishedFigure], of: Mapping[str, Result]) -> 
                 names = " ".join(f"`{name}`" for name in figure.studies)
                 words = f"{state}: {more}" if more else state
                 lines.append(f"| {figure.figure} | {figure.what} | {names} | {words} |")
-        parts.append("\n".join([f"## {publication}", "", *lines]))
+        parts += [f"## {publication}", *_folded(publication, lines, figures, of)]
     return "\n\n".join(parts)
+
+
+def _folded(
+    publication: str,
+    lines: Sequence[str],
+    figures: Iterable[PublishedFigure],
+    of: Mapping[str, Result],
+) -> list[str]:
+    """Return the table of a publication; a long one is collapsed below the counts of its states."""
+    table = "\n".join(lines)
+    if (count := len(lines) - 2) <= _MOST_ROWS:
+        return [table]
+    states = Counter(_state(one, of)[0] for one in figures if one.publication == publication)
+    rows = [f"| {state} | {states[state]} |" for state in _STATES if states[state]]
+    return [
+        "\n".join(["| state | figures and tables |", "| --- | ---: |", *rows]),
+        _collapsible(f"All {count} figures and tables", table),
+    ]
 
 
 def _state(figure: PublishedFigure, of: Mapping[str, Result]) -> tuple[str, str]:
@@ -217,7 +312,7 @@ def _state(figure: PublishedFigure, of: Mapping[str, Result]) -> tuple[str, str]
         return _NOT_RUN, ""
     counts = _counts(of[name] for name in figure.studies if name in of)
     agree = sum(counts[kind, "agrees"] for kind in ("number", "direction"))
-    differ = sum(counts[kind, "differs"] for kind in ("number", "direction"))
+    differ = _differing(counts)
     if differ:
         page = next(path for path in pages() if figure.studies[0] in placed(_text(path)))
         return (

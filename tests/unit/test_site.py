@@ -73,7 +73,11 @@ class _Article(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the site, without the Python API and the reports of searches."""
     folder = tmp_path_factory.mktemp("site")
-    settings = ("exclude_patterns=_site,api,searches", "autosummary_generate=0", "html_copy_source=0")
+    settings = (
+        "exclude_patterns=_site,api,searches",
+        "autosummary_generate=0",
+        "html_copy_source=0",
+    )
     options = [word for setting in settings for word in ("-D", setting)]
     command = [sys.executable, "-m", "sphinx", "-Q", "-b", "html", *options, str(DOCS), str(folder)]
     subprocess.run(command, check=True)

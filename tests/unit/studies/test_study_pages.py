@@ -60,36 +60,55 @@ class TestTables:
     @pytest.mark.parametrize(
         ("one", "row"),
         [
-            (comparison(), "| `a-1` | share (%) | 38.2 | about 40 | section 3 | agrees |"),
+            (comparison(), "| `a-1` | share (%) | 38.2 | about 40 | agrees | section 3 |"),
             (
                 comparison("differs", half_width=1.23),
-                "| `a-1` | share (%) | 38.2 ± 1.2 | about 40 | section 3 | **differs** |",
+                "| `a-1` | share (%) | 38.2 ± 1.2 | about 40 | **differs** | section 3 |",
             ),
             (
                 comparison(n_cases=20, interval=[19, 61]),
-                "| `a-1` | share (%) | 38.2 (19 to 61, of 20) | about 40 | section 3 | agrees |",
+                "| `a-1` | share (%) | 38.2 (19 to 61, of 20) | about 40 | agrees | section 3 |",
             ),
             (
                 comparison(n_cases=20, interval=None),
-                "| `a-1` | share (%) | 38.2 (of 20) | about 40 | section 3 | agrees |",
+                "| `a-1` | share (%) | 38.2 (of 20) | about 40 | agrees | section 3 |",
             ),
             (
                 comparison("differs", "direction", measured=None, unit=""),
-                "| `a-1` | share | none | about 40 | section 3 | **differs**, direction only |",
+                "| `a-1` | share | none | about 40 | **differs**, direction only | section 3 |",
             ),
             (
                 comparison("differs", half_width=5.0, significant=False, published="4"),
-                "| `a-1` | share (%) | 38.2 ± 5 | 4 | section 3 | **differs**, not significantly |",
-            ),
-            (
-                comparison("not compared", "unbounded"),
-                "| `a-1` | share (%) | 38.2 | about 40 | section 3 | – |",
+                "| `a-1` | share (%) | 38.2 ± 5 | 4 | **differs**, not significantly | section 3 |",
             ),
         ],
     )
     def test_row(self, one: Mapping[str, object], row: str) -> None:
         """A row has the number, its interval or cases, the statement, its source, and a verdict."""
         assert row == lines("results: a-1", result("a-1", one))[-1]
+
+    def test_not_compared(self) -> None:
+        """Numbers without a published one have a table of their own, without verdicts."""
+        one = comparison("not compared", "unbounded")
+        table, others = "\n".join(lines("results: a-1", result("a-1", comparison(), one))).split(
+            "\n\n<details>\n"
+        )
+        assert table.endswith("| about 40 | agrees | section 3 |")
+        assert "| `a-1` | share (%) | 38.2 | about 40 |\n" in others
+
+    @pytest.mark.parametrize("studies_count", [2, 12])
+    def test_long_tables(self, studies_count: int) -> None:
+        """A table of more than 15 rows is below an overview of at most ten studies."""
+        names = [f"a-{number}" for number in range(studies_count)]
+        of = [result(name, *[comparison()] * 10) for name in names[:-1]]
+        of.append(result(names[-1], *[comparison("differs")] * 10))
+        overview, _, table = "\n".join(lines(f"results: {' '.join(names)}", *of)).partition(
+            "\n\n<details>\n"
+        )
+        first, *others = overview.splitlines()[2:]
+        assert first == f"| `{names[-1]}` | 0 of 10 | 0 of 0 |"
+        assert len(others) == min(studies_count, 10) - 1
+        assert table.count("| about 40 |") == 10 * studies_count
 
     def test_a_study_without_results(self) -> None:
         """A study that was not run yet is named below the rows of the others."""
