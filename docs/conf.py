@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parent))
 import places
 import yaml
+from docutils import nodes
 from pygments.lexers.shell import BashLexer
 from pygments.token import Name, Text
 
@@ -218,6 +219,20 @@ def fill(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"!\[[^\]]*\]\((\S+\.png)\)", linked, text)
 
 
+#: Spaces after which a line must not break: before a unit, around a sign.
+_NO_BREAK = re.compile(
+    r"(?<=\d) (?=(%|[\u00b5\u03bcmn]?s|min|h|[kMGT]?bit/s|[kKMGT]?B|BDP|points|packets|:)(?!\w))"
+    r"|(?<=±) (?=\d)|(?<=\d) (?=±)"
+)
+
+
+def keep_units(_app: Sphinx, document: nodes.document) -> None:
+    """Keep numbers on one line with their units and intervals."""
+    for text in list(document.findall(nodes.Text)):
+        if not isinstance(text.parent, nodes.literal | nodes.literal_block | nodes.raw):
+            text.parent.replace(text, nodes.Text(_NO_BREAK.sub("\N{NO-BREAK SPACE}", text)))
+
+
 def write_reports(app: Sphinx, error: Exception | None) -> None:
     """Write the report of each search in ``docs/searches`` beside the pages."""
     searches = Path(app.srcdir) / "searches"
@@ -241,5 +256,6 @@ def setup(app: Sphinx) -> None:
         lambda *event: True if re.fullmatch("set_.*_request", event[2]) else None,
     )
     app.connect("source-read", fill)
+    app.connect("doctree-read", keep_units)
     app.connect("build-finished", write_reports)
     app.add_lexer("sh", CommandLexer)

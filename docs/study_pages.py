@@ -259,10 +259,10 @@ def _counted(title: str, studies: int, counts: Counter[tuple[str, str]]) -> str:
 
 def _agreeing(counts: Counter[tuple[str, str]]) -> list[str]:
     """Return how many of the numbers and of the directions agree."""
-    return [
-        f"{counts[kind, 'agrees']} of {counts[kind, 'agrees'] + counts[kind, 'differs']}"
-        for kind in ("number", "direction")
-    ]
+    of_kinds = (
+        (counts[kind, "agrees"], counts[kind, "differs"]) for kind in ("number", "direction")
+    )
+    return [f"{agree} of {agree + differ}" if agree + differ else "–" for agree, differ in of_kinds]
 
 
 def _differing(counts: Counter[tuple[str, str]]) -> int:

@@ -186,6 +186,16 @@ def test_links(name: str) -> None:
     assert [] == [item for item in local if not (CHECKOUT / item).exists()]
 
 
+def test_messages() -> None:
+    """The messages that the page on troubleshooting explains exist in the code."""
+    code = "".join(path.read_text("utf-8") for path in (CHECKOUT / "ccbench").rglob("*.py"))
+    joined = re.sub(r'"\s*f?"', "", code)  # literals that continue on the next line
+    page = (DOCS / "faq.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)`", page.partition("## Error messages")[2], re.MULTILINE)
+    assert len(rows) > 10
+    assert [] == [message for message in rows if message not in joined]
+
+
 def test_least_duration() -> None:
     """The page on `deployable` states the least duration of its workloads."""
     starts = [*(workload.flow.start_s for workload in WORKLOADS)]

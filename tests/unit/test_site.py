@@ -66,7 +66,7 @@ class _Article(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._depth:
-            self.words.append(data)
+            self.words.append(data.replace("\N{NO-BREAK SPACE}", " "))
 
 
 @pytest.fixture(scope="module")

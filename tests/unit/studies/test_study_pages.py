@@ -106,7 +106,7 @@ class TestTables:
             "\n\n<details>\n"
         )
         first, *others = overview.splitlines()[2:]
-        assert first == f"| `{names[-1]}` | 0 of 10 | 0 of 0 |"
+        assert first == f"| `{names[-1]}` | 0 of 10 | – |"
         assert len(others) == min(studies_count, 10) - 1
         assert table.count("| about 40 |") == 10 * studies_count
 
@@ -125,7 +125,7 @@ class TestTables:
         rows = lines("summary", result("a-1", *several), unpublished)[2:]
         assert [
             "| A 1999 | 1 | 1 of 2 | 1 of 1 | 0 |",
-            "| no publication | 1 | 0 of 1 | 0 of 0 | 0 |",
+            "| no publication | 1 | 0 of 1 | – | 0 |",
             "| all publications | 1 | 1 of 2 | 1 of 1 | 0 |",
         ] == rows
 
