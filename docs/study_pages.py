@@ -45,6 +45,11 @@ _OTHERS, _NOT_BUILT = "needs other people's servers", "not built"
 _STATES = (_AGREES, _DIFFERS, _DIRECTION, _NO_NUMBER, _NOT_RUN, _OTHERS, _NOT_BUILT)
 _NO_PUBLICATION = "no publication"
 
+#: The quantity before, in the names of quantities.
+_SAME = "the same"
+#: Words of quantities, and what a page says.
+_BETTER = {r"\bbeside\b": "against", r"\bless (?!than|that\b)": "minus ", "less that": "minus that"}
+
 #: Longer tables are collapsed below an overview.
 _MOST_ROWS = 15
 #: Rows of an overview.
@@ -117,7 +122,7 @@ def explained(page: str) -> set[str]:
 
 
 def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
-    shown = [of[name] for name in names if name in of]
+    shown = [_worded(of[name]) for name in names if name in of]
     compared, others = (_selected(shown, is_compared=is_compared) for is_compared in (True, False))
     parts = []
     if compared:
@@ -136,6 +141,23 @@ def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
     if missing:
         parts.append(f"Not run with this version yet: {missing}.")
     return "\n\n".join(parts)
+
+
+def _worded(result: Result) -> Result:
+    """Return a result whose quantities can be read apart from each other and as English."""
+    comparisons, before = [], ""
+    for comparison in result["comparisons"]:
+        quantity = comparison["quantity"]
+        if quantity.startswith(_SAME):
+            quantity = f"as “{before}”, but {quantity.removeprefix(_SAME).lstrip(', ')}"
+        elif f": {_SAME}" in quantity:
+            quantity = quantity.replace(_SAME, before.partition(": ")[2])
+        else:
+            before = quantity
+        for word, better in _BETTER.items():
+            quantity = re.sub(word, better, quantity)
+        comparisons.append({**comparison, "quantity": quantity})
+    return {**result, "comparisons": comparisons}
 
 
 def _selected(of: Iterable[Result], *, is_compared: bool) -> list[Result]:

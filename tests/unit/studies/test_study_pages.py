@@ -96,6 +96,13 @@ class TestTables:
         assert table.endswith("| about 40 | agrees | section 3 |")
         assert "| `a-1` | share (%) | 38.2 | about 40 |\n" in others
 
+    def test_the_same(self) -> None:
+        """A quantity that refers to the one before it names it, as it may be in another table."""
+        one = comparison()
+        other = comparison("not compared", "unbounded", quantity="the same, less its minimum")
+        text = "\n".join(lines("results: a-1", result("a-1", one, other)))
+        assert "| as “share”, but minus its minimum (%) | 38.2 |" in text
+
     @pytest.mark.parametrize("studies_count", [2, 12])
     def test_long_tables(self, studies_count: int) -> None:
         """A table of more than 15 rows is below an overview of at most ten studies."""
