@@ -32,6 +32,8 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#
 _STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _HEIGHT_INCHES = 1.9
+#: Size of a legend's entry: its line, a character of its name, and a row.
+_HANDLE_INCHES, _CHARACTER_INCHES, _ROW_INCHES = 0.5, 0.058, 0.14
 _POINTS = 8
 _SMALL_POINTS = 7
 
@@ -56,7 +58,10 @@ def render(panels: Sequence[Panel], *, columns: int = 2) -> Figure:
     }
     labels = list(dict.fromkeys(item.label for panel in panels for item in panel.items))
     with mpl.rc_context(sizes):
-        size = (WIDTHS_INCHES[columns], 0.5 + _HEIGHT_INCHES * len(panels))
+        width = WIDTHS_INCHES[columns]
+        of_legend = _legend_columns(labels, width)
+        rows = -(-len(labels) // of_legend)
+        size = (width, 0.5 + _HEIGHT_INCHES * len(panels) + _ROW_INCHES * max(0, rows - 2))
         figure = Figure(figsize=size, layout="constrained")
         shares = len({panel.x for panel in panels}) == 1
         axes = figure.subplots(len(panels), sharex=shares, squeeze=False)[:, 0]
@@ -67,10 +72,16 @@ def render(panels: Sequence[Panel], *, columns: int = 2) -> Figure:
         handles, names = axes[0].get_legend_handles_labels()
         if len(labels) > 1 and names:
             figure.legend(
-                handles, names, loc="outside upper center", ncols=min(len(names), 2 * columns),
-                frameon=False,
-            )  # fmt: skip
+                handles, names, loc="outside upper center", ncols=of_legend, frameon=False
+            )
     return figure
+
+
+def _legend_columns(labels: Sequence[str], width_inches: float) -> int:
+    """Return how many columns of a legend fit into a width."""
+    longest = max(map(len, labels), default=0)
+    fitting = int(width_inches / (_HANDLE_INCHES + _CHARACTER_INCHES * longest))
+    return max(1, min(len(labels), fitting))
 
 
 def _draw(axes: Axes, panel: Panel, labels: Sequence[str]) -> None:

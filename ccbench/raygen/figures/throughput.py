@@ -79,4 +79,8 @@ def _draw_side(axes: Axes, throughput: pd.DataFrame, name: str, colour: str) -> 
     total = throughput.sum(axis=1)
     axes.plot(total.index, total, color=colour, linewidth=2, label=name)
     if throughput.shape[1] > 1:
-        axes.plot(throughput.index, throughput.to_numpy(), color=colour, linewidth=0.6, alpha=0.6)
+        labels = [f"each of {name}", *[None] * (throughput.shape[1] - 1)]
+        axes.plot(
+            throughput.index, throughput.to_numpy(), color=colour, linewidth=0.6, alpha=0.6,
+            label=labels,
+        )  # fmt: skip

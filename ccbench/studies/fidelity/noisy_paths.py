@@ -27,6 +27,7 @@ from ccbench.classify.verdict import TraceVerdict, decided, judge
 from ccbench.classify.vote import UNKNOWN, vote
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import Published, at_least, at_most
+from ccbench.studies.shades import WORSE_ABOVE, WORSE_BELOW
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware.traces import (
     CLEAN,
@@ -182,10 +183,11 @@ def _figure(labelled: pd.DataFrame) -> Figure:
     ):
         shares = labelled.pivot_table(column, "method", "condition", dropna=False)
         shares = shares.loc[list(_METHODS), conditions]
-        colours = "RdYlGn" if column == "right" else "RdYlGn_r"
-        axes.imshow(shares, vmin=0, vmax=100 if column == "right" else 50, cmap=colours)
+        # White is as it should be: one hue, for colour-blind readers and in grey.
+        colours, most = (WORSE_BELOW, 100) if column == "right" else (WORSE_ABOVE, 50)
+        axes.imshow(shares, vmin=0, vmax=most, cmap=colours)
         for (row, at), share in np.ndenumerate(shares.to_numpy()):
-            text = "" if np.isnan(share) else f"{share:.0f}"
+            text = "–" if np.isnan(share) else f"{share:.0f}"  # a method without unknown CCAs
             axes.text(at, row, text, ha="center", va="center", fontsize=7)
         axes.set_xticks(range(len(conditions)), conditions, rotation=90, fontsize=7)
         axes.set_yticks(range(len(_METHODS)), _METHODS if i == 0 else [], fontsize=8)

@@ -25,6 +25,7 @@ from ccbench.classify.occupancy import DURATION_S, STEP_S
 from ccbench.classify.vote import vote
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, percentage, similar, unbounded
+from ccbench.studies.shades import WORSE_BELOW
 from ccbench.studies.study import Comparison, Findings, Study
 from ccbench.studies.ware.traces import (
     CLEAN,
@@ -202,7 +203,7 @@ def _figure(labelled: pd.DataFrame) -> Figure:
     ):
         own = right[right["length_s"] == length_s]
         shares = own.pivot_table("right", "condition", "setting").loc[conditions, settings]
-        axes.imshow(shares, vmin=40, vmax=100, cmap="RdYlGn", aspect="auto")
+        axes.imshow(shares, vmin=40, vmax=100, cmap=WORSE_BELOW, aspect="auto")
         for (row, column), share in np.ndenumerate(shares.to_numpy()):
             axes.text(column, row, f"{share:.0f}", ha="center", va="center", fontsize=7)
         axes.set_xticks(range(len(settings)), settings, rotation=90, fontsize=7)
