@@ -4,7 +4,7 @@
 :func:`sweep`, also available as ``ccbench.sweep``, returns a table. :class:`Sweep` offers the
 single steps: :meth:`~Sweep.plan` predicts the cost, :meth:`~Sweep.run` returns the table,
 :func:`estimates` computes medians over repetitions, :mod:`.figures` plots them, and
-:func:`save_table` writes the table.
+:func:`save_table` writes the table. :class:`SavedSweep` reads a folder of ``ccbench sweep -o``.
 
 Examples
 --------
@@ -20,6 +20,7 @@ from ccbench.experiment.setting_paths import paths
 from ccbench.sweeps._sweep import Combination, Sweep, SweepPlan, sweep
 from ccbench.sweeps.estimates import CaseEstimate, estimates
 from ccbench.sweeps.metrics import METRICS, metrics_named
+from ccbench.sweeps.saved import SavedSweep
 from ccbench.sweeps.table import TABLE_FORMATS, check_table_path, save_table
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "TABLE_FORMATS",
     "CaseEstimate",
     "Combination",
+    "SavedSweep",
     "Sweep",
     "SweepPlan",
     "check_table_path",

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from ccbench.metrics import Metric
     from ccbench.sweeps._sweep import Sweep
     from ccbench.sweeps.estimates import CaseEstimate
+    from ccbench.sweeps.saved import SavedSweep
 
-__all__ = ["check_figure", "setting_name", "sweep_figure"]
+__all__ = ["check_figure", "drawn", "setting_name", "sweep_figure"]
 
 #: Okabe and Ito's palette for colour-blind readers, with black last.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -67,7 +68,11 @@ def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
     >>> sweep_figure(sweep, table)  # doctest: +SKIP
     """
     check_figure(sweep)
-    medians = estimates(sweep, table)
+    return drawn(sweep, estimates(sweep, table))
+
+
+def drawn(sweep: Sweep | SavedSweep, medians: Sequence[CaseEstimate]) -> Figure:
+    """Plot medians of a sweep that can be plotted; see :func:`sweep_figure`."""
     first, *more = _varied(sweep)
     second, others = (more[0] if more else None), more[1:]
     panels = list(
@@ -109,7 +114,7 @@ def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
     return figure
 
 
-def check_figure(sweep: Sweep) -> None:
+def check_figure(sweep: Sweep | SavedSweep) -> None:
     """Check that a sweep can be plotted, to be called before it is run.
 
     Raises
@@ -119,7 +124,7 @@ def check_figure(sweep: Sweep) -> None:
     """
     _, *more = (len(sweep.vary[path]) for path in _varied(sweep))
     second, others = (more[0] if more else 1), more[1:]
-    parts = len(sweep.cases[0].scenario.flows), len(sweep.cases[0].scenario.path.links)
+    parts = len(sweep.document["flows"]), sum(map(len, _links(sweep)))
     panels, lines = math.prod(others) * len(sweep.measured), second * max(parts)
     for items, number, most in (("panels", panels, _MOST_PANELS), ("lines", lines, _MOST_LINES)):
         if number > most:
@@ -129,7 +134,7 @@ def check_figure(sweep: Sweep) -> None:
             )
 
 
-def setting_name(sweep: Sweep, path: str) -> tuple[str, str]:
+def setting_name(sweep: Sweep | SavedSweep, path: str) -> tuple[str, str]:
     """Return the readable name and the unit of a setting.
 
     Examples
@@ -145,25 +150,34 @@ def setting_name(sweep: Sweep, path: str) -> tuple[str, str]:
     words, _, suffix = last.rpartition("_")
     name, unit = (words, _UNITS[suffix]) if words and suffix in _UNITS else (last, "")
     name = _NAMES.get(name, name.replace("_", " "))
-    scenario = sweep.cases[0].scenario
+    forward, reverse = _links(sweep)
     if parents[1:2] == ["*"]:
         return f"{name} of all {'groups' if parents[0] == 'flows' else 'bottlenecks'}", unit
-    if parents[:1] == ["flows"] and len(scenario.flows) > 1:
+    if parents[:1] == ["flows"] and len(sweep.document["flows"]) > 1:
         name += f" of group {parents[1]}"
-    if parents[:1] == ["bottlenecks"] and len(scenario.path.links) > 1:
+    if parents[:1] == ["bottlenecks"] and len([*forward, *reverse]) > 1:
         name += f" of bottleneck {parents[1]}"
     if parents[:1] == ["reverse_bottlenecks"]:
-        name += f" of bottleneck {len(scenario.path.bottlenecks) + int(parents[1])}"
+        name += f" of bottleneck {len(forward) + int(parents[1])}"
     return name, unit
 
 
-def _varied(sweep: Sweep) -> list[str]:
+def _links(sweep: Sweep | SavedSweep) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the bottlenecks of both directions."""
+    return sweep.document["bottlenecks"], sweep.document.get("reverse_bottlenecks", ())
+
+
+def _varied(sweep: Sweep | SavedSweep) -> list[str]:
     """Return the settings with several values or, if there are none, the first setting."""
     return [path for path, values in sweep.vary.items() if len(values) > 1] or [*sweep.vary][:1]
 
 
 def _draw(
-    axes: Axes, medians: Sequence[CaseEstimate], sweep: Sweep, first: str, second: str | None
+    axes: Axes,
+    medians: Sequence[CaseEstimate],
+    sweep: Sweep | SavedSweep,
+    first: str,
+    second: str | None,
 ) -> None:
     """Draw a panel."""
     positions = _positions(axes, sweep.vary[first])

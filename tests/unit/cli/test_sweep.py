@@ -36,6 +36,20 @@ class TestSweepCommand:
         assert (tmp_path / "p.svg").read_text().startswith("<?xml")
 
     @pytest.mark.usefixtures("arithmetic")
+    @pytest.mark.parametrize("vary", ["rtt_ms=10,40", "flows.0.cca=even,greedy"])
+    def test_plot(self, scenario: Path, tmp_path: Path, vary: str) -> None:
+        """`ccbench plot` draws the folder of a sweep as --plot did."""
+        files = ("-o", tmp_path / "t", "--plot", tmp_path / "p.svg")
+        assert ccbench("sweep", scenario, "--vary", vary, "--repeat", 2, *files).exit_code == 0
+        plotted = ccbench("plot", tmp_path / "t", "-o", tmp_path / "later.svg")
+        assert plotted.exit_code == 0, plotted.output
+        assert (tmp_path / "later.svg").read_bytes() == (tmp_path / "p.svg").read_bytes()
+        refused = ccbench("plot", tmp_path / "t", "--as", "cdf")
+        assert_refused(refused, "--as is for saved runs")
+        (tmp_path / "t" / "sweep.json").write_text("{}")
+        assert_refused(ccbench("plot", tmp_path / "t"), "it must be the folder of a sweep")
+
+    @pytest.mark.usefixtures("arithmetic")
     def test_one_run(self, scenario: Path) -> None:
         """Without intervals, the option that yields them is named."""
         result = ccbench("sweep", scenario, "--vary", "rtt_ms=10")
