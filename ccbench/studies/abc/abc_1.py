@@ -3,8 +3,8 @@
 
 :mod:`ccbench.studies.abc.links` defines the links and the delay. Utilisation and 95th percentile of
 the delay are averaged over the eight links, then divided by ABC's. Figure 1 shows one of Verizon's
-links (appendix B) without naming it; here it is the first of the eight. XCP, PCC, Sprout and Verus
-are not available in Linux and are omitted.
+links (appendix B) without naming it; here it is the first of the eight. PCC, Sprout and Verus are
+omitted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ccbench.studies.abc.links import (
     CELLULAR_S,
     CODEL,
     COLOURS,
+    EXPLICIT,
     RTT_MS,
     SCHEMES,
     cellular,
@@ -41,6 +42,7 @@ _TABLE = "table of section 1"
 _FIGURE_1 = "caption of Figure 1"
 #: Values of that table: utilisation and 95th percentile of the delay, divided by ABC's.
 _PUBLISHED = {
+    "XCP": (0.97, 2.04),
     "Cubic+Codel": (0.67, 0.84),
     "Copa": (0.66, 0.85),
     "Cubic": (1.18, 4.78),
@@ -56,7 +58,7 @@ _QUICK_S = 15.0
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     traces = CELLULAR_LINKS[:1] if quick else CELLULAR_LINKS
     duration_s = _QUICK_S if quick else CELLULAR_S
-    schemes = (*SCHEMES, ABC_20)
+    schemes = (*SCHEMES, ABC_20, *EXPLICIT[:2])
     return tuple(
         cellular(scheme, name, duration_s=duration_s) for scheme in schemes for name in traces
     )

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A link that alternates between 12 and 24 Mbit/s every half second (Goyal et al. 2020, Fig. 19).
 
-The figure also shows RCP and XCPw, which are not available here; the study shows the schemes of
-``abc-1`` instead.
+The figure shows ABC, RCP and XCPw; the study has XCP, VCP and the schemes of ``abc-1`` besides.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from ccbench.experiment.scenario import Flow, NetworkPath, Scenario
 from ccbench.studies.abc.links import (
     ABC,
     COLOURS,
+    EXPLICIT,
     RTT_MS,
     SCHEMES,
     course,
@@ -21,7 +21,7 @@ from ccbench.studies.abc.links import (
     two_rates,
 )
 from ccbench.studies.catalogue import info
-from ccbench.studies.published import percentage
+from ccbench.studies.published import at_least, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 _DURATION_S = 30.0
-_SHOWN = ("ABC", "BBR")
+_SHOWN = ("ABC", "RCP", "XCPw")
+_CAPTION = "caption of Figure 19"
 _SHOWN_S = (10.0, 15.0)
 
 
@@ -42,7 +43,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             duration_s=8.0 if quick else _DURATION_S,
             name=f"{scheme.name}, 12 and 24 Mbit/s",
         )
-        for scheme in (SCHEMES[:1] if quick else SCHEMES)
+        for scheme in ((ABC, *EXPLICIT[1:3]) if quick else (*SCHEMES, *EXPLICIT))
     )
 
 
@@ -74,8 +75,20 @@ def _conclude(table: pd.DataFrame) -> Findings:
             Comparison(
                 quantity="ABC's utilisation",
                 measured=float(used[ABC.name]),
-                published=percentage(100, "caption of Figure 19", text="close to 100"),
+                published=percentage(100, _CAPTION, text="close to 100"),
                 unit="%",
+            ),
+            Comparison(
+                quantity="XCPw's utilisation",
+                measured=float(used["XCPw"]),
+                published=percentage(100, _CAPTION, text="close to 100"),
+                unit="%",
+            ),
+            Comparison(
+                quantity="the lower of both less RCP's utilisation",
+                measured=float(min(used[ABC.name], used["XCPw"]) - used["RCP"]),
+                published=at_least(0, _CAPTION, text="RCP: under-utilization"),
+                unit="points",
             ),
         ),
     )

@@ -50,6 +50,7 @@ __all__ = [
     "CELLULAR_S",
     "CODEL",
     "COLOURS",
+    "EXPLICIT",
     "QUEUE_PACKETS",
     "RTT_MS",
     "SCHEMES",
@@ -142,7 +143,26 @@ SCHEMES = (
     Scheme(name="Cubic+Codel, 5 ms", cca="cubic", qdisc="codel"),
 )
 
-COLOURS = {scheme.name: f"C{i}" for i, scheme in enumerate((*SCHEMES, ABC_20))}
+#: XCP's gains in the evaluation: the highest that are stable (section 7.3).
+_FASTEST: dict[str, Option] = {"alpha": 0.55, "beta": 0.4}
+
+#: The explicit control protocols that ABC is compared with. RCP and VCP have their defaults, which
+#: are the values of appendix F.
+EXPLICIT = (
+    Scheme(name="XCP", cca="xcp", qdisc="xcp", options=tuple(sorted(_FASTEST.items()))),
+    Scheme(
+        name="XCPw",
+        cca="xcp",
+        qdisc="xcp",
+        options=tuple(sorted({**_FASTEST, "update": "packet"}.items())),
+    ),
+    Scheme(name="RCP", cca="rcp", qdisc="rcp"),
+    Scheme(name="VCP", cca="vcp", qdisc="vcp"),
+)
+
+_ALL = (*SCHEMES, ABC_20, *EXPLICIT)
+
+COLOURS = {scheme.name: f"C{i}" for i, scheme in enumerate(_ALL)}
 
 
 def scheme_of(scenario: Scenario) -> str:
@@ -159,9 +179,7 @@ def scheme_of(scenario: Scenario) -> str:
     """
     link = scenario.path.bottlenecks[0]
     combination = scenario.flows[0].cca, link.qdisc, link.qdisc_options
-    names = {
-        (scheme.cca, scheme.qdisc, scheme.options): scheme.name for scheme in (*SCHEMES, ABC_20)
-    }
+    names = {(scheme.cca, scheme.qdisc, scheme.options): scheme.name for scheme in _ALL}
     other = ABC.name if combination[:2] == (ABC.cca, ABC.qdisc) else combination[0]
     return names.get(combination, other)
 

@@ -202,7 +202,7 @@ class TestConclusions:
             for comparison in abc_1._conclude(schemes(used, delay)).comparisons
             if "Figure 1" not in comparison.quantity
         ]
-        assert 11 == len(of_table)
+        assert 3 + 2 * len(used) == len(of_table)
         assert {"agrees"} == verdicts(of_table)
         better = dict.fromkeys(used, 1.5), dict.fromkeys(used, 0.5)
         reverse = abc_1._conclude(schemes(*better)).comparisons
@@ -246,17 +246,22 @@ class TestConclusions:
         assert "differs" == abc_12._conclude(equal).comparisons[0].verdict
 
     def test_unfair_queues(self) -> None:
-        """CUBIC flows that get a tenth more than ABC's do not agree; equal ones do."""
+        """CUBIC flows that get a tenth more than ABC's do not agree; equal ones do.
+
+        With RCP's weights, they are to get more.
+        """
         for factor, verdict in ((1.0, "agrees"), (1.1, "differs"), (0.9, "differs")):
             rows = [
                 {
+                    "weights": weights,
                     "rtt_ms": rtt_ms,
                     "load_percent": load,
                     "seed": seed,
                     "scheme": scheme,
                     "flow": flow,
-                    "mbps": 15 * (1 + spread * (flow % 3 - 1)) * (factor if flow > 2 else 1),
+                    "mbps": 15 * (1 + spread * (flow % 3 - 1)) * (more if flow > 2 else 1),
                 }
+                for weights, more in (("max_min", factor), ("flow_counts", 2 * factor))
                 for rtt_ms in (20.0, 100.0)
                 for load in (6.25, 50.0)
                 for seed in (1, 2)
@@ -264,7 +269,7 @@ class TestConclusions:
                 for flow in flows
             ]
             comparisons = abc_13._conclude(pd.DataFrame(rows)).comparisons
-            assert [verdict, "agrees", "agrees", "not compared"] == [
+            assert [verdict, "agrees", "agrees", "not compared", "agrees"] == [
                 comparison.verdict for comparison in comparisons
             ]
 
