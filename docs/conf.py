@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -243,7 +242,9 @@ def write_reports(app: Sphinx, error: Exception | None) -> None:
             # In this folder, the report's commands name the search as the site does.
             command = [program, "report", folder.name, "-o", page, "--json"]
             subprocess.run(command, cwd=searches, check=True, capture_output=True)  # noqa: S603
-            shutil.move(page, Path(app.outdir) / page.name)
+            back = f'<nav><a href="index.html">{html_title}: documentation</a></nav>'
+            text = page.read_text("utf-8").replace("<body>", f"<body>\n{back}", 1)
+            (Path(app.outdir) / page.name).write_text(text, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:

@@ -126,7 +126,7 @@ def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
     compared, others = (_selected(shown, is_compared=is_compared) for is_compared in (True, False))
     parts = []
     if compared:
-        table = _table(compared, ("measured", "published", "verdict", "stated in"), _compared_cells)
+        table = _table(compared, ("verdict", "measured", "published", "stated in"), _compared_cells)
         if (count := sum(len(result["comparisons"]) for result in compared)) > _MOST_ROWS:
             parts.append(_overview(compared))
             table = _collapsible(f"All {count} comparisons", table)
@@ -194,7 +194,7 @@ def _table(
 
 
 def _compared_cells(comparison: Mapping[str, Any]) -> Sequence[str]:
-    return (*_cells(comparison), _verdict(comparison), comparison["where"])
+    return (_verdict(comparison), *_cells(comparison), comparison["where"])
 
 
 def _cells(comparison: Mapping[str, Any]) -> Sequence[str]:

@@ -60,26 +60,26 @@ class TestTables:
     @pytest.mark.parametrize(
         ("one", "row"),
         [
-            (comparison(), "| `a-1` | share (%) | 38.2 | about 40 | agrees | section 3 |"),
+            (comparison(), "| `a-1` | share (%) | agrees | 38.2 | about 40 | section 3 |"),
             (
                 comparison("differs", half_width=1.23),
-                "| `a-1` | share (%) | 38.2 ± 1.2 | about 40 | **differs** | section 3 |",
+                "| `a-1` | share (%) | **differs** | 38.2 ± 1.2 | about 40 | section 3 |",
             ),
             (
                 comparison(n_cases=20, interval=[19, 61]),
-                "| `a-1` | share (%) | 38.2 (19 to 61, of 20) | about 40 | agrees | section 3 |",
+                "| `a-1` | share (%) | agrees | 38.2 (19 to 61, of 20) | about 40 | section 3 |",
             ),
             (
                 comparison(n_cases=20, interval=None),
-                "| `a-1` | share (%) | 38.2 (of 20) | about 40 | agrees | section 3 |",
+                "| `a-1` | share (%) | agrees | 38.2 (of 20) | about 40 | section 3 |",
             ),
             (
                 comparison("differs", "direction", measured=None, unit=""),
-                "| `a-1` | share | none | about 40 | **differs**, direction only | section 3 |",
+                "| `a-1` | share | **differs**, direction only | none | about 40 | section 3 |",
             ),
             (
                 comparison("differs", half_width=5.0, significant=False, published="4"),
-                "| `a-1` | share (%) | 38.2 ± 5 | 4 | **differs**, not significantly | section 3 |",
+                "| `a-1` | share (%) | **differs**, not significantly | 38.2 ± 5 | 4 | section 3 |",
             ),
         ],
     )
@@ -93,7 +93,7 @@ class TestTables:
         table, others = "\n".join(lines("results: a-1", result("a-1", comparison(), one))).split(
             "\n\n<details>\n"
         )
-        assert table.endswith("| about 40 | agrees | section 3 |")
+        assert table.endswith("| agrees | 38.2 | about 40 | section 3 |")
         assert "| `a-1` | share (%) | 38.2 | about 40 |\n" in others
 
     def test_the_same(self) -> None:
