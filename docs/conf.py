@@ -223,13 +223,16 @@ _NO_BREAK = re.compile(
     r"(?<=\d) (?=(%|[\u00b5\u03bcmn]?s|min|h|[kMGT]?bit/s|[kKMGT]?B|BDP|points|packets|:)(?!\w))"
     r"|(?<=±) (?=\d)|(?<=\d) (?=±)"
 )
+#: Hyphens before numbers, which mean minus.
+_MINUS = re.compile(r"(?<![\w.–-])-(?=\d)")
 
 
-def keep_units(_app: Sphinx, document: nodes.document) -> None:
-    """Keep numbers on one line with their units and intervals."""
+def set_numbers(_app: Sphinx, document: nodes.document) -> None:
+    """Keep numbers on one line with their units and intervals, and write minus signs."""
     for text in list(document.findall(nodes.Text)):
         if not isinstance(text.parent, nodes.literal | nodes.literal_block | nodes.raw):
-            text.parent.replace(text, nodes.Text(_NO_BREAK.sub("\N{NO-BREAK SPACE}", text)))
+            spaced = _NO_BREAK.sub("\N{NO-BREAK SPACE}", text)
+            text.parent.replace(text, nodes.Text(_MINUS.sub("\N{MINUS SIGN}", spaced)))
 
 
 def write_reports(app: Sphinx, error: Exception | None) -> None:
@@ -257,6 +260,6 @@ def setup(app: Sphinx) -> None:
         lambda *event: True if re.fullmatch("set_.*_request", event[2]) else None,
     )
     app.connect("source-read", fill)
-    app.connect("doctree-read", keep_units)
+    app.connect("doctree-read", set_numbers)
     app.connect("build-finished", write_reports)
     app.add_lexer("sh", CommandLexer)
