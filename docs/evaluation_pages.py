@@ -140,7 +140,22 @@ def _of_candidate(result: Result, titles: Mapping[str, str]) -> Iterator[str]:
     for cell in cells:
         if cell["failure"]:
             yield f"**Definite failure**: {titles[cell['criterion']]}: {cell['failure']}.\n"
-    heads = ["criterion", "measure", name, *others, *(f"vs. {other}" for other in others)]
+    for other in others:
+        counts = Counter(cell["judgements"][other] for cell in cells)
+        found = ", ".join(f"{counts[key]} {word}" for key, word in _WORDS.items() if counts[key])
+        yield f"- Against {other}: {found}."
+    yield ""
+    table = "\n".join(_table(name, others, cells, titles))
+    if (rows := table.count("\n") - 1) > places.MOST_ROWS:
+        table = places.collapsible(f"The {rows} measures that are not similar", table)
+    yield f"{table}\n"
+
+
+def _table(
+    name: str, others: Sequence[str], cells: Iterable[Mapping[str, Any]], titles: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the lines of a candidate's table."""
+    heads = ["criterion", "measure", *(f"vs. {other}" for other in others), name, *others]
     yield f"| {' | '.join(heads)} |"
     yield "| --- " * len(heads) + "|"
     for cell in cells:
@@ -148,9 +163,8 @@ def _of_candidate(result: Result, titles: Mapping[str, str]) -> Iterator[str]:
             quantity = f"{cell['quantity']} ({cell['unit']})" if cell["unit"] else cell["quantity"]
             values = (_value(cell["medians"][cca]) for cca in (name, *others))
             words = (_WORDS[cell["judgements"][other]] for other in others)
-            row = (titles[cell["criterion"]], quantity, *values, *words)
+            row = (titles[cell["criterion"]], quantity, *words, *values)
             yield f"| {' | '.join(row)} |"
-    yield ""
 
 
 def _value(value: float | None) -> str:

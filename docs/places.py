@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["filled", "names"]
+__all__ = ["MOST_ROWS", "collapsible", "filled", "names"]
+
+#: Longer tables are collapsed below a summary.
+MOST_ROWS = 15
 
 _PLACE = re.compile(r"(<!-- ([a-z][^>]*) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -41,3 +44,8 @@ def filled(text: str, parts: Mapping[str, Callable[..., str]]) -> str:
         return f"{place[1]}\n{parts[name](*argument)}\n\n{place[3]}"
 
     return _PLACE.sub(fill, text)
+
+
+def collapsible(title: str, table: str) -> str:
+    """Return a table that is shown on request."""
+    return f"<details>\n<summary>{title}</summary>\n\n{table}\n\n</details>"

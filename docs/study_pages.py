@@ -50,8 +50,6 @@ _SAME = "the same"
 #: Words of quantities, and what a page says.
 _BETTER = {r"\bbeside\b": "against", r"\bless (?!than|that\b)": "minus ", "less that": "minus that"}
 
-#: Longer tables are collapsed below an overview.
-_MOST_ROWS = 15
 #: Rows of an overview.
 _MOST_STUDIES = 10
 
@@ -127,15 +125,15 @@ def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
     parts = []
     if compared:
         table = _table(compared, ("verdict", "measured", "published", "stated in"), _compared_cells)
-        if (count := sum(len(result["comparisons"]) for result in compared)) > _MOST_ROWS:
+        if (count := sum(len(result["comparisons"]) for result in compared)) > places.MOST_ROWS:
             parts.append(_overview(compared))
-            table = _collapsible(f"All {count} comparisons", table)
+            table = places.collapsible(f"All {count} comparisons", table)
         parts.append(table)
     if others:
         table = _table(others, ("measured", "published"), _cells)
         count = sum(len(result["comparisons"]) for result in others)
         parts.append(
-            _collapsible(f"Measured, without a published number to compare ({count})", table)
+            places.collapsible(f"Measured, without a published number to compare ({count})", table)
         )
     missing = ", ".join(f"`{name}`" for name in names if name not in of)
     if missing:
@@ -216,11 +214,6 @@ def _overview(of: Sequence[Result]) -> str:
             *(f"| {name} | {' | '.join(_agreeing(count))} |" for name, count in rows),
         ]
     )
-
-
-def _collapsible(title: str, table: str) -> str:
-    """Return a table that is shown on request."""
-    return f"<details>\n<summary>{title}</summary>\n\n{table}\n\n</details>"
 
 
 def _measured(comparison: Mapping[str, Any]) -> str:
@@ -316,13 +309,13 @@ def _folded(
 ) -> list[str]:
     """Return the table of a publication; a long one is collapsed below the counts of its states."""
     table = "\n".join(lines)
-    if (count := len(lines) - 2) <= _MOST_ROWS:
+    if (count := len(lines) - 2) <= places.MOST_ROWS:
         return [table]
     states = Counter(_state(one, of)[0] for one in figures if one.publication == publication)
     rows = [f"| {state} | {states[state]} |" for state in _STATES if states[state]]
     return [
         "\n".join(["| state | figures and tables |", "| --- | ---: |", *rows]),
-        _collapsible(f"All {count} figures and tables", table),
+        places.collapsible(f"All {count} figures and tables", table),
     ]
 
 

@@ -69,7 +69,7 @@ def test_league() -> None:
 def test_details() -> None:
     """Differences are shown with their values, and what is alike is not; failures are named."""
     text = lines("details", cell("5.1.3-packet-loss", "like"), cell("7.5-high-delay", "worse", "x"))
-    assert "| 7.5 High delay | throughput (Mbit/s) | 1.5 | none | worse |" in text
+    assert "| 7.5 High delay | throughput (Mbit/s) | worse | 1.5 | none |" in text
     assert not any(line.startswith("| 5.1.3") for line in text)
     assert "**Definite failure**: 7.5 High delay: x." in text
 
