@@ -85,5 +85,6 @@ def datacenter_simulate(
     flow_source: npt.NDArray[np.int32],
     flow_destination: npt.NDArray[np.int32],
     flow_incast: npt.NDArray[np.bool_],
+    flow_priority: npt.NDArray[np.uint8],
     progress: Callable[[int], None] | None,
 ) -> dict[str, Any]: ...

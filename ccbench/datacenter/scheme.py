@@ -13,9 +13,14 @@ from ccbench.base.validation import Range
 __all__ = ["ASSIGNMENTS", "CONTROLS", "Scheme"]
 
 #: End-to-end congestion controls; the position is the number in the compiled core.
-CONTROLS = ("none", "window", "dctcp", "dcqcn", "hpcc", "delay")
+CONTROLS = ("none", "window", "dctcp", "dcqcn", "hpcc", "delay", "expresspass", "homa")
 #: Queue assignments; the position is the number in the compiled core.
 ASSIGNMENTS = ("single", "stochastic", "per-flow", "dynamic")
+
+#: Controls that no ACK drives.
+_WITHOUT_ACKS = ("none", "dcqcn", "expresspass", "homa")
+#: Controls without retransmission.
+_LOSSLESS = ("expresspass", "homa")
 
 _SHARE = Range(0, 1, low_open=True)
 _ABOVE_0 = Range(0, 1e6, low_open=True)
@@ -71,6 +76,11 @@ class Scheme:
         Assignment of packets to queues (:data:`ASSIGNMENTS`).
     queues : int
         Physical queues of a port, including the queue of control packets; 2 to 4096.
+    classes : int
+        Priority classes of the traffic (:attr:`Workload.classes`), each with an equal part of the
+        data queues; with ``homa``, its priority levels.
+    spray : bool
+        Each packet selects among equal paths, instead of each flow.
     shortest_first : bool
         Shortest remaining flow first (SRF), in queues and network cards, instead of round robin.
     backpressure : bool
@@ -97,6 +107,8 @@ class Scheme:
         Packets of a flow per ACK; the last packet is always acknowledged.
     queued_acks : bool
         Switches queue ACKs with the data instead of prioritising them.
+    drop_notices : bool
+        A switch that drops a packet notifies its sender, which sends the packet again.
     pfc : bool
         PFC with a dynamic threshold.
     pfc_share : float
@@ -107,8 +119,11 @@ class Scheme:
         Queue lengths (10³ bytes) above which some packets, and all packets, are marked.
     ecn_probability : float
         Marking probability just below the second length.
+    pair_rtt : bool
+        Windows and RTTs are those of a flow's own path, instead of the longest path.
     window_bdp : float
-        Initial window in BDPs of the longest path; with ``window``, the constant window.
+        Initial window in BDPs of the longest path; with ``window``, the constant window; with
+        ``homa``, RTTbytes.
     slow_start_packets : int
         Initial window of ``dctcp`` in packets, with slow start; 0 for none.
     dctcp_gain, dcqcn_gain : float
@@ -119,6 +134,12 @@ class Scheme:
         maxStage.
     target_rtts : float
         Target of ``delay``, in base RTTs.
+    credit_queue : int
+        Credits that a port can queue (``expresspass``).
+    credit_alpha : float
+        Initial credit rate as a share of the largest, α of ``expresspass``.
+    credit_weight : float
+        Initial aggressiveness, w_init of ``expresspass``.
 
     Raises
     ------
@@ -136,6 +157,8 @@ class Scheme:
     control: str = _word("none", CONTROLS)
     assignment: str = _word("single", ASSIGNMENTS)
     queues: int = _count(2, 2, 4096, example=32)
+    classes: int = _count(1, 1, 64, example=4)
+    spray: bool = _flag(default=False)
     shortest_first: bool = _flag(default=False)
     backpressure: bool = _flag(default=False)
     nic_backpressure: bool = _flag(default=True)
@@ -149,6 +172,7 @@ class Scheme:
     incast_label: bool = _flag(default=False)
     packets_per_ack: int = _count(1, 1, 100_000)
     queued_acks: bool = _flag(default=False)
+    drop_notices: bool = _flag(default=False)
     pfc: bool = _flag(default=False)
     pfc_share: float = _number(0.11, _SHARE)
     endless_buffer: bool = _flag(default=False)
@@ -156,6 +180,7 @@ class Scheme:
         default=None, metadata=checked(_lengths, optional=True)
     )
     ecn_probability: float = _number(0.2, Range(0, 1))
+    pair_rtt: bool = _flag(default=False)
     window_bdp: float = _number(1.0, _ABOVE_0)
     slow_start_packets: int = _count(0, 0, 10_000, example=10)
     dctcp_gain: float = _number(1 / 16, _SHARE)
@@ -163,26 +188,51 @@ class Scheme:
     hpcc_target: float = _number(0.95, _SHARE)
     hpcc_stages: int = _count(5, 0, 1000)
     target_rtts: float = _number(2.5, _ABOVE_0)
+    credit_queue: int = _count(16, 1, 10_000)
+    credit_alpha: float = _number(0.5, _SHARE)
+    credit_weight: float = _number(1 / 16, _SHARE)
 
     def __post_init__(self) -> None:
         check_fields(self)
-        self._check_together()
+        self._check_queues()
+        self._check_control()
 
-    def _check_together(self) -> None:
+    def _check_queues(self) -> None:
+        """Check that settings of queues fit together."""
         if self.incast_label and self.assignment != "dynamic":
             raise validation.bad(
                 "incast_label", self.incast_label, "false here", 'write assignment = "dynamic"'
             )
-        if self.slow_start_packets and self.control != "dctcp":
-            raise validation.bad(
-                "slow_start_packets", self.slow_start_packets, "0 here", 'write control = "dctcp"'
-            )
-        if self.packets_per_ack > 1 and self.control not in ("none", "dcqcn"):
-            allowed = f"1 with the control {self.control!r}, which each ACK drives"
-            raise validation.bad("packets_per_ack", self.packets_per_ack, allowed, "write 1")
         if self.queued_acks and self.assignment != "single":
             step = 'write assignment = "single"'
             raise validation.bad("queued_acks", self.queued_acks, "false here", step)
         if self.backpressure and self.assignment == "per-flow":
             step = 'write assignment = "dynamic"'
             raise validation.bad("backpressure", self.backpressure, "false with per-flow", step)
+        if self.classes > 1 and (self.assignment == "per-flow" or self.incast_label):
+            step = 'write assignment = "dynamic", without incast_label'
+            raise validation.bad("classes", self.classes, "1 here", step)
+        if self.drop_notices and self.pfc:
+            raise validation.bad("pfc", self.pfc, "false with drop_notices", "write pfc = False")
+
+    def _check_control(self) -> None:
+        """Check that other settings fit the control."""
+        if self.slow_start_packets and self.control != "dctcp":
+            raise validation.bad(
+                "slow_start_packets", self.slow_start_packets, "0 here", 'write control = "dctcp"'
+            )
+        if self.packets_per_ack > 1 and self.control not in _WITHOUT_ACKS:
+            allowed = f"1 with the control {self.control!r}, which each ACK drives"
+            raise validation.bad("packets_per_ack", self.packets_per_ack, allowed, "write 1")
+        if self.spray and self.control != "homa":
+            step = 'write control = "homa"'
+            raise validation.bad("spray", self.spray, "false here: packets overtake", step)
+        if self.drop_notices and self.control != "hpcc":
+            step = 'write control = "hpcc"'
+            raise validation.bad("drop_notices", self.drop_notices, "false here", step)
+        if self.control == "homa" and (self.assignment != "single" or self.classes == 1):
+            allowed = 'at least 2 with "homa", and assignment = "single"'
+            raise validation.bad("classes", self.classes, allowed, "write classes = 32")
+        if self.control in _LOSSLESS and not self.endless_buffer:
+            allowed = f"true with {self.control!r}, which does not retransmit here"
+            raise validation.bad("endless_buffer", self.endless_buffer, allowed, "write True")

@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ccbench.base import validation
 from ccbench.base.validation import Range
 
-__all__ = ["Link", "Topology", "clos", "dumbbell", "star"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["Link", "Topology", "clos", "dumbbell", "star", "two_data_centres"]
 
 _COUNT = Range(1, 65_536)
 _GBPS = Range(0.1, 10_000)
@@ -117,6 +123,21 @@ class Topology:
                 step = "give every server one link"
                 raise validation.bad("links", degree[server], f"one at server {server}", step)
 
+    def racks(self) -> npt.NDArray[np.int64]:
+        """Return the switch of each server.
+
+        Examples
+        --------
+        >>> clos(racks=2, servers_per_rack=2, spines=1).racks().tolist()
+        [4, 4, 5, 5]
+        """
+        switch = np.zeros(self.servers, dtype=np.int64)
+        for link in self.links:
+            server, other = sorted((link.a, link.b))
+            if server < self.servers:
+                switch[server] = other
+        return switch
+
 
 def clos(  # noqa: PLR0913 - named, and all have defaults
     *,
@@ -190,6 +211,72 @@ def clos(  # noqa: PLR0913 - named, and all have defaults
         links=tuple(links),
         capacity_gbps=min(edge, core) if racks > 1 else edge,
         buffer_mb=buffer_mb,
+    )
+
+
+def two_data_centres(  # noqa: PLR0913 - named, and most have defaults
+    *,
+    one: Topology,
+    spines: int,
+    gbps: float = 100.0,
+    delay_us: float = 1.0,
+    interconnect_gbps: float = 200.0,
+    interconnect_delay_us: float = 200.0,
+) -> Topology:
+    """Return two equal leaf-spine networks with a link between their gateways.
+
+    Each gateway has a link to every spine of its data centre. A load of 1 fills the cores of both.
+
+    Parameters
+    ----------
+    one : Topology
+        A network of :func:`clos`.
+    spines : int
+        Its number of spines, which are its last switches.
+    gbps, delay_us : float
+        Rate in Gbit/s and delay in μs of the links between spines and gateways.
+    interconnect_gbps, interconnect_delay_us : float
+        Those of the link between the gateways.
+
+    Returns
+    -------
+    Topology
+        The servers of `one` come first, then those of the other; so do the switches. The last two
+        switches are the gateways.
+
+    Examples
+    --------
+    >>> both = two_data_centres(one=clos(racks=2, servers_per_rack=2, spines=2), spines=2)
+    >>> both.servers, both.switches, both.links[-1]
+    (8, 10, Link(a=16, b=17, gbps=200.0, delay_us=200.0))
+    """
+    validation.whole("spines", spines, Range(1, one.switches), example=8)
+
+    def moved(node: int, centre: int) -> int:
+        """Return the number of a node of one data centre among those of both."""
+        if node < one.servers:
+            return centre * one.servers + node
+        return one.servers + centre * one.switches + node
+
+    gateway = 2 * (one.servers + one.switches)
+    links = [
+        Link(moved(link.a, centre), moved(link.b, centre), link.gbps, link.delay_us)
+        for centre in range(2)
+        for link in one.links
+    ]
+    last = one.servers + one.switches
+    links += [
+        Link(moved(spine, centre), gateway + centre, gbps, delay_us)
+        for centre in range(2)
+        for spine in range(last - spines, last)
+    ]
+    links.append(Link(gateway, gateway + 1, interconnect_gbps, interconnect_delay_us))
+    return Topology(
+        servers=2 * one.servers,
+        switches=2 * one.switches + 2,
+        links=tuple(links),
+        capacity_gbps=2 * one.capacity_gbps,
+        buffer_mb=one.buffer_mb,
     )
 
 

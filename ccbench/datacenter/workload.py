@@ -151,6 +151,13 @@ class Workload:
         Destination of all flows of the distribution; random by default.
     senders : tuple of int
         Servers from which their sources are drawn; by default all but the destination.
+    local_share : float, optional
+        Share of these flows between servers of one rack; by default that of uniformly drawn pairs.
+    islands : int
+        Equal groups of consecutive servers, such as data centres, that these flows do not leave.
+    classes : int
+        Priority classes, 1 to 64, to which these flows belong in equal shares; all others belong
+        to the first.
 
     Raises
     ------
@@ -162,7 +169,7 @@ class Workload:
     >>> from ccbench.datacenter.topology import clos
     >>> flows = Workload(sizes="facebook", load=0.6).flows(clos(), duration_s=1e-4, seed=1)
     >>> sorted(flows.columns)
-    ['bytes', 'destination', 'kind', 'source', 'start_ps']
+    ['bytes', 'destination', 'kind', 'priority', 'source', 'start_ps']
     """
 
     sizes: str = "google"
@@ -175,6 +182,9 @@ class Workload:
     mice: tuple[Mice, ...] = ()
     receiver: int | None = None
     senders: tuple[int, ...] = ()
+    local_share: float | None = None
+    islands: int = 1
+    classes: int = 1
 
     def __post_init__(self) -> None:
         number, whole = validation.number, validation.whole
@@ -198,6 +208,17 @@ class Workload:
         object.__setattr__(self, "senders", tuple(self.senders))
         for server in self.senders:
             whole("senders", server, Range(0), example=0)
+        if self.local_share is not None:
+            share = number("local_share", self.local_share, Range(0, 1), example=0.5)
+            object.__setattr__(self, "local_share", share)
+            if self.receiver is not None or self.senders:
+                step = "remove receiver and senders"
+                raise validation.bad("local_share", share, "left out beside them", step)
+        whole("islands", self.islands, Range(1, 1000), example=2)
+        if self.islands > 1 and (self.receiver, self.senders, self.local_share) != (None, (), None):
+            step = "remove receiver, senders and local_share"
+            raise validation.bad("islands", self.islands, "1 beside them", step)
+        whole("classes", self.classes, Range(1, 64), example=4)
 
     def flows(self, topology: Topology, duration_s: float, seed: int) -> pd.DataFrame:
         """Return the flows that start in the first `duration_s` seconds, in order of their start.
@@ -215,7 +236,8 @@ class Workload:
         -------
         DataFrame
             One row per flow. Columns: ``start_ps`` (picoseconds), ``source``, ``destination``,
-            ``bytes`` of payload (0: unlimited) and ``kind`` (:data:`KINDS`).
+            ``bytes`` of payload (0: unlimited), ``kind`` (:data:`KINDS`) and ``priority``, the
+            class, of which 0 is the first.
 
         Raises
         ------
@@ -254,15 +276,27 @@ class Workload:
         )
         start_s = self._arrivals(mean_gap_s, duration_s, gaps)
         servers, count = topology.servers, len(start_s)
+        if servers % self.islands or servers // self.islands < 2:  # noqa: PLR2004
+            allowed = f"a divisor of {servers} servers, with at least 2 in each"
+            raise validation.bad("islands", self.islands, allowed, "choose another number")
         if self.receiver is None:
             destination = destinations.integers(servers, size=count)
         else:
             destination = np.full(count, self.receiver)
-        if self.senders:
+        if self.local_share is not None:
+            local = random_streams.stream(seed, "background", "local").random(count)
+            source = _placed(topology, destination, local < self.local_share, sources)
+        elif self.senders:
             source = np.array(self.senders)[sources.integers(len(self.senders), size=count)]
         else:
-            source = (destination + 1 + sources.integers(servers - 1, size=count)) % servers
-        return _table(start_s, source, destination, sizes.sample(count, shares), "background")
+            size = servers // self.islands
+            place = (destination % size + 1 + sources.integers(size - 1, size=count)) % size
+            source = destination - destination % size + place
+        flows = _table(start_s, source, destination, sizes.sample(count, shares), "background")
+        if self.classes > 1:
+            classes = random_streams.stream(seed, "background", "classes")
+            flows["priority"] = classes.integers(self.classes, size=count).astype(np.uint8)
+        return flows
 
     def _arrivals(
         self, mean_gap_s: float, duration_s: float, draws: np.random.Generator
@@ -281,6 +315,33 @@ class Workload:
             now_s = float(times[-1])
         start_s = np.concatenate(parts)
         return np.asarray(start_s[start_s < duration_s])
+
+
+def _placed(
+    topology: Topology,
+    destination: npt.NDArray[np.int64],
+    local: npt.NDArray[np.bool_],
+    draws: np.random.Generator,
+) -> npt.NDArray[np.int64]:
+    """Return sources in the racks of their destinations where `local`, and in others elsewhere."""
+    racks = topology.racks()
+    inside = {rack: np.flatnonzero(racks == rack) for rack in np.unique(racks)}
+    outside = {rack: np.flatnonzero(racks != rack) for rack in inside}
+    if any(len(servers) < 2 for servers in inside.values()) and local.any():  # noqa: PLR2004
+        raise InputError("local_share needs racks of at least 2 servers: add servers to each")
+    if any(len(servers) == 0 for servers in outside.values()) and not local.all():
+        raise InputError("local_share below 1 needs at least 2 racks: add a rack")
+    source = np.empty_like(destination)
+    draw = draws.random(len(destination))
+    for rack, servers in inside.items():
+        here = racks[destination] == rack
+        near, far = here & local, here & ~local
+        place = np.searchsorted(servers, destination[near])
+        step = 1 + (draw[near] * (len(servers) - 1)).astype(np.int64)
+        source[near] = servers[(place + step) % len(servers)]
+        others = outside[rack]
+        source[far] = others[(draw[far] * len(others)).astype(np.int64)]
+    return source
 
 
 def _mice(
@@ -351,6 +412,7 @@ def flow_table(flows: Iterable[tuple[float, int, int, int, str]]) -> pd.DataFram
             "destination": np.array([row[2] for row in rows], dtype=np.int32),
             "bytes": np.array([row[3] for row in rows], dtype=np.int64),
             "kind": kinds,
+            "priority": np.zeros(len(rows), dtype=np.uint8),
         }
     )
 
@@ -370,6 +432,7 @@ def _table(
             "destination": destination.astype(np.int32),
             "bytes": size_bytes.astype(np.int64),
             "kind": pd.Categorical.from_codes(codes, dtype=KIND_DTYPE),
+            "priority": np.zeros(len(start_s), dtype=np.uint8),
         }
     )
 

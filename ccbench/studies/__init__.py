@@ -2,7 +2,8 @@
 """Reproductions of published figures and tables, one module each.
 
 A :class:`Study` defines scenarios, measurements and published statements; a :class:`SearchStudy`
-defines searches instead of scenarios, a :class:`SimulationStudy` data-centre simulations.
+defines searches instead of scenarios, a :class:`SimulationStudy` data-centre simulations, a
+:class:`ModelStudy` computations.
 :func:`run_study` runs a study and compares its results with the published ones.
 
 A user's own study is a file that sets ``STUDY``. Run it with ``ccbench study run my_figure.py`` or
@@ -70,8 +71,10 @@ if TYPE_CHECKING:
     from ccbench.studies.own import study_in
     from ccbench.studies.runner import StudyResult, plan_study, run_study
     from ccbench.studies.study import (
+        AnyStudy,
         Comparison,
         Findings,
+        ModelStudy,
         Rows,
         SearchStudy,
         SimulationStudy,
@@ -81,9 +84,11 @@ if TYPE_CHECKING:
     from ccbench.studies.study_info import StudyInfo
 
 __all__ = [
+    "AnyStudy",
     "CatalogueEntry",
     "Comparison",
     "Findings",
+    "ModelStudy",
     "Rows",
     "SearchStudy",
     "SimulationStudy",
@@ -106,7 +111,17 @@ _MODULES = {
     "study_in": "ccbench.studies.own",
     **dict.fromkeys(("StudyResult", "plan_study", "run_study"), "ccbench.studies.runner"),
     **dict.fromkeys(
-        ("Comparison", "Findings", "Rows", "SearchStudy", "SimulationStudy", "Study", "Verdict"),
+        (
+            "AnyStudy",
+            "Comparison",
+            "Findings",
+            "ModelStudy",
+            "Rows",
+            "SearchStudy",
+            "SimulationStudy",
+            "Study",
+            "Verdict",
+        ),
         "ccbench.studies.study",
     ),
     "StudyInfo": "ccbench.studies.study_info",

@@ -22,7 +22,7 @@ from ccbench.studies.study_info import StudyInfo
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ccbench.studies.study import SearchStudy, SimulationStudy, Study
+    from ccbench.studies.study import AnyStudy
 
 __all__ = ["CatalogueEntry", "get", "info", "names"]
 
@@ -81,7 +81,7 @@ def info(name: str) -> CatalogueEntry:
     return entries[name]
 
 
-def get(name: str) -> Study | SearchStudy | SimulationStudy:
+def get(name: str) -> AnyStudy:
     """Return a study by name: ``STUDY`` of ``ware/ware_3_2.py`` for ``ware-3.2``.
 
     A name that ends in ``.py`` is a file (:func:`ccbench.studies.study_in`).
@@ -99,7 +99,7 @@ def get(name: str) -> Study | SearchStudy | SimulationStudy:
     if name.endswith(".py"):
         return study_in(name)
     module = importlib.import_module(_module(info(name).name))
-    study: Study | SearchStudy | SimulationStudy = module.STUDY
+    study: AnyStudy = module.STUDY
     return study
 
 

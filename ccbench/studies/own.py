@@ -12,12 +12,12 @@ from ccbench.base import validation
 from ccbench.base.errors import CcbenchError, InputError
 
 if TYPE_CHECKING:
-    from ccbench.studies.study import SearchStudy, SimulationStudy, Study
+    from ccbench.studies.study import AnyStudy
 
 __all__ = ["study_in"]
 
 
-def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
+def study_in(path: str | Path) -> AnyStudy:
     """Execute a Python file and return the study that it defines.
 
     Parameters
@@ -40,7 +40,7 @@ def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
 
         studies.run_study(study_in("my_figure.py"), quick=True)
     """
-    from ccbench.studies.study import SearchStudy, SimulationStudy, Study  # noqa: PLC0415 - pandas
+    from ccbench.studies.study import AnyStudy  # noqa: PLC0415 - pandas
 
     path = Path(path)
     if not path.is_file():
@@ -62,7 +62,7 @@ def study_in(path: str | Path) -> Study | SearchStudy | SimulationStudy:
     finally:
         sys.path.remove(str(path.parent.resolve()))
     study = getattr(module, "STUDY", None)
-    if not isinstance(study, Study | SearchStudy | SimulationStudy):
+    if not isinstance(study, AnyStudy):
         allowed = "a Study, a SearchStudy or a SimulationStudy"
         step = "write STUDY = Study(info=..., ...)"
         raise validation.bad(f"STUDY of {path}", study, allowed, step)

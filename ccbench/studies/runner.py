@@ -16,12 +16,13 @@ import pandas as pd
 
 from ccbench import raygen
 from ccbench.base import durable, validation
+from ccbench.base.code_digests import code_digest
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.base.sealed import file_digest, sealed
 from ccbench.emulate import DEFAULT_STORE, Campaign, CampaignPlan, resolve
 from ccbench.emulate.registry import info_of
 from ccbench.studies.catalogue import get
-from ccbench.studies.study import SearchStudy, SimulationStudy, grouped
+from ccbench.studies.study import ModelStudy, SearchStudy, SimulationStudy, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ccbench.experiment.scenario import Scenario
     from ccbench.raygen import Progress, SearchConfig, SearchResult
     from ccbench.run.run import Run
-    from ccbench.studies.study import Comparison, Findings, Rows, Study
+    from ccbench.studies.study import AnyStudy, Comparison, Findings, Rows, Study
 
 __all__ = ["StudyResult", "plan_study", "run_study"]
 
@@ -45,7 +46,7 @@ class StudyResult:
 
     Parameters
     ----------
-    study : Study, SearchStudy or SimulationStudy
+    study : Study, SearchStudy, SimulationStudy or ModelStudy
         The study.
     quick : bool
         Whether this is the quick version, whose numbers need not agree with anything.
@@ -65,7 +66,7 @@ class StudyResult:
     >>> [comparison.verdict for comparison in result.findings.comparisons]  # doctest: +SKIP
     """
 
-    study: Study | SearchStudy | SimulationStudy
+    study: AnyStudy
     quick: bool
     full: bool
     findings: Findings
@@ -148,7 +149,7 @@ def _finite(value: float) -> float | None:
 
 
 def run_study(  # noqa: PLR0913 - independent options, all by keyword
-    study: str | Study | SearchStudy | SimulationStudy,
+    study: str | AnyStudy,
     *,
     quick: bool = False,
     full: bool = False,
@@ -199,6 +200,8 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
     study = _chosen(study, cca, engine)
     if quick and full:
         raise validation.bad("full", full, "left out beside quick", "leave out one of the two")
+    if isinstance(study, ModelStudy):
+        return _computed(study, quick=quick, full=full)
     if isinstance(study, SimulationStudy):
         simulate = partial(_simulated, study, quick=quick, full=full, jobs=jobs)
         return simulate(store=store, fresh=fresh, report=on_progress)
@@ -237,7 +240,7 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
 
 
 def plan_study(  # noqa: PLR0913 - as in run_study
-    study: str | Study | SearchStudy | SimulationStudy,
+    study: str | AnyStudy,
     *,
     quick: bool = False,
     full: bool = False,
@@ -252,15 +255,15 @@ def plan_study(  # noqa: PLR0913 - as in run_study
     Raises
     ------
     InputError
-        As in :func:`run_study`, or for a study of simulated data centres.
+        As in :func:`run_study`, or for a study of simulated data centres or of models.
 
     Examples
     --------
     >>> plan_study("ware-3.2").runs  # doctest: +SKIP
     """
     study = _chosen(study, cca, engine)
-    if isinstance(study, SimulationStudy):
-        allowed = "left out for simulated data centres, whose time is not estimated"
+    if isinstance(study, SimulationStudy | ModelStudy):
+        allowed = "left out for simulated data centres and models, whose time is not estimated"
         raise validation.bad("dry run", study.name, allowed, "run it with quick first")
     resolved = resolve(engine)
     if isinstance(study, SearchStudy):
@@ -283,9 +286,7 @@ def _parts(study: Study, engine: Engine, *, quick: bool) -> list[tuple[Engine, _
     return parts
 
 
-def _chosen(
-    study: str | Study | SearchStudy | SimulationStudy, cca: str | None, engine: str | Engine
-) -> Study | SearchStudy | SimulationStudy:
+def _chosen(study: str | AnyStudy, cca: str | None, engine: str | Engine) -> AnyStudy:
     """Return a study by name, for another congestion control if one is given."""
     if isinstance(study, str):
         study = get(study)
@@ -342,6 +343,24 @@ def _simulated(  # noqa: PLR0913 - as in run_study
         findings=findings,
         seeds=tuple(sorted({case.seed for case in cases})),
         provenance={"ccbench": release, "engine": "bfc", "engine_version": core_version()},
+    )
+
+
+def _computed(study: ModelStudy, *, quick: bool, full: bool) -> StudyResult:
+    """Compute a study of models."""
+    if full:
+        raise _no_full_version(study, full=full)
+    return StudyResult(
+        study=study,
+        quick=quick,
+        full=False,
+        findings=study.conclude(pd.DataFrame(study.rows(quick=quick))),
+        seeds=(),
+        provenance={
+            "ccbench": version("ccbench"),
+            "engine": "model",
+            "engine_version": code_digest(study.conclude.__module__),
+        },
     )
 
 
@@ -436,7 +455,7 @@ def _results(
     return results
 
 
-def _no_full_version(study: Study | SearchStudy | SimulationStudy, *, full: bool) -> InputError:
+def _no_full_version(study: AnyStudy, *, full: bool) -> InputError:
     allowed = f"left out for {study.name}"
     return validation.bad("full", full, allowed, "use its usual version")
 

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from ccbench.studies.study_info import StudyInfo
 
 __all__ = [
+    "AnyStudy",
     "Cases",
     "Comparison",
     "Findings",
+    "ModelRows",
+    "ModelStudy",
     "Rows",
     "Scenarios",
     "SearchStudy",
@@ -64,6 +67,13 @@ class Cases(Protocol):
 
     def __call__(self, *, quick: bool) -> tuple[SimulationCase, ...]:
         """Return the cases; if `quick`, a few that take seconds."""
+
+
+class ModelRows(Protocol):
+    """Function that computes the rows of a study without experiments."""
+
+    def __call__(self, *, quick: bool) -> Rows:
+        """Return the rows; if `quick`, a few that take seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,3 +322,32 @@ class SimulationStudy(_Described):
     cases: Cases
     measure: Callable[[SimulationCase, Simulation], Rows]
     conclude: Callable[[pd.DataFrame], Findings]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelStudy(_Described):
+    """Reproduction of a published figure or table by computation, without experiments.
+
+    Parameters
+    ----------
+    info : StudyInfo
+        As in a :class:`Study`.
+    rows : callable
+        Computes the rows of the table, ``rows(quick=False)``.
+    conclude : callable
+        Converts the table of all rows into :class:`Findings`. It must accept the table of the quick
+        version.
+
+    Examples
+    --------
+    >>> from ccbench import studies
+    >>> studies.get("bfc-c.1").source
+    'Goyal 2022, Figure C-1'
+    """
+
+    rows: ModelRows
+    conclude: Callable[[pd.DataFrame], Findings]
+
+
+#: A study of any kind.
+AnyStudy: TypeAlias = Study | SearchStudy | SimulationStudy | ModelStudy

@@ -74,11 +74,14 @@ Settings settings(const nb::dict& values) {
   named.read("queued_acks", s.queued_acks);
   named.read("retransmission_timeout_ps", s.retransmission_timeout);
   named.read("buffer_bytes", s.buffer_bytes);
+  named.read("drop_notices", s.drop_notices);
   named.read("pfc", s.pfc);
   named.read("pfc_share", s.pfc_share);
   named.read("assignment", s.assignment);
   named.read("queues", s.queues);
+  named.read("classes", s.classes);
   named.read("shortest_first", s.shortest_first);
+  named.read("spray", s.spray);
   named.read("backpressure", s.backpressure);
   named.read("nic_backpressure", s.nic_backpressure);
   named.read("nic_queues", s.nic_queues);
@@ -94,6 +97,7 @@ Settings settings(const nb::dict& values) {
   named.read("ecn_max_bytes", s.ecn_max_bytes);
   named.read("ecn_max_probability", s.ecn_max_probability);
   named.read("control", s.control);
+  named.read("pair_rtt", s.pair_rtt);
   named.read("window_bdp", s.window_bdp);
   named.read("slow_start_packets", s.slow_start_packets);
   named.read("dctcp_gain", s.dctcp_gain);
@@ -109,6 +113,10 @@ Settings settings(const nb::dict& values) {
   named.read("hpcc_stages", s.hpcc_stages);
   named.read("hpcc_additive_bytes", s.hpcc_additive_bytes);
   named.read("target_rtts", s.target_rtts);
+  named.read("credit_bytes", s.credit_bytes);
+  named.read("credit_queue", s.credit_queue);
+  named.read("credit_alpha", s.credit_alpha);
+  named.read("credit_weight", s.credit_weight);
   named.done();
   return s;
 }
@@ -157,6 +165,8 @@ nb::dict document(Results& results) {
   totals["consumed_packets"] = results.consumed_packets;
   totals["dropped_packets"] = results.dropped_packets;
   totals["left_packets"] = results.left_packets;
+  totals["dropped_credits"] = results.dropped_credits;
+  totals["wasted_credits"] = results.wasted_credits;
   totals["sent_data_packets"] = results.sent_data_packets;
   totals["resent_data_packets"] = results.resent_data_packets;
   totals["peak_packets"] = results.peak_packets;
@@ -173,6 +183,7 @@ nb::dict simulate(const nb::dict& named, std::uint32_t hosts, std::uint32_t node
                   const Array<std::int64_t>& flow_start_ps, const Array<std::int64_t>& flow_bytes,
                   const Array<std::int32_t>& flow_source,
                   const Array<std::int32_t>& flow_destination, const Array<bool>& flow_incast,
+                  const Array<std::uint8_t>& flow_priority,
                   const nb::object& progress) {
   std::vector<PortSpec> ports;
   for (std::size_t i = 0; i < port_from.size(); ++i) {
@@ -183,7 +194,8 @@ nb::dict simulate(const nb::dict& named, std::uint32_t hosts, std::uint32_t node
   flows.reserve(flow_start_ps.size());
   for (std::size_t i = 0; i < flow_start_ps.size(); ++i) {
     flows.push_back({flow_start_ps(i), flow_bytes(i), static_cast<std::uint32_t>(flow_source(i)),
-                     static_cast<std::uint32_t>(flow_destination(i)), flow_incast(i)});
+                     static_cast<std::uint32_t>(flow_destination(i)), flow_incast(i),
+                     flow_priority(i)});
   }
   Network network(settings(named), hosts, nodes, ports, std::move(flows));
   const auto poll = [&progress](Time now) {
@@ -206,7 +218,7 @@ void bind(nb::module_& module) {
   module.def("datacenter_simulate", &simulate, arg("settings"), arg("hosts"), arg("nodes"),
              arg("port_from"), arg("port_to"), arg("port_rate_mbps"), arg("port_delay_ps"),
              arg("flow_start_ps"), arg("flow_bytes"), arg("flow_source"), arg("flow_destination"),
-             arg("flow_incast"), arg("progress").none());
+             arg("flow_incast"), arg("flow_priority"), arg("progress").none());
   module.attr("datacenter_digest") = CCBENCH_DATACENTER_DIGEST;
 }
 

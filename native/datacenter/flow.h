@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "packet.h"
+#include "random.h"
 #include "settings.h"
 #include "topology.h"
 
@@ -45,9 +46,45 @@ struct HpccState {
   Telemetries last;         // L
 };
 
+// A credit that a sender has not used yet.
+struct Credit {
+  std::uint32_t number;
+  Time sent;
+};
+
+struct ExpressPassState {
+  // The sender.
+  std::deque<Credit> credits;
+  Time request_sent;
+  Time rtt;  // 0: unknown
+  Time round_start;
+  std::uint32_t round_credits;  // that arrived in this round trip
+  bool stopped;                 // it has asked for no more credits
+  // The receiver.
+  bool crediting;
+  double share;   // credit rate as a share of the largest
+  double weight;  // w
+  bool may_increase;
+  double data_rtt;  // from a credit to its data; 0: unknown
+  Time update_at;   // last update of the rate
+  std::uint32_t next_credit;
+  std::uint32_t expected_credit;
+  std::uint32_t counted;  // credits since the last update
+  std::uint32_t lost;     // of these
+  Random random{0};
+};
+
+struct HomaState {
+  std::uint32_t granted;      // sender: packets that it may send
+  std::uint32_t unscheduled;  // packets that need no grant
+  std::uint8_t level;         // sender: class of scheduled packets
+  std::uint32_t promised;     // receiver: packets that it has granted
+  bool inbound;               // receiver: in the list of messages to grant
+};
+
 // Timers of a flow; each is a source of events.
-enum class Timer : std::uint8_t { pace, retransmission, increase };
-constexpr std::uint32_t TimersPerFlow = 3;
+enum class Timer : std::uint8_t { pace, retransmission, increase, credit };
+constexpr std::uint32_t TimersPerFlow = 4;
 
 struct Flow {
   std::uint32_t id;    // index in the traffic
@@ -57,6 +94,8 @@ struct Flow {
   std::uint32_t packets;     // None: unlimited
   std::uint32_t last_bytes;  // payload of the last packet
   bool incast;
+  std::uint8_t priority;  // class
+  Time base_rtt;
 
   // The sender.
   std::uint32_t next_number;
@@ -70,9 +109,10 @@ struct Flow {
   bool in_nic_queue;
   bool ready;
   std::uint8_t timers;  // pending timers, one bit each
+  std::vector<std::uint32_t> dropped;  // packets to send again after a drop notice
 
   // The receiver.
-  std::uint32_t expected;
+  std::uint32_t expected;  // where packets may overtake each other: the number of those received
   std::uint32_t refused;  // the packet last requested again
   Time last_notification;
 
@@ -85,20 +125,25 @@ struct Flow {
 
   DctcpState dctcp;
   DcqcnState dcqcn;
+  HomaState homa;
   HpccState* hpcc;
+  ExpressPassState* express_pass;
 
-  bool all_sent() const { return next_number >= packets; }
+  bool all_sent() const { return next_number >= packets && dropped.empty(); }
   bool all_acked() const { return acked >= packets; }
 };
 
 class FlowPool {
  public:
   // A flow whose state is all zeros.
-  std::uint32_t take(bool hpcc) {
+  std::uint32_t take(Control control) {
+    const bool hpcc = control == Control::hpcc;
+    const bool express_pass = control == Control::express_pass;
     ++live_;
     if (free_.empty()) {
       flows_.emplace_back();
       if (hpcc) hpcc_.emplace_back();
+      if (express_pass) express_pass_.emplace_back();
       free_.push_back(static_cast<std::uint32_t>(flows_.size() - 1));
     }
     const std::uint32_t slot = free_.back();
@@ -107,6 +152,10 @@ class FlowPool {
     if (hpcc) {
       hpcc_[slot].known = false;
       flows_[slot].hpcc = &hpcc_[slot];
+    }
+    if (express_pass) {
+      express_pass_[slot] = ExpressPassState{};
+      flows_[slot].express_pass = &express_pass_[slot];
     }
     return slot;
   }
@@ -122,7 +171,8 @@ class FlowPool {
 
  private:
   std::vector<Flow> flows_;
-  std::deque<HpccState> hpcc_;  // a deque, as flows point into it
+  std::deque<HpccState> hpcc_;  // deques, as flows point into them
+  std::deque<ExpressPassState> express_pass_;
   std::vector<std::uint32_t> free_;
   std::uint64_t live_ = 0;
 };

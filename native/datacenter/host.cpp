@@ -15,8 +15,8 @@ namespace ccbench::datacenter {
 
 void Network::start_flow(std::uint32_t id) {
   const FlowSpec& spec = specs_[id];
-  const std::uint32_t slot = flows_.take(settings_.control == Control::hpcc);
-  events_.add_sources(2 * static_cast<std::uint32_t>(ports_.size()) +
+  const std::uint32_t slot = flows_.take(settings_.control);
+  events_.add_sources(SourcesPerPort * static_cast<std::uint32_t>(ports_.size()) +
                       TimersPerFlow * flows_.capacity());
   Flow& flow = flows_[slot];
   // Flows are identified by their ends and start, not by their index in the traffic, which depends
@@ -30,6 +30,7 @@ void Network::start_flow(std::uint32_t id) {
   flow.source = spec.source;
   flow.destination = spec.destination;
   flow.incast = spec.incast;
+  flow.priority = spec.priority;
   flow.packets = None;
   flow.last_bytes = settings_.payload_bytes;
   flow.there = topology_.path(spec.source, spec.destination, derived(identifier, Purpose::there));
@@ -48,7 +49,11 @@ void Network::start_flow(std::uint32_t id) {
   flow.refused = None;
   flow.last_notification = -settings_.dcqcn_notification_interval;
   const double line_mbps = static_cast<double>(ports_[flow.there.ports[0]].rate_mbps);
-  flow.window_bytes = settings_.window_bdp * line_mbps / 8e6 * static_cast<double>(base_rtt_);
+  flow.base_rtt = settings_.pair_rtt
+                      ? topology_.rtt(flow.there, packet_bytes(),
+                                      settings_.ack_bytes + settings_.telemetry_bytes)
+                      : base_rtt_;
+  flow.window_bytes = settings_.window_bdp * line_mbps / 8e6 * static_cast<double>(flow.base_rtt);
   switch (settings_.control) {
     case Control::none:
       flow.window_bytes = 1e18;
@@ -63,6 +68,14 @@ void Network::start_flow(std::uint32_t id) {
     case Control::hpcc:
       start_hpcc(flow);
       break;
+    case Control::express_pass:
+      flow.window_bytes = 1e18;
+      flow.express_pass->random = Random(derived(identifier, Purpose::credits));
+      request_credits(slot);
+      return;
+    case Control::homa:
+      start_homa(flow);
+      break;
     case Control::fixed_window:
     case Control::delay_window:
       break;
@@ -74,8 +87,9 @@ void Network::start_flow(std::uint32_t id) {
 void Network::set_timer(std::uint32_t slot, Timer timer, Time time) {
   const auto which = static_cast<std::uint32_t>(timer);
   flows_[slot].timers |= static_cast<std::uint8_t>(1U << which);
-  events_.schedule(2 * static_cast<std::uint32_t>(ports_.size()) + TimersPerFlow * slot + which,
-                   time);
+  events_.schedule(
+      SourcesPerPort * static_cast<std::uint32_t>(ports_.size()) + TimersPerFlow * slot + which,
+      time);
 }
 
 void Network::fire(std::uint32_t slot, Timer timer) {
@@ -91,7 +105,10 @@ void Network::fire(std::uint32_t slot, Timer timer) {
       kick(flow.there.ports[0]);
       break;
     case Timer::retransmission:
-      time_out(slot);
+      settings_.control == Control::express_pass ? request_credits(slot) : time_out(slot);
+      break;
+    case Timer::credit:
+      send_credit(slot);
       break;
     case Timer::increase:
       if (flow.rate_mbps <= 0) break;
@@ -109,11 +126,13 @@ void Network::fire(std::uint32_t slot, Timer timer) {
 void Network::make_ready(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   if (flow.ready || flow.all_sent()) return;
-  const std::uint32_t inflight = flow.next_number - flow.acked;
+  if (settings_.control == Control::express_pass && flow.express_pass->credits.empty()) return;
+  if (settings_.control == Control::homa && flow.next_number >= flow.homa.granted) return;
+  const std::uint32_t inflight =
+      flow.next_number - flow.acked - static_cast<std::uint32_t>(flow.dropped.size());
   if (inflight > 0 && (inflight + 1.0) * packet_bytes() > flow.window_bytes) return;
   if (flow.rate_mbps > 0 && flow.next_send > now_) {
-    const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(Timer::pace));
-    if (!(flow.timers & bit)) set_timer(slot, Timer::pace, flow.next_send);
+    if (!is_set(flow, Timer::pace)) set_timer(slot, Timer::pace, flow.next_send);
     return;
   }
   Nic& nic = nics_[flow.source];
@@ -133,10 +152,26 @@ PacketId Network::next_packet(std::uint32_t host) {
   packet = Packet{};
   packet.kind = Kind::data;
   packet.flow = slot;
-  packet.number = flow.next_number++;
+  if (flow.dropped.empty()) {
+    packet.number = flow.next_number++;
+  } else {
+    packet.number = flow.dropped.back();
+    flow.dropped.pop_back();
+    ++results_.resent_data_packets;
+  }
   packet.remaining = flow.packets - packet.number;
   packet.sent = now_;
   packet.queue = flow.nic_queue;
+  packet.priority = flow.priority;
+  if (settings_.spray) {
+    packet.spray = static_cast<std::uint32_t>(derived(flow.hash, Purpose::spray, packet.number));
+  }
+  if (settings_.control == Control::homa) packet.priority = homa_class(flow, packet.number);
+  if (settings_.control == Control::express_pass) {
+    packet.credit = flow.express_pass->credits.front().number;
+    packet.sent = flow.express_pass->credits.front().sent;
+    flow.express_pass->credits.pop_front();
+  }
   const std::uint32_t payload =
       packet.number + 1 == flow.packets ? flow.last_bytes : settings_.payload_bytes;
   packet.bytes = static_cast<std::uint16_t>(payload + settings_.header_bytes +
@@ -162,7 +197,26 @@ PacketId Network::next_packet(std::uint32_t host) {
 }
 
 void Network::host_receive(PacketId id) {
-  packets_[id].kind == Kind::data ? receive_data(id) : receive_ack(id);
+  switch (packets_[id].kind) {
+    case Kind::data:
+      receive_data(id);
+      break;
+    case Kind::drop_notice:
+      resend(id);
+      break;
+    case Kind::credit_request:
+    case Kind::credit_stop:
+      receive_request(id);
+      break;
+    case Kind::credit:
+      receive_credit(id);
+      break;
+    case Kind::grant:
+      receive_grant(id);
+      break;
+    default:
+      receive_ack(id);
+  }
 }
 
 // Turns a data packet into its own ACK, if one is due.
@@ -170,7 +224,8 @@ void Network::receive_data(PacketId id) {
   Packet& packet = packets_[id];
   Flow& flow = flows_[packet.flow];
   bool due = true;
-  if (packet.number == flow.expected) {
+  if (settings_.control == Control::express_pass) count_credit(flow, packet);
+  if (packet.number == flow.expected || reorders()) {
     ++flow.expected;
     const std::uint64_t payload =
         packet.bytes - settings_.header_bytes - settings_.telemetry_bytes;
@@ -194,10 +249,11 @@ void Network::receive_data(PacketId id) {
     flow.last_notification = now_;
     packet.notifies = true;
   }
+  const std::uint32_t slot = packet.flow;
   if (!due && !packet.notifies) {
-    const std::uint32_t slot = packet.flow;
     --flow.live_packets;
     free_packet(id);
+    if (settings_.control == Control::homa) receive_message(slot);
     release_if_over(slot);
     return;
   }
@@ -207,6 +263,7 @@ void Network::receive_data(PacketId id) {
   const std::uint32_t out = flow.back.ports[0];
   ports_[out].acks.push(packets_, id);
   kick(out);
+  if (settings_.control == Control::homa) receive_message(slot);
 }
 
 void Network::receive_ack(PacketId id) {
@@ -246,6 +303,8 @@ void Network::control(Flow& flow, PacketId id, std::uint32_t newly_acked) {
   switch (settings_.control) {
     case Control::none:
     case Control::fixed_window:
+    case Control::express_pass:
+    case Control::homa:
       break;
     case Control::dctcp:
       dctcp_ack(flow, packet.marked, newly_acked, packet_bytes(), settings_.dctcp_gain);
@@ -253,18 +312,43 @@ void Network::control(Flow& flow, PacketId id, std::uint32_t newly_acked) {
     case Control::dcqcn:
       if (packet.notifies && !flow.all_acked()) {
         dcqcn_notification(flow, now_, line_mbps, settings_);
-        const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(Timer::increase));
-        if (!(flow.timers & bit)) set_timer(packet.flow, Timer::increase, flow.dcqcn.increase_at);
+        if (!is_set(flow, Timer::increase)) {
+          set_timer(packet.flow, Timer::increase, flow.dcqcn.increase_at);
+        }
       }
       break;
     case Control::hpcc:
-      hpcc_ack(flow, packets_.telemetry(id), flow.there.hops, base_rtt_, line_mbps, settings_);
+      hpcc_ack(flow, packets_.telemetry(id), flow.there.hops, flow.base_rtt, line_mbps, settings_);
       break;
     case Control::delay_window:
       delay_window_ack(flow, now_ - packet.sent,
-                       settings_.target_rtts * static_cast<double>(base_rtt_), packet_bytes());
+                       settings_.target_rtts * static_cast<double>(flow.base_rtt), packet_bytes());
       break;
   }
+}
+
+// A packet of the host's other duties: requests, credits, grants.
+PacketId Network::control_packet(std::uint32_t slot, Kind kind, std::uint32_t bytes) {
+  const PacketId id = packets_.take();
+  ++results_.created_packets;
+  ++flows_[slot].live_packets;
+  Packet& packet = packets_[id];
+  packet = Packet{};
+  packet.kind = kind;
+  packet.flow = slot;
+  packet.bytes = static_cast<std::uint16_t>(bytes);
+  return id;
+}
+
+// Sends a packet again that a switch has dropped.
+void Network::resend(PacketId id) {
+  const std::uint32_t slot = packets_[id].flow;
+  Flow& flow = flows_[slot];
+  flow.dropped.push_back(packets_[id].number);
+  --flow.live_packets;
+  free_packet(id);
+  make_ready(slot);
+  kick(flow.there.ports[0]);
 }
 
 void Network::go_back(Flow& flow) {

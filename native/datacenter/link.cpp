@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ports send their packets one by one: pause frames first, then ACKs, then data.
+// Ports send their packets one by one: pause frames first, then ACKs, credits if one is due, data.
+
+#include <algorithm>
 
 #include "network.h"
 
@@ -14,7 +16,7 @@ void Network::kick(std::uint32_t index) {
     send_next(index);
   } else {
     port.awake = true;
-    events_.schedule(2 * index + 1, port.free_at);
+    events_.schedule(SourcesPerPort * index + 1, port.free_at);
   }
 }
 
@@ -30,7 +32,12 @@ void Network::send_next(std::uint32_t index) {
     id = port.urgent.pop(packets_);
   } else if (!port.acks.empty()) {
     id = port.acks.pop(packets_);
+  } else if (port.queued_credits > 0 && credit_due(port)) {
+    id = port.credits.pop(packets_);
+    --port.queued_credits;
+    port.credit_at = std::max(port.credit_at, now_) + port.credit_interval;
   } else if (!has_data()) {
+    wake_for_credit(index);
     return;
   } else if (host) {
     id = next_packet(port.from);
@@ -43,7 +50,9 @@ void Network::send_next(std::uint32_t index) {
   transmit(index, id);
   if (!port.urgent.empty() || !port.acks.empty() || has_data()) {
     port.awake = true;
-    events_.schedule(2 * index + 1, port.free_at);
+    events_.schedule(SourcesPerPort * index + 1, port.free_at);
+  } else {
+    wake_for_credit(index);
   }
 }
 
@@ -53,7 +62,7 @@ void Network::transmit(std::uint32_t index, PacketId id) {
   port.free_at = now_ + port.serialisation(packet.bytes);
   port.counts.sent_bytes += packet.bytes;
   packet.time = port.free_at + port.delay;
-  if (port.flying.empty()) events_.schedule(2 * index, packet.time);
+  if (port.flying.empty()) events_.schedule(SourcesPerPort * index, packet.time);
   port.flying.push(packets_, id);
 }
 
@@ -69,6 +78,31 @@ void Network::send_frame(std::uint32_t index, Kind kind, std::uint32_t number) {
   packet.bytes = 64;  // the minimum size of an Ethernet frame
   ports_[index].urgent.push(packets_, id);
   kick(index);
+}
+
+// Queues a credit, or drops it: credits have a short queue of their own.
+void Network::add_credit(std::uint32_t index, PacketId id) {
+  Port& port = ports_[index];
+  if (port.queued_credits >= settings_.credit_queue) {
+    ++results_.dropped_credits;
+    const std::uint32_t slot = packets_[id].flow;
+    --flows_[slot].live_packets;
+    free_packet(id);
+    release_if_over(slot);
+    return;
+  }
+  ++port.queued_credits;
+  port.credits.push(packets_, id);
+  kick(index);
+}
+
+// Sets an event for the first queued credit, which is not due yet.
+void Network::wake_for_credit(std::uint32_t index) {
+  Port& port = ports_[index];
+  if (port.queued_credits == 0 || port.credit_awake) return;
+  port.credit_awake = true;
+  events_.schedule(SourcesPerPort * index + 2,
+                   std::max(port.free_at, port.credit_at - port.credit_interval));
 }
 
 void Network::stop(std::uint32_t index) {

@@ -30,9 +30,11 @@ Network::Network(const Settings& settings, std::uint32_t hosts, std::uint32_t no
       specs_(std::move(flows)),
       topology_(hosts, nodes, ports),
       base_rtt_(topology_.base_rtt(packet_bytes(), settings.ack_bytes + settings.telemetry_bytes)),
-      events_(2 * static_cast<std::uint32_t>(ports.size()), longest_hop(ports, packet_bytes())),
+      events_(SourcesPerPort * static_cast<std::uint32_t>(ports.size()),
+              longest_hop(ports, packet_bytes())),
       packets_(settings.control == Control::hpcc),
-      switches_(nodes - hosts) {
+      switches_(nodes - hosts),
+      inbound_(hosts) {
   nics_.reserve(hosts);
   for (std::uint32_t host = 0; host < hosts; ++host) {
     nics_.emplace_back(settings.backpressure ? settings.nic_queues : 1, settings.shortest_first,
@@ -45,22 +47,23 @@ Network::Network(const Settings& settings, std::uint32_t hosts, std::uint32_t no
         derived(settings.seed, Purpose::port, topology_.name(spec.from), topology_.name(spec.to));
     Port& port = ports_.emplace_back(spec, seed);
     port.reverse = topology_.reverse(index);
+    port.credit_interval = port.serialisation(packet_bytes() + settings.credit_bytes);
     if (is_host(port.from)) continue;
     const bool grows = settings.assignment == Assignment::per_flow;
-    port.data = Scheduler(grows ? 0 : settings.queues, static_cast<std::int32_t>(packet_bytes()),
-                          settings.shortest_first);
-    if (settings.assignment != Assignment::dynamic && !settings.backpressure) continue;
+    port.data = Scheduler(grows ? 0 : settings.queues, settings.classes,
+                          static_cast<std::int32_t>(packet_bytes()), settings.shortest_first);
+    if (settings.assignment >= Assignment::per_flow) port.empty.resize(settings.classes);
+    if (settings.assignment != Assignment::dynamic) continue;
     Time hop_rtt = 0;
     for (const PortSpec& other : ports) {
       if (other.to == port.from) hop_rtt = std::max(hop_rtt, 2 * other.delay);
     }
-    port.pause_bytes = static_cast<std::int64_t>(
-        settings.pause_threshold_hops * static_cast<double>(hop_rtt) *
-        static_cast<double>(port.rate_mbps) / 8e6);
     const double sticky = settings.sticky_hops * static_cast<double>(hop_rtt);
-    if (settings.assignment == Assignment::dynamic) {
-      port.table = FlowTable(settings.table_entries, static_cast<Time>(sticky));
-      port.empty = QueueBitmap(settings.queues, settings.incast_label ? 1 : 0);
+    const std::uint32_t count = class_queues();
+    for (std::uint32_t c = 0; c < settings.classes; ++c) {
+      port.tables.emplace_back(settings.table_entries / settings.classes, static_cast<Time>(sticky));
+      const std::uint32_t first = c * count;
+      port.empty[c] = QueueBitmap(first + count, settings.incast_label ? 1 : first);
     }
   }
   // PFC reserves the amount that may still arrive over each link after a pause frame.
@@ -75,6 +78,7 @@ Network::Network(const Settings& settings, std::uint32_t hosts, std::uint32_t no
       throw std::invalid_argument("the buffer is smaller than what PFC must keep as headroom");
     }
   }
+  if (settings.control == Control::homa) divide_classes();
   results_.completion.assign(specs_.size(), -1);
   results_.ideal.assign(specs_.size(), 0);
   results_.acknowledged.assign(specs_.size(), -1);
@@ -125,22 +129,33 @@ bool Network::finished() const {
 }
 
 void Network::dispatch(std::uint32_t source) {
-  const std::uint32_t port_sources = 2 * static_cast<std::uint32_t>(ports_.size());
+  const std::uint32_t port_sources = SourcesPerPort * static_cast<std::uint32_t>(ports_.size());
   if (source >= port_sources) {
     const std::uint32_t timer = source - port_sources;
     fire(timer / TimersPerFlow, static_cast<Timer>(timer % TimersPerFlow));
-  } else if (source % 2 == 0) {
-    arrive(source / 2);
-  } else {
-    ports_[source / 2].awake = false;
-    send_next(source / 2);
+    return;
+  }
+  const std::uint32_t index = source / SourcesPerPort;
+  switch (source % SourcesPerPort) {
+    case 0:
+      arrive(index);
+      break;
+    case 1:
+      ports_[index].awake = false;
+      send_next(index);
+      break;
+    default:
+      ports_[index].credit_awake = false;
+      kick(index);
   }
 }
 
 void Network::arrive(std::uint32_t index) {
   Port& port = ports_[index];
   const PacketId id = port.flying.pop(packets_);
-  if (!port.flying.empty()) events_.schedule(2 * index, packets_[port.flying.head].time);
+  if (!port.flying.empty()) {
+    events_.schedule(SourcesPerPort * index, packets_[port.flying.head].time);
+  }
   switch (packets_[id].kind) {
     case Kind::pfc_pause:
       stop(port.reverse);
@@ -222,6 +237,7 @@ void Network::check_conservation() {
     count(port.flying);
     count(port.urgent);
     count(port.acks);
+    count(port.credits);
     std::uint64_t sampled = 0;
     for (std::uint32_t index = 0; index < port.data.size(); ++index) {
       const PacketList& list = port.data[index].packets;
@@ -239,7 +255,9 @@ void Network::check_conservation() {
     }
     if (!is_host(port.from)) used[port.from - hosts_] += port.data.bytes();
     if (settings_.assignment == Assignment::dynamic) {
-      require(sampled == port.table.size(), "a flow table counts other packets than are queued");
+      std::uint64_t recorded = 0;
+      for (const FlowTable& table : port.tables) recorded += table.size();
+      require(sampled == recorded, "a flow table counts other packets than are queued");
     }
   }
   for (std::size_t index = 0; index < ports_.size(); ++index) {

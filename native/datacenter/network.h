@@ -23,6 +23,10 @@
 
 namespace ccbench::datacenter {
 
+// Sources of events of a port: the arrival of its first packet at the other end, the end of its
+// transmission, and the time of the next credit.
+constexpr std::uint32_t SourcesPerPort = 3;
+
 struct Switch {
   std::int64_t used = 0;        // bytes of data
   std::int64_t pfc_buffer = 0;  // available besides the headroom
@@ -59,6 +63,9 @@ class Network {
   void stop(std::uint32_t port);
   void go_on(std::uint32_t port);
   void free_packet(PacketId id);
+  void add_credit(std::uint32_t port, PacketId id);
+  bool credit_due(const Port& port) const { return now_ >= port.credit_at - port.credit_interval; }
+  void wake_for_credit(std::uint32_t port);
 
   // host.cpp: hosts.
   void start_flow(std::uint32_t id);
@@ -72,6 +79,27 @@ class Network {
   void time_out(std::uint32_t slot);
   void release_if_over(std::uint32_t slot);
   void set_timer(std::uint32_t slot, Timer timer, Time time);
+  bool is_set(const Flow& flow, Timer timer) const {
+    return flow.timers & 1U << static_cast<unsigned>(timer);
+  }
+  PacketId control_packet(std::uint32_t slot, Kind kind, std::uint32_t bytes);
+  void resend(PacketId id);
+
+  // express_pass.cpp: ExpressPass.
+  void request_credits(std::uint32_t slot);
+  void stop_credits(std::uint32_t slot);
+  void receive_request(PacketId id);
+  void receive_credit(PacketId id);
+  void count_credit(Flow& flow, const Packet& data);
+  void send_credit(std::uint32_t slot);
+
+  // homa.cpp: Homa.
+  void divide_classes();
+  void start_homa(Flow& flow);
+  std::uint8_t homa_class(const Flow& flow, std::uint32_t number) const;
+  void receive_message(std::uint32_t slot);
+  void grant(std::uint32_t host);
+  void receive_grant(PacketId id);
 
   // switch.cpp: switches.
   void switch_receive(PacketId id, std::uint32_t from_port);
@@ -83,9 +111,15 @@ class Network {
   bool mark(Port& port, std::uint32_t queue);
   void check_ingress(Switch& at, std::uint32_t from_port);
   void drop(PacketId id, Port& port);
+  void send_notice(PacketId id, Port& port);
   std::int64_t pfc_limit(const Switch& at) const;
 
   bool is_host(std::uint32_t node) const { return node < hosts_; }
+  // Whether packets of a flow may overtake each other; each then arrives exactly once.
+  bool reorders() const {
+    return settings_.drop_notices || settings_.spray || settings_.control == Control::homa;
+  }
+  std::uint32_t class_queues() const { return settings_.queues / settings_.classes; }
   Switch& switch_at(std::uint32_t node) { return switches_[node - hosts_]; }
   std::uint32_t packet_bytes() const {
     return settings_.payload_bytes + settings_.header_bytes + settings_.telemetry_bytes;
@@ -103,6 +137,12 @@ class Network {
   std::vector<Port> ports_;
   std::vector<Nic> nics_;
   std::vector<Switch> switches_;
+  // Homa: the classes of packets that need no grant are the first ones, and of all but the last of
+  // these, the packets of its longest message.
+  std::uint32_t homa_unscheduled_ = 0;
+  std::vector<std::uint32_t> homa_cutoffs_;
+  // Of each host, the arriving messages with packets to grant.
+  std::vector<std::vector<std::uint32_t>> inbound_;
   Time now_ = 0;
   std::uint32_t started_ = 0;
   // Number of flows per source and destination that start now.

@@ -17,7 +17,20 @@ constexpr std::uint32_t None = 0xffffffff;
 // Maximum number of links between two hosts.
 constexpr int MaxHops = 8;
 
-enum class Kind : std::uint8_t { data, ack, nack, pfc_pause, pfc_resume, bfc_pause, bfc_resume };
+enum class Kind : std::uint8_t {
+  data,
+  ack,
+  nack,
+  pfc_pause,
+  pfc_resume,
+  bfc_pause,
+  bfc_resume,
+  drop_notice,     // to the sender of a dropped packet, back over the links of that packet
+  credit_request,  // ExpressPass: to the receiver,
+  credit_stop,     // likewise,
+  credit,          // and back over the links of the data
+  grant,           // Homa: to the sender
+};
 
 struct alignas(64) Packet {
   Time time;                 // on a link: arrival; in a queue: time of joining it
@@ -25,14 +38,17 @@ struct alignas(64) Packet {
   PacketId next;             // in its list
   std::uint32_t flow;        // None for frames between switches
   std::uint32_t number;      // data: which packet of its flow; ACK: the next one that is missing;
-                             // pause and resume of BFC: the queue
+                             // pause and resume of BFC: the queue; grant: packets that may be sent
   std::uint32_t remaining;   // packets of the flow to be sent, including this one
   std::uint32_t ingress;     // the port that sent it to its current switch
+  std::uint32_t credit;      // ExpressPass: number of the credit, also of the data that it permits
+  std::uint32_t spray;       // selects the path of this packet
   std::uint16_t bytes;       // on the wire
   std::uint16_t queue;       // current or last queue
   std::uint16_t upstream_queue;  // queue at the previous hop
   Kind kind;
   std::uint8_t hop;
+  std::uint8_t priority;  // class
   bool marked;    // congestion experienced; returned by an ACK
   bool notifies;  // an ACK that is also a congestion notification of DCQCN
   bool counted;   // in the pause counter of its current switch

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "bfc.h"
 #include "packet.h"
@@ -45,13 +46,18 @@ struct Port {
 
   PacketList flying;  // on the link
   PacketList urgent;  // pause and resume
-  PacketList acks;
+  PacketList acks;  // and other control packets
+  PacketList credits;
+  std::uint32_t queued_credits = 0;
+  Time credit_at = 0;         // when the next credit is due at the largest rate of credits
+  Time credit_interval = 0;   // between credits at that rate
+  bool credit_awake = false;  // there is an event for the next credit
   Scheduler data;  // of a switch
 
   std::uint32_t active_flows = 0;  // flows with packets in `data`
-  std::int64_t pause_bytes = 0;    // BFC: the pause threshold with one active queue
-  FlowTable table;
-  QueueBitmap empty;
+  // Of each class.
+  std::vector<FlowTable> tables;
+  std::vector<QueueBitmap> empty;
 
   Random sampling;
   Random queue_choice;

@@ -37,7 +37,7 @@ Probe::Probe(const Settings& settings, const std::vector<std::int64_t>& rates_mb
 
 PacketId Probe::enqueue(Time now, const Arrival& arrival, const Chance& chance) {
   network_.now_ = now;
-  const std::uint32_t slot = network_.flows_.take(false);
+  const std::uint32_t slot = network_.flows_.take(Control::none);
   Flow& flow = network_.flows_[slot];
   flow.hash = arrival.hash;
   flow.there.hops = 2;

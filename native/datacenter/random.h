@@ -22,6 +22,8 @@ enum class Purpose : std::uint64_t {
   sampling,   // whether a packet is sampled
   queue,      // the queue of a flow if none is empty
   marking,    // whether a packet is marked
+  credits,    // time between a flow's credits
+  spray,      // path of a packet
 };
 
 constexpr std::uint64_t GoldenGamma = 0x9e3779b97f4a7c15ULL;

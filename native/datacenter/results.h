@@ -73,6 +73,8 @@ struct Results {
   std::uint64_t consumed_packets = 0;  // by a host or switch
   std::uint64_t dropped_packets = 0;
   std::uint64_t left_packets = 0;  // in the network at the end
+  std::uint64_t dropped_credits = 0;  // of ExpressPass; consumed
+  std::uint64_t wasted_credits = 0;   // that arrived at a sender without data
   std::uint64_t sent_data_packets = 0;
   std::uint64_t resent_data_packets = 0;
   std::uint64_t peak_packets = 0;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The queues of a port and the selection of the next one: deficit round robin, or the queue whose
-// first packet belongs to the flow with the least remaining data (SRF).
+// The queues of a port and the selection of the next one: the first class that has packets, and in
+// it deficit round robin, or the queue whose first packet belongs to the flow with the least
+// remaining data (SRF).
 
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -26,13 +28,18 @@ struct Queue {
 class Scheduler {
  public:
   Scheduler() = default;
-  // `quantum` is at least the size of the largest packet.
-  Scheduler(std::uint32_t queues, std::int32_t quantum, bool shortest_first)
-      : queues_(queues), quantum_(quantum), shortest_first_(shortest_first) {}
+  // `quantum` is at least the size of the largest packet. Each of at most 64 classes has an equal
+  // number of queues; a number that may grow needs a single class.
+  Scheduler(std::uint32_t queues, std::uint32_t classes, std::int32_t quantum, bool shortest_first)
+      : queues_(queues),
+        quantum_(quantum),
+        rings_(classes),
+        class_queues_(queues / classes),
+        shortest_first_(shortest_first) {}
 
   // Number of unpaused queues with packets.
-  std::uint32_t active() const { return ring_.size(); }
-  bool idle() const { return ring_.size() == 0; }
+  std::uint32_t active() const { return active_; }
+  bool idle() const { return active_ == 0; }
   std::uint32_t bytes() const { return bytes_; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(queues_.size()); }
   const Queue& operator[](std::uint32_t index) const { return queues_[index]; }
@@ -78,18 +85,20 @@ class Scheduler {
  private:
   // Returns the next queue; a queue with an exhausted quantum moves to the end, with a new quantum.
   std::uint32_t in_turn(PacketPool& pool) {
+    Ring& ring = first_ring();
     while (true) {
-      Queue& queue = queues_[ring_.first()];
-      if (queue.deficit >= pool[queue.packets.head].bytes) return ring_.first();
+      Queue& queue = queues_[ring.first()];
+      if (queue.deficit >= pool[queue.packets.head].bytes) return ring.first();
       queue.deficit += quantum_;
-      ring_.rotate(queues_);
+      ring.rotate(queues_);
     }
   }
 
-  std::uint32_t shortest(PacketPool& pool) const {
-    std::uint32_t best = ring_.first();
+  std::uint32_t shortest(PacketPool& pool) {
+    const Ring& ring = first_ring();
+    std::uint32_t best = ring.first();
     std::uint32_t index = best;
-    for (std::uint32_t i = 0; i < ring_.size(); ++i, index = queues_[index].next) {
+    for (std::uint32_t i = 0; i < ring.size(); ++i, index = queues_[index].next) {
       if (pool[queues_[index].packets.head].remaining <
           pool[queues_[best].packets.head].remaining) {
         best = index;
@@ -100,15 +109,31 @@ class Scheduler {
 
   void join(std::uint32_t index) {
     queues_[index].deficit = quantum_;
-    ring_.join(queues_, index);
+    rings_[class_of(index)].join(queues_, index);
+    backlogged_ |= 1ULL << class_of(index);
+    ++active_;
   }
 
-  void leave(std::uint32_t index) { ring_.leave(queues_, index); }
+  void leave(std::uint32_t index) {
+    Ring& ring = rings_[class_of(index)];
+    ring.leave(queues_, index);
+    if (ring.size() == 0) backlogged_ &= ~(1ULL << class_of(index));
+    --active_;
+  }
+
+  Ring& first_ring() { return rings_[static_cast<std::uint32_t>(std::countr_zero(backlogged_))]; }
+
+  std::uint32_t class_of(std::uint32_t index) const {
+    return rings_.size() == 1 ? 0 : index / class_queues_;
+  }
 
   std::vector<Queue> queues_;
   std::int32_t quantum_ = 0;
   std::uint32_t bytes_ = 0;
-  Ring ring_;  // queues that may send
+  std::vector<Ring> rings_;       // of each class, its queues that may send
+  std::uint64_t backlogged_ = 0;  // classes with such queues, one bit each
+  std::uint32_t active_ = 0;
+  std::uint32_t class_queues_ = 0;
   bool shortest_first_ = false;
 };
 

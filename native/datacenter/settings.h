@@ -12,7 +12,16 @@
 namespace ccbench::datacenter {
 
 // Senders' rate control.
-enum class Control : std::uint8_t { none, fixed_window, dctcp, dcqcn, hpcc, delay_window };
+enum class Control : std::uint8_t {
+  none,
+  fixed_window,
+  dctcp,
+  dcqcn,
+  hpcc,
+  delay_window,
+  express_pass,
+  homa,
+};
 // A switch's queue assignment: a single queue; by hash of the flow; one queue per flow; BFC's flow
 // table. The last two track empty queues.
 enum class Assignment : std::uint8_t { single, stochastic, per_flow, dynamic };
@@ -33,12 +42,15 @@ struct Settings {
   Time retransmission_timeout = 0;
 
   std::int64_t buffer_bytes = 0;  // 0: unlimited
+  bool drop_notices = false;  // a switch notifies the sender of a dropped packet, which resends it
   bool pfc = false;
   double pfc_share = 0;  // maximum share of the free buffer for an ingress port
 
   Assignment assignment = Assignment::single;
   std::uint32_t queues = 1;
+  std::uint32_t classes = 1;  // served by strict priority, 0 first; each has queues / classes queues
   bool shortest_first = false;
+  bool spray = false;  // each packet chooses among equal paths, instead of each flow
 
   bool backpressure = false;
   bool nic_backpressure = false;
@@ -57,6 +69,7 @@ struct Settings {
   double ecn_max_probability = 1;
 
   Control control = Control::none;
+  bool pair_rtt = false;  // a flow's base RTT is that of its path, instead of the longest
   double window_bdp = 1;
   std::uint32_t slow_start_packets = 0;  // 0: no slow start
   double dctcp_gain = 1.0 / 16;
@@ -72,6 +85,10 @@ struct Settings {
   std::uint32_t hpcc_stages = 5;
   double hpcc_additive_bytes = 80;
   double target_rtts = 2.5;
+  std::uint32_t credit_bytes = 84;  // ExpressPass
+  std::uint32_t credit_queue = 16;  // credits
+  double credit_alpha = 0.5;        // initial share of the largest rate
+  double credit_weight = 1.0 / 16;  // w_init
 };
 
 // A port sends over its own link to another node. Hosts are the first nodes.
@@ -88,6 +105,7 @@ struct FlowSpec {
   std::uint32_t source;
   std::uint32_t destination;
   bool incast;
+  std::uint8_t priority;  // its class
 };
 
 }  // namespace ccbench::datacenter

@@ -11,11 +11,29 @@ namespace ccbench::datacenter {
 
 void Network::switch_receive(PacketId id, std::uint32_t from_port) {
   Packet& packet = packets_[id];
-  if (packet.kind == Kind::data || settings_.queued_acks) {
-    enqueue(id, from_port);
-    return;
+  const Flow& flow = flows_[packet.flow];
+  std::uint32_t out = None;
+  switch (packet.kind) {
+    case Kind::data:
+      enqueue(id, from_port);
+      return;
+    case Kind::credit:
+      add_credit(topology_.reverse(flow.there.ports[--packet.hop]), id);
+      return;
+    case Kind::drop_notice:
+      out = topology_.reverse(flow.there.ports[--packet.hop]);
+      break;
+    case Kind::credit_request:
+    case Kind::credit_stop:
+      out = flow.there.ports[++packet.hop];
+      break;
+    default:
+      if (settings_.queued_acks) {
+        enqueue(id, from_port);
+        return;
+      }
+      out = flow.back.ports[++packet.hop];
   }
-  const std::uint32_t out = flows_[packet.flow].back.ports[++packet.hop];
   ports_[out].acks.push(packets_, id);
   kick(out);
 }
@@ -25,10 +43,19 @@ void Network::enqueue(PacketId id, std::uint32_t from_port) {
   Flow& flow = flows_[packet.flow];
   const bool data = packet.kind == Kind::data;
   const std::uint32_t hop = ++packet.hop;
-  const std::uint32_t out = (data ? flow.there : flow.back).ports[hop];
+  const std::uint32_t out =
+      data && settings_.spray
+          ? topology_.next_port(ports_[from_port].to, flow.destination, packet.spray)
+          : (data ? flow.there : flow.back).ports[hop];
   Port& port = ports_[out];
   Switch& at = switch_at(port.from);
-  if (settings_.buffer_bytes > 0 && at.used + packet.bytes > settings_.buffer_bytes) {
+  const bool full =
+      settings_.buffer_bytes > 0 && at.used + packet.bytes > settings_.buffer_bytes;
+  if (full && settings_.drop_notices && data) {
+    send_notice(id, port);
+    return;
+  }
+  if (full && !settings_.drop_notices) {
     drop(id, port);
     return;
   }
@@ -40,7 +67,7 @@ void Network::enqueue(PacketId id, std::uint32_t from_port) {
   ports_[from_port].buffered += packet.bytes;
 
   const std::uint32_t queue = choose_queue(port, flow, packet);
-  if (data && flow.queued_at[hop]++ == 0) {
+  if (data && !settings_.spray && flow.queued_at[hop]++ == 0) {
     ++port.active_flows;
     ++port.counts.assignments;
     port.counts.collisions += port.data[queue].length > 0;
@@ -60,21 +87,22 @@ void Network::enqueue(PacketId id, std::uint32_t from_port) {
 }
 
 std::uint32_t Network::choose_queue(Port& port, Flow& flow, Packet& packet) {
+  const std::uint32_t first_queue = packet.priority * class_queues();
   switch (settings_.assignment) {
     case Assignment::single:
-      return 0;
+      return packet.priority;
     case Assignment::stochastic:
-      return reduce(flow.hash, settings_.queues);
+      return first_queue + reduce(flow.hash, class_queues());
     case Assignment::per_flow: {
       std::uint16_t& queue = flow.queue_at[packet.hop];
       if (flow.queued_at[packet.hop] == 0) {
-        std::uint32_t found = port.empty.find();
+        std::uint32_t found = port.empty[0].find();
         if (found == None) {
           found = port.data.add_queue();
-          port.empty.grow(port.data.size());
+          port.empty[0].grow(port.data.size());
         }
         queue = static_cast<std::uint16_t>(found);
-        port.empty.clear(queue);
+        port.empty[0].clear(queue);
       }
       return queue;
     }
@@ -82,11 +110,12 @@ std::uint32_t Network::choose_queue(Port& port, Flow& flow, Packet& packet) {
       break;
   }
   packet.sampled = settings_.sampling >= 1 || port.sampling.share() < settings_.sampling;
-  std::uint32_t queue =
-      port.table.enqueue(flow.hash, now_, packet.sampled, port.empty, settings_.incast_label ? 1 : 0,
-                         settings_.queues, port.queue_choice);
+  QueueBitmap& empty = port.empty[packet.priority];
+  std::uint32_t queue = port.tables[packet.priority].enqueue(
+      flow.hash, now_, packet.sampled, empty, settings_.incast_label ? 1 : first_queue,
+      first_queue + class_queues(), port.queue_choice);
   if (settings_.incast_label && flow.incast) queue = 0;
-  if (queue > 0 || !settings_.incast_label) port.empty.clear(queue);
+  if (queue > 0 || !settings_.incast_label) empty.clear(queue);
   return queue;
 }
 
@@ -97,20 +126,25 @@ void Network::note_empty(Port& port, std::uint32_t queue) {
   if (settings_.incast_label && queue == 0) return;
   if (port.data[queue].length > 0) return;
   const bool skipped = settings_.skip_paused && port.data[queue].paused;
-  skipped ? port.empty.clear(queue) : port.empty.set(queue);
+  QueueBitmap& empty = port.empty[settings_.classes == 1 ? 0 : queue / class_queues()];
+  skipped ? empty.clear(queue) : empty.set(queue);
 }
 
 // BFC (3.3.3.2): a packet that arrives at a queue longer than the threshold pauses its upstream
 // queue.
 void Network::backpressure(Port& port, Packet& packet) {
   packet.counted = false;
+  Port& from = ports_[packet.ingress];
   const std::int64_t active = std::max<std::uint32_t>(port.data.active(), 1);
-  if (port.data[packet.queue].bytes * active <= port.pause_bytes) return;
+  // A pause takes effect after an RTT of the link that the packet came from.
+  const auto limit = static_cast<std::int64_t>(settings_.pause_threshold_hops *
+                                               static_cast<double>(2 * from.delay) *
+                                               static_cast<double>(port.rate_mbps) / 8e6);
+  if (port.data[packet.queue].bytes * active <= limit) return;
   if (settings_.assignment == Assignment::dynamic && !packet.sampled) return;
   const Flow& flow = flows_[packet.flow];
   if (flow.queued_at[packet.hop] < settings_.pause_packets) return;
   packet.counted = true;
-  Port& from = ports_[packet.ingress];
   const std::uint16_t queue = packet.upstream_queue;
   if (from.pause_counters.increment(queue)) send_frame(from.reverse, Kind::bfc_pause, queue);
 }
@@ -125,12 +159,16 @@ void Network::dequeued(std::uint32_t index, PacketId id) {
   at.used -= packet.bytes;
   from.buffered -= packet.bytes;
   const bool data = packet.kind == Kind::data;
-  if (data && --flow.queued_at[packet.hop] == 0) --port.active_flows;
+  if (data && !settings_.spray && --flow.queued_at[packet.hop] == 0) --port.active_flows;
   note_empty(port, packet.queue);
   if (settings_.assignment == Assignment::dynamic && packet.sampled) {
-    port.table.dequeue(flow.hash, now_);
+    port.tables[packet.priority].dequeue(flow.hash, now_);
   }
-  if (settings_.queue_delays && data) results_.delays[index].add(now_ - packet.time);
+  const bool unscheduled =
+      settings_.control == Control::homa && packet.priority < homa_unscheduled_;
+  if (settings_.queue_delays && data && !unscheduled) {
+    results_.delays[index].add(now_ - packet.time);
+  }
   if (settings_.control == Control::hpcc && data) {
     packets_.telemetry(id)[packet.hop] = {now_, port.counts.sent_bytes, port.data.bytes(),
                                           static_cast<std::uint32_t>(port.rate_mbps)};
@@ -173,6 +211,19 @@ bool Network::mark(Port& port, std::uint32_t queue) {
   return port.marking.share() < share * settings_.ecn_max_probability;
 }
 
+// Drops a data packet and sends its number back to the sender.
+void Network::send_notice(PacketId id, Port& port) {
+  ++port.counts.dropped_packets;
+  ++results_.dropped_packets;
+  ++results_.created_packets;
+  Packet& packet = packets_[id];
+  packet.kind = Kind::drop_notice;
+  packet.bytes = static_cast<std::uint16_t>(settings_.ack_bytes);
+  const std::uint32_t out = topology_.reverse(flows_[packet.flow].there.ports[--packet.hop]);
+  ports_[out].acks.push(packets_, id);
+  kick(out);
+}
+
 void Network::drop(PacketId id, Port& port) {
   ++port.counts.dropped_packets;
   ++results_.dropped_packets;
@@ -181,8 +232,7 @@ void Network::drop(PacketId id, Port& port) {
   Flow& flow = flows_[slot];
   --flow.live_packets;
   // The sender's timer matters only after a loss.
-  const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(Timer::retransmission));
-  if (!(flow.timers & bit)) {
+  if (!is_set(flow, Timer::retransmission)) {
     set_timer(slot, Timer::retransmission, now_ + settings_.retransmission_timeout);
   }
   release_if_over(slot);

@@ -60,14 +60,19 @@ void Topology::find_next_hops(std::uint32_t destination) {
   }
 }
 
+std::uint32_t Topology::next_port(std::uint32_t node, std::uint32_t destination,
+                                  std::uint64_t hash) const {
+  const std::uint32_t* set = &sets_[choices_[std::size_t{destination} * nodes_ + node]];
+  std::uint32_t choice = 0;
+  if (set[0] > 1) choice = reduce(static_cast<std::uint32_t>(mix(hash + name(node)) >> 32), set[0]);
+  return set[1 + choice];
+}
+
 Path Topology::path(std::uint32_t source, std::uint32_t destination, std::uint64_t hash) const {
   Path path{};
   std::uint32_t node = source;
   while (node != destination) {
-    const std::uint32_t* set = &sets_[choices_[std::size_t{destination} * nodes_ + node]];
-    std::uint32_t choice = 0;
-    if (set[0] > 1) choice = reduce(static_cast<std::uint32_t>(mix(hash + name(node)) >> 32), set[0]);
-    const std::uint32_t port = set[1 + choice];
+    const std::uint32_t port = next_port(node, destination, hash);
     path.ports[path.hops++] = port;
     node = ports_[port].to;
   }
@@ -79,17 +84,20 @@ Time Topology::base_rtt(std::int64_t packet_bytes, std::int64_t ack_bytes) const
   for (std::uint32_t source = 0; source < hosts_; ++source) {
     for (std::uint32_t destination = 0; destination < hosts_; ++destination) {
       if (source == destination) continue;
-      const Path there = path(source, destination, 0);
-      Time rtt = 0;
-      for (std::uint32_t hop = 0; hop < there.hops; ++hop) {
-        const PortSpec& port = ports_[there.ports[hop]];
-        rtt += 2 * port.delay + serialisation(packet_bytes, port.rate_mbps) +
-               serialisation(ack_bytes, port.rate_mbps);
-      }
-      longest = std::max(longest, rtt);
+      longest = std::max(longest, rtt(path(source, destination, 0), packet_bytes, ack_bytes));
     }
   }
   return longest;
+}
+
+Time Topology::rtt(const Path& path, std::int64_t packet_bytes, std::int64_t ack_bytes) const {
+  Time rtt = 0;
+  for (std::uint32_t hop = 0; hop < path.hops; ++hop) {
+    const PortSpec& port = ports_[path.ports[hop]];
+    rtt += 2 * port.delay + serialisation(packet_bytes, port.rate_mbps) +
+           serialisation(ack_bytes, port.rate_mbps);
+  }
+  return rtt;
 }
 
 Time ideal_completion(const Path& path, const std::vector<PortSpec>& ports, std::int64_t packets,

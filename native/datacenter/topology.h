@@ -26,6 +26,10 @@ class Topology {
 
   // A shortest path; among equal paths, each switch selects by the hash.
   Path path(std::uint32_t source, std::uint32_t destination, std::uint64_t hash) const;
+  // The port of a switch on a shortest path to a host, selected by the hash.
+  std::uint32_t next_port(std::uint32_t node, std::uint32_t destination, std::uint64_t hash) const;
+  // The time from sending a packet over a path to its ACK in an empty network.
+  Time rtt(const Path& path, std::int64_t packet_bytes, std::int64_t ack_bytes) const;
   // The port of the opposite direction of a link.
   std::uint32_t reverse(std::uint32_t port) const { return reverse_[port]; }
   // The first port of a node; the only port of a host.

@@ -30,6 +30,8 @@ __all__ = ["CoreInput", "core_input", "port_table", "run"]
 #: Bytes of an ACK on the wire, and of the telemetry that HPCC adds to ACKs and data.
 _ACK_BYTES = 64
 _TELEMETRY_BYTES = 80
+#: Bytes of a credit of ExpressPass, as of a minimal frame with preamble and gap.
+_CREDIT_BYTES = 84
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,6 +133,7 @@ def run(given: CoreInput, progress: Callable[[float], None] | None) -> dict[str,
             np.ascontiguousarray(flows["source"].to_numpy(np.int32)),
             np.ascontiguousarray(flows["destination"].to_numpy(np.int32)),
             np.ascontiguousarray((flows["kind"] == "incast").to_numpy(bool)),
+            np.ascontiguousarray(flows["priority"].to_numpy(np.uint8)),
             report,
         )
     except ValueError as error:
@@ -164,7 +167,9 @@ def _settings(scheme: Scheme, topology: Topology) -> dict[str, Any]:
     """Return the core's settings for a scheme."""
     fastest_mbps = max(link.gbps for link in topology.links) * 1000
     low_kb, high_kb = scheme.ecn_kb or (0.0, 0.0)
-    data_queues = 1 if scheme.assignment == "single" else scheme.queues - 1
+    data_queues = scheme.queues - 1 - (scheme.queues - 1) % scheme.classes
+    if scheme.assignment == "single":
+        data_queues = scheme.classes
     return {
         "payload_bytes": PAYLOAD_BYTES,
         "header_bytes": HEADER_BYTES,
@@ -174,11 +179,14 @@ def _settings(scheme: Scheme, topology: Topology) -> dict[str, Any]:
         "queued_acks": scheme.queued_acks,
         "retransmission_timeout_ps": 500_000_000,
         "buffer_bytes": 0 if scheme.endless_buffer else round(topology.buffer_mb * 1e6),
+        "drop_notices": scheme.drop_notices,
         "pfc": scheme.pfc,
         "pfc_share": scheme.pfc_share,
         "assignment": ASSIGNMENTS.index(scheme.assignment),
         "queues": data_queues,
+        "classes": scheme.classes,
         "shortest_first": scheme.shortest_first,
+        "spray": scheme.spray,
         "backpressure": scheme.backpressure,
         "nic_backpressure": scheme.nic_backpressure,
         "nic_queues": scheme.nic_queues,
@@ -194,6 +202,7 @@ def _settings(scheme: Scheme, topology: Topology) -> dict[str, Any]:
         "ecn_max_bytes": high_kb * 1000,
         "ecn_max_probability": scheme.ecn_probability,
         "control": CONTROLS.index(scheme.control),
+        "pair_rtt": scheme.pair_rtt,
         "window_bdp": scheme.window_bdp,
         "slow_start_packets": scheme.slow_start_packets,
         "dctcp_gain": scheme.dctcp_gain,
@@ -209,4 +218,8 @@ def _settings(scheme: Scheme, topology: Topology) -> dict[str, Any]:
         "hpcc_stages": scheme.hpcc_stages,
         "hpcc_additive_bytes": 80.0,
         "target_rtts": scheme.target_rtts,
+        "credit_bytes": _CREDIT_BYTES,
+        "credit_queue": scheme.credit_queue,
+        "credit_alpha": scheme.credit_alpha,
+        "credit_weight": scheme.credit_weight,
     }

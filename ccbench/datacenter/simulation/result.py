@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Simulation", "check_folder"]
 
 #: Version of the folder format.
-FORMAT = 2
+FORMAT = 3
 
 _TABLES = ("flows", "samples", "buffers", "ports", "active_flows", "queue_delays")
 _DESCRIPTION = "simulation.json"
@@ -35,11 +35,11 @@ class Simulation:
     ----------
     flows : DataFrame
         One row per flow, in order of its start. Columns: ``start_s``; ``source``; ``destination``;
-        ``bytes`` (0: unlimited); ``kind`` (``background``, ``incast``, ``long``);
-        ``delivered_bytes``; ``fct_s``, the time from the start until the receiver had all bytes
-        (NaN: incomplete); ``ideal_s``, the same in an empty network; ``slowdown``, the ratio of the
-        two; ``acked_s``, the time from the start until the sender had the ACK of the last byte;
-        ``ideal_acked_s``, the same in an empty network.
+        ``bytes`` (0: unlimited); ``kind`` (``background``, ``incast``, ``long``); ``priority``, the
+        class; ``delivered_bytes``; ``fct_s``, the time from the start until the receiver had all
+        bytes (NaN: incomplete); ``ideal_s``, the same in an empty network; ``slowdown``, the ratio
+        of the two; ``acked_s``, the time from the start until the sender had the ACK of the last
+        byte; ``ideal_acked_s``, the same in an empty network.
     samples : DataFrame
         Index ``time_s``. Columns: ``delivered_bytes``, payload so far; ``long_bytes``, the part
         that belongs to unlimited flows; ``packets``, number of packets in the network.

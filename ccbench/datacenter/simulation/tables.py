@@ -84,6 +84,7 @@ def _flows(answer: Mapping[str, Any], flows: pd.DataFrame) -> pd.DataFrame:
             "destination": flows["destination"].to_numpy(),
             "bytes": flows["bytes"].to_numpy(),
             "kind": flows["kind"].to_numpy(),
+            "priority": flows["priority"].to_numpy(),
             "delivered_bytes": answer["delivered_bytes"],
             "fct_s": np.where(complete, completion / PS, np.nan),
             "ideal_s": np.where(ideal > 0, ideal / PS, np.nan),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ccbench.datacenter.schemes import scheme
 from ccbench.studies.bfc.slowdown import (
     BFC,
-    INCAST,
+    INCASTS,
     OTHERS,
     SHORT,
     by_seed,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ccbench.datacenter.case import SimulationCase
 
 _SCHEMES = (BFC, *map(scheme, ("ideal-fq", *OTHERS)))
-_INCASTS = {"100x20MB": INCAST, "none": None}
 _WORDS = {"100x20MB": "with incast", "none": "without incast"}
 _WHERE = "section 3.6.2.2"
 
@@ -36,7 +35,7 @@ _WHERE = "section 3.6.2.2"
 def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
     return tuple(
         case
-        for name, incast in _INCASTS.items()
+        for name, incast in INCASTS.items()
         for case in cases_of(name, traffic("facebook", 60, incast), _SCHEMES, quick=quick)
     )
 

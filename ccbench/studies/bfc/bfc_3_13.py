@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ccbench.studies.bfc.slowdown import BFC, INCAST, by_seed, case_of, traffic
-from ccbench.studies.bfc.sweep import BFC_128, SCHEMES, at, figure, measure, ratio, seeds
+from ccbench.studies.bfc.slowdown import BFC, by_seed
+from ccbench.studies.bfc.sweep import BFC_128, DEGREES, SCHEMES, at, degrees, figure, measure, ratio
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, exactly, percentage
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
@@ -17,27 +16,15 @@ if TYPE_CHECKING:
 
     from ccbench.datacenter.case import SimulationCase
 
-_DEGREES = (10, 100, 200, 500, 1000, 2000)
 #: Degrees up to 8 times the 32 queues, and far beyond.
 _MODERATE, _HIGH = 200, 1000
-_MOST = _DEGREES[-1]
+_MOST = DEGREES[-1]
 _EXTREME = (_HIGH, _MOST)
 _WHERE = "section 3.6.3"
 
 
 def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
-    return tuple(
-        case_of(
-            f"{degree}",
-            traffic("facebook", 60, replace(INCAST, degree=degree)),
-            chosen,
-            quick=quick,
-            seed=seed,
-        )
-        for degree in (_DEGREES[1:4:2] if quick else _DEGREES)
-        for chosen in SCHEMES
-        for seed in seeds(chosen, quick=quick)
-    )
+    return degrees(SCHEMES, quick=quick)
 
 
 def _conclude(table: pd.DataFrame) -> Findings:

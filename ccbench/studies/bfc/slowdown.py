@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +25,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BFC",
+    "BRIEF_S",
+    "DURATION_S",
     "EDGES",
     "INCAST",
+    "INCASTS",
+    "LONG",
     "NETWORK",
     "OTHERS",
     "SEEDS",
     "SHORT",
+    "SHORTER_S",
+    "SHORTEST_S",
     "by_seed",
     "case_of",
     "cases_of",
     "figure",
+    "mean_ratio",
     "measure",
     "p99_ratio",
     "payload_load",
@@ -52,14 +60,21 @@ OTHERS = ("hpcc", "dctcp", "dcqcn")
 INCAST = Incast(degree=100, total_mb=20, load=0.05)
 #: Upper limits of the flow size ranges in bytes; the first range contains the short flows.
 EDGES = (3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6)
-#: Short flows.
+#: Traffic of Figure 3-11: with incast and without.
+INCASTS = {"100x20MB": INCAST, "none": None}
+#: Short flows, and long flows.
 SHORT: dict[str, Any] = {"kind": "background", "up_to_bytes": EDGES[0]}
+LONG: dict[str, Any] = {"kind": "background", "up_to_bytes": math.inf}
 #: The authors simulate 50 ms, once. Three such runs provide an interval; flows that start in the
 #: first 2.5 ms, in which queues build up, are excluded. At a load of 95 %, runs of 10 ms are too
 #: short: with 32 queues, the 99th percentile of short flows' slowdown is 1.4, compared to 4.2 in
 #: 50 ms.
 SEEDS = (1, 2, 3)
-_DURATION_S = 5e-2
+DURATION_S = 5e-2
+#: Durations of the studies that compare variants among themselves, or many schemes.
+SHORTER_S = 2e-2
+SHORTEST_S = 1e-2
+BRIEF_S = 6e-3
 _FIRST_COUNTED = 1 / 20
 _QUEUES = 32
 
@@ -79,8 +94,14 @@ def traffic(sizes: str, percent: float, incast: Incast | None = None) -> Workloa
     return Workload(sizes=sizes, load=round(load, 9), incast=incast)
 
 
-def case_of(
-    name: str, workload: Workload, chosen: Scheme, *, quick: bool, seed: int = 1
+def case_of(  # noqa: PLR0913 - each is one setting of the case
+    name: str,
+    workload: Workload,
+    chosen: Scheme,
+    *,
+    quick: bool,
+    seed: int = 1,
+    duration_s: float = DURATION_S,
 ) -> SimulationCase:
     """Return the case of a scheme on the thesis's network."""
     return SimulationCase(
@@ -88,19 +109,24 @@ def case_of(
         topology=NETWORK,
         workload=workload,
         scheme=chosen,
-        duration_s=_DURATION_S / 80 if quick else _DURATION_S,
+        duration_s=DURATION_S / 80 if quick else duration_s,
         drain_s=1e-3 if quick else 5e-3,
         seed=seed,
     )
 
 
 def cases_of(
-    name: str, workload: Workload, schemes: Sequence[Scheme], *, quick: bool
+    name: str,
+    workload: Workload,
+    schemes: Sequence[Scheme],
+    *,
+    quick: bool,
+    duration_s: float = DURATION_S,
 ) -> tuple[SimulationCase, ...]:
     """Return the cases of several schemes with all seeds."""
     seeds = SEEDS[:1] if quick else SEEDS
     return tuple(
-        case_of(name, workload, chosen, quick=quick, seed=seed)
+        case_of(name, workload, chosen, quick=quick, seed=seed, duration_s=duration_s)
         for chosen in schemes
         for seed in seeds
     )
@@ -162,6 +188,12 @@ def p99_ratio(rows: pd.DataFrame, of: str, by: str, *, factor: float = 1, **wher
     """Return the ratio of two schemes' p99 slowdown in the matching rows, times a factor."""
     of_p99, by_p99 = (value(rows, "p99", scheme=name, **where) for name in (of, by))
     return factor * of_p99 / by_p99
+
+
+def mean_ratio(rows: pd.DataFrame, of: str, by: str, **where: object) -> float:
+    """Return the ratio of two schemes' mean slowdown in the matching rows."""
+    of_mean, by_mean = (value(rows, "mean", scheme=name, **where) for name in (of, by))
+    return of_mean / by_mean
 
 
 def by_seed(table: pd.DataFrame, compute: Callable[[pd.DataFrame], float]) -> Estimate:

@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING, Literal
 
 from ccbench.base.figures import Figure
 from ccbench.datacenter.schemes import scheme
-from ccbench.studies.bfc.slowdown import BFC, EDGES, SEEDS, by_seed, settled
+from ccbench.studies.bfc.slowdown import (
+    BFC,
+    DURATION_S,
+    EDGES,
+    INCAST,
+    SEEDS,
+    by_seed,
+    case_of,
+    settled,
+    traffic,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from ccbench.base.estimate import Estimate
@@ -19,12 +31,15 @@ if TYPE_CHECKING:
     from ccbench.datacenter.simulation import Simulation
     from ccbench.studies.study import Rows
 
-__all__ = ["BFC_128", "SCHEMES", "at", "figure", "measure", "ratio", "seeds"]
+__all__ = ["BFC_128", "DEGREES", "SCHEMES", "at", "degrees", "figure", "measure", "ratio", "seeds"]
 
 BFC_128 = replace(BFC, name=f"{BFC.name}-128", queues=128)
 
 #: The schemes of Figures 3-12 and 3-13.
 SCHEMES = (BFC, BFC_128, *map(scheme, ("hpcc", "dctcp", "ideal-fq")))
+
+#: Degrees of incast of Figures 3-13 and F-5.
+DEGREES = (10, 100, 200, 500, 1000, 2000)
 
 #: Schemes that are drawn but not compared, with a single run.
 _ONLY_DRAWN = ("dctcp", "ideal-fq")
@@ -35,6 +50,25 @@ _SHORT_BYTES, _LONG_BYTES = EDGES[0], EDGES[-1]
 def seeds(chosen: Scheme, *, quick: bool) -> tuple[int, ...]:
     """Return the seeds of a scheme's runs."""
     return SEEDS[:1] if quick or chosen.name in _ONLY_DRAWN else SEEDS
+
+
+def degrees(
+    schemes: Sequence[Scheme], *, quick: bool, duration_s: float = DURATION_S
+) -> tuple[SimulationCase, ...]:
+    """Return the cases of schemes over the degree of incast."""
+    return tuple(
+        case_of(
+            f"{degree}",
+            traffic("facebook", 60, replace(INCAST, degree=degree)),
+            chosen,
+            quick=quick,
+            seed=seed,
+            duration_s=duration_s,
+        )
+        for degree in (DEGREES[1:4:2] if quick else DEGREES)
+        for chosen in schemes
+        for seed in seeds(chosen, quick=quick)
+    )
 
 
 def measure(case: SimulationCase, result: Simulation) -> Rows:
@@ -68,7 +102,7 @@ def ratio(  # noqa: PLR0913 - a table and a selection from it
     by: str,
     where: tuple[float, float],
     *,
-    statistic: Literal["min", "mean"],
+    statistic: Literal["min", "mean", "max"],
 ) -> Estimate:
     """Return the ratio of :func:`at` of two schemes, as an estimate over seeds.
 
@@ -82,7 +116,7 @@ def ratio(  # noqa: PLR0913 - a table and a selection from it
         Numerator and denominator.
     where : tuple of float
         The first and last settings.
-    statistic : {"min", "mean"}
+    statistic : {"min", "mean", "max"}
         Aggregation over the settings.
     """
 

@@ -120,13 +120,16 @@ class TestAcks:
 
 class TestEveryScheme:
     def test_slowdown(self, bursty: Simulation) -> None:
-        """No flow is faster than in an empty network, nor is its last ACK."""
-        slowdown = bursty.flows["slowdown"].dropna()
-        assert len(slowdown) > 50
-        assert slowdown.min() >= 1
-        acked = bursty.flows["acked_s"] / bursty.flows["ideal_acked_s"]
-        assert acked.notna().all()
-        assert acked.min() >= 1 - 1e-12
+        """No flow is faster than in an empty network, nor is its last ACK.
+
+        With spraying, a flow's short last packet can overtake the one before.
+        """
+        gained_s = FULL_BYTES * BYTE_PS / 1e12 if bursty.provenance["scheme"]["spray"] else 1e-15
+        flows = bursty.flows
+        assert flows["slowdown"].notna().sum() > 50
+        assert (flows["fct_s"] - flows["ideal_s"]).min() >= -gained_s
+        assert flows["acked_s"].notna().all()
+        assert (flows["acked_s"] - flows["ideal_acked_s"]).min() >= -gained_s
 
     def test_completes(self, bursty: Simulation) -> None:
         """All flows complete once no new ones arrive, and deliver exactly their bytes."""

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from ccbench import studies
+from ccbench.base.errors import InputError
 from ccbench.studies import SimulationStudy
 from ccbench.studies.bfc.slowdown import EDGES, payload_load
 
@@ -45,14 +46,16 @@ def by_size(
     few_active: float = 99.0,
     collisions: float = 1.0,
     paused: float = 0.0,
+    buffer_mb: float = 1.0,
+    dropped: int = 0,
 ) -> list[dict[str, Any]]:
     """Return the rows of two simulations: p99 of flows up to 3 KB, of others, of incast flows."""
     common = {
         "traffic": traffic,
         "scheme": scheme,
-        "buffer_p99_mb": 1.0,
+        "buffer_p99_mb": buffer_mb,
         "paused_percent": paused,
-        "dropped_packets": 0,
+        "dropped_packets": dropped,
         "few_active_percent": few_active,
         "collision_percent": collisions,
         "flows": 100,
@@ -203,6 +206,247 @@ class TestSlowdowns:
         assert {"agrees"} == verdicts("bfc-3.11", rows)
         best = [{**row, "p99": 1.0} if row["scheme"] == "dctcp" else row for row in rows]
         assert {"differs"} == verdicts("bfc-3.11", best)
+
+
+class TestVariants:
+    """Variants that keep what the text says of them agree; those that do the reverse differ."""
+
+    @staticmethod
+    def with_control(short: float, long: float, buffer_mb: float) -> list[dict[str, Any]]:
+        """Return BFC with slowdowns of 2, and BFC with congestion control with these."""
+        rows = []
+        for traffic, of_short in (("100x20MB", short), ("none", 2.0 * long)):
+            rows += by_size(traffic, "bfc-ns3", 2.0)
+            rows += by_size(traffic, "ideal-fq", 1.5)
+            rows += by_size(traffic, "bfc-ns3-cc", of_short, long=2 * long, buffer_mb=buffer_mb)
+        return rows
+
+    def test_congestion_control(self) -> None:
+        """30 % less for short flows and buffers, long flows as before; and the reverse."""
+        assert {"agrees"} == verdicts("bfc-3.15", self.with_control(1.4, 1.0, 0.7))
+        assert {"differs"} == verdicts("bfc-3.15", self.with_control(4.0, 3.0, 2.0))
+
+    @staticmethod
+    def slow_start(p99: float, without: float, buffer_mb: float) -> list[dict[str, Any]]:
+        """Return DCTCP with slowdowns of 3, slow start with others."""
+        rows = []
+        for traffic, of_slow in (("100x20MB", p99), ("none", without)):
+            rows += by_size(traffic, "bfc-ns3", 1.2)
+            rows += by_size(traffic, "dctcp", 3.0, long=3.0)
+            slow = by_size(traffic, "dctcp-slow-start", of_slow, long=without, buffer_mb=buffer_mb)
+            rows += [{**row, "p50": without} for row in slow]
+        return rows
+
+    def test_slow_start(self) -> None:
+        """Shorter tails with incast, slower flows otherwise; and the reverse."""
+        assert {"agrees"} == verdicts("bfc-3.19", self.slow_start(2.0, 5.0, 0.5))
+        assert {"differs"} == verdicts("bfc-3.19", self.slow_start(4.0, 1.0, 2.0))
+
+    @staticmethod
+    def incremental(factor: float, nic_mb: float, dropped: int) -> list[dict[str, Any]]:
+        """Return BFC with a slowdown of 2, and its incremental variants."""
+        return [
+            *by_size("100x20MB", "bfc-ns3", 2.0),
+            *by_size("100x20MB", "bfc-ns3-nic", 2 * factor, buffer_mb=nic_mb, dropped=dropped),
+            *by_size("100x20MB", "bfc-ns3-sampling", 2 * factor, buffer_mb=factor),
+        ]
+
+    def test_incremental_deployment(self) -> None:
+        """Slowdowns as before, and more in buffers only without network cards; the reverse."""
+        assert {"agrees"} == verdicts("bfc-e.1", self.incremental(1.0, 1.5, 0))
+        assert {"differs"} == verdicts("bfc-e.1", self.incremental(3.0, 0.5, 4))
+
+    def test_labels(self) -> None:
+        """Labels that improve every degree of incast agree; those that do not differ."""
+        degrees = (10.0, 100.0, 2000.0)
+        for slowdown, verdict in ((1.0, "agrees"), (4.0, "differs")):
+            rows = by_setting("bfc-ns3", dict.fromkeys(degrees, (2, 2)))
+            label = dict.fromkeys(degrees, (slowdown, slowdown))
+            rows += by_setting("bfc-ns3-incast-label", label)
+            assert {verdict} == verdicts("bfc-f.5", rows)
+
+
+def extended(rows: list[dict[str, Any]], **columns: float) -> list[dict[str, Any]]:
+    """Return rows with further columns."""
+    return [{**row, **columns} for row in rows]
+
+
+class TestOtherSchemes:
+    """Numbers of the text agree, and the reverse of what it says differs."""
+
+    @pytest.mark.parametrize(
+        ("sfq", "dqa", "drops", "verdict"),
+        [(6.0, 1.1, 100, "agrees"), (30.0, 40.0, 300, "differs")],
+    )
+    def test_queue_assignment(self, sfq: float, dqa: float, drops: int, verdict: str) -> None:
+        """Queues improve HPCC's short flows, and neither its long flows nor its drops."""
+        long = 5.0 if verdict == "agrees" else 2.0
+        rows = [
+            *by_size("100x20MB", "bfc-ns3", 1.2),
+            *by_size("100x20MB", "ideal-fq", 1.3),
+            *by_size("100x20MB", "hpcc", 12.0 if verdict == "agrees" else 8.0, buffer_mb=5),
+            *by_size(
+                "100x20MB",
+                "hpcc-pfc",
+                10.0 if verdict == "agrees" else 1.0,
+                long=5.0,
+                buffer_mb=9.0 if verdict == "agrees" else 4.0,
+                dropped=100,
+            ),
+            *by_size("100x20MB", "hpcc-pfc-sfq", sfq, long=long, dropped=drops),
+            *by_size("100x20MB", "hpcc-pfc-dqa", dqa, long=long, dropped=drops),
+        ]
+        assert verdict in verdicts("bfc-3.16", rows)
+        assert {verdict} == verdicts("bfc-3.16", rows) or verdict == "differs"
+
+    @staticmethod
+    def classes(dctcp: float, last: float, more: float, long: float) -> list[dict[str, Any]]:
+        """Return BFC with short slowdowns of 1, and those of other schemes by class."""
+        short = {
+            "bfc-ns3": (1.0, 1.0, 1.0, 1.0),
+            "bfc-ns3-128": (more,) * 4,
+            "dctcp": (dctcp, 2.0, 2.0, last),
+            "hpcc": (1.0, 1.0, 1.0, 2.0),
+        }
+        return [
+            {
+                "scheme": scheme,
+                "seed": seed,
+                "class": one,
+                "up_to_bytes": size,
+                "p99": long if size == EDGES[-1] else p99,
+            }
+            for scheme, by_class in short.items()
+            for one, p99 in enumerate(by_class)
+            for seed in (1, 2)
+            for size in _SIZES
+        ]
+
+    def test_classes(self) -> None:
+        """DCTCP is up to five times worse, equal in the last class; HPCC inverts priorities."""
+        assert {"agrees"} == verdicts("bfc-3.17", self.classes(5.0, 1.0, 0.9, 4.0))
+        assert {"differs"} == verdicts("bfc-3.17", self.classes(9.0, 2.0, 1.5, 1.0))
+
+    def test_locality(self) -> None:
+        """BFC is best with local traffic, too."""
+        for others, verdict in ((3.0, "agrees"), (1.0, "differs")):
+            rows = []
+            for traffic in ("100x20MB", "none"):
+                rows += by_size(traffic, "bfc-ns3", 1.5)
+                for name in ("hpcc", "dctcp", "dcqcn"):
+                    rows += by_size(traffic, name, others)
+            assert {verdict} == verdicts("bfc-3.18", rows)
+
+    @staticmethod
+    def centres(
+        used: tuple[float, ...], alone: tuple[float, ...], joined: tuple[float, ...]
+    ) -> list[dict[str, Any]]:
+        """Return utilisation and short slowdowns of BFC, HPCC and DCQCN."""
+        return [
+            {
+                "traffic": traffic,
+                "scheme": scheme,
+                "seed": seed,
+                "up_to_bytes": size,
+                "utilisation_percent": used[i],
+                "p99": p99[i],
+            }
+            for traffic, p99 in (("without long flows", alone), ("with long flows", joined))
+            for i, scheme in enumerate(("bfc-ns3", "hpcc", "dcqcn"))
+            for seed in (1, 2)
+            for size in _SIZES
+        ]
+
+    def test_two_data_centres(self) -> None:
+        """BFC fills the link between data centres, and HPCC becomes worse than DCQCN."""
+        good = self.centres((99, 80, 60), (1.2, 3.0, 9.0), (1.3, 30.0, 20.0))
+        assert {"agrees"} == verdicts("bfc-3.20", good)
+        bad = self.centres((60, 80, 99), (1.3, 30.0, 20.0), (1.2, 0.3, 0.9))
+        assert {"differs"} == verdicts("bfc-3.20", bad)
+
+    @staticmethod
+    def homa(bfc: float, ecmp: float, ideal: float, factor: float) -> list[dict[str, Any]]:
+        """Return Homa with slowdowns of 1, others, and multiples of the published delays."""
+        delays = {
+            "homa": (2.4, 6.7, 2.1, 6.0),
+            "homa-ecmp": (40.8, 87.2, 43.7, 93.3),
+        }
+        columns = ("spines_p95", "spines_p99", "racks_p95", "racks_p99")
+        rows = []
+        for sizes in ("google", "facebook"):
+            for name, mean in (
+                ("bfc-ns3-srf", bfc),
+                ("homa", 1.0),
+                ("homa-ecmp", ecmp),
+                ("ideal-srf", ideal),
+            ):
+                of_scheme = delays.get(name, (math.nan,) * 4)
+                scaled = dict(zip(columns, (factor * one for one in of_scheme), strict=True))
+                rows += extended(by_size(sizes, name, mean, long=mean), **scaled)
+        return rows
+
+    def test_homa(self) -> None:
+        """Spraying is best, BFC-SRF close to the ideal, and Table F.1 agrees with itself."""
+        assert {"agrees"} == verdicts("bfc-f.1", self.homa(1.5, 1.8, 1.48, 1.0))
+        assert {"differs"} == verdicts("bfc-f.1", self.homa(0.4, 0.3, 0.9, 2.0))
+
+    def test_single_receiver(self) -> None:
+        """BFC-SRF is close to the ideal, and Homa is not better."""
+        for bfc, verdict in ((1.02, "agrees"), (1.5, "differs")):
+            rows = []
+            for sizes in ("google", "facebook"):
+                rows += by_size(sizes, "bfc-ns3-srf", bfc, long=bfc)
+                rows += by_size(sizes, "ideal-srf", 1.0, long=1.0)
+                rows += by_size(sizes, "homa", 1.3, long=1.3)
+            assert {verdict} == verdicts("bfc-f.2", rows)
+
+    def test_incast_with_shortest_first(self) -> None:
+        """BFC-SRF delays short flows, Homa those of 1 to 2 BDPs."""
+        for bfc, hump, verdict in ((2.0, 9.0, "agrees"), (0.9, 2.0, "differs")):
+            rows = []
+            for sizes in ("google", "facebook"):
+                for name, mean in (("bfc-ns3-srf", bfc), ("homa", 1.0)):
+                    by_bdp = {"one_bdp_p99": 1.5, "two_bdp_p99": hump, "four_bdp_p99": 4.0}
+                    rows += extended(by_size(sizes, name, mean), **by_bdp)
+            assert {verdict} == verdicts("bfc-f.3", rows)
+
+    def test_parameters(self) -> None:
+        """Short flows pay for long ones; credits that wait change little."""
+        for swing, few, verdict in ((1.5, 1.0, "agrees"), (0.7, 2.0, "differs")):
+            rows = []
+            for traffic, names in {
+                "target": ("hpcc, 0.9", "hpcc, 0.98"),
+                "marking": ("dctcp, 50-200 KB", "dctcp, 200-800 KB"),
+                "alpha": ("expresspass, α = 0.5", "expresspass, α = 0.0625"),
+            }.items():
+                rows += by_size(traffic, names[0], 2.0, long=2.0)
+                rows += by_size(traffic, names[1], 2.0 * swing, long=2.0 / swing)
+            for name, p99 in (("8 credits", 2.0), ("32 credits", 2.0 * few)):
+                rows += by_size("credits", f"expresspass, {name}", p99, long=p99)
+            assert {verdict} == verdicts("bfc-f.4", rows)
+
+
+class TestModels:
+    def test_quick(self) -> None:
+        """Studies of models need neither runs nor simulations."""
+        for name in ("bfc-1.2", "bfc-3.2", "bfc-3.3", "bfc-c.1"):
+            result = studies.run_study(name, quick=True, store=None)
+            assert "model" == result.provenance["engine"]
+            assert result.findings.comparisons
+
+    def test_no_other_version(self) -> None:
+        """They have no full version, and no estimate of runs."""
+        with pytest.raises(InputError, match=r"^full is True; it must be left out for bfc-c.1"):
+            studies.run_study("bfc-c.1", full=True)
+        with pytest.raises(InputError, match=r"^dry run is 'bfc-c.1'; it must be left out"):
+            studies.plan_study("bfc-c.1")
+
+    def test_threshold(self) -> None:
+        """The largest value of equation C.4 is that of equation C.5."""
+        table = studies.run_study("bfc-c.1", quick=True).findings.table
+        assert table["largest_percent"].to_numpy() == pytest.approx(
+            table["worst_percent"].to_numpy(), rel=0.01
+        )
 
 
 class TestSweeps:
