@@ -94,7 +94,7 @@ def active_flows(
 def mean_share_change(
     times_s: ArrayLike, numbers: ArrayLike, interval_s: float, at_s: ArrayLike
 ) -> float:
-    """Return the mean relative change of the fair share over an interval, |f(t + I) / f(t) − 1|.
+    """Return the mean of ``abs(f(t + I) / f(t) - 1)``, the change of the fair share in an interval.
 
     Parameters
     ----------
