@@ -299,6 +299,18 @@ class TestOtherSchemes:
         assert verdict in verdicts("bfc-3.16", rows)
         assert {verdict} == verdicts("bfc-3.16", rows) or verdict == "differs"
 
+    def test_credits(self) -> None:
+        """ExpressPass has 65 % of BFC's tail and 17 times its mean of long flows."""
+        for short, long, verdict in ((0.65, 34.0, "agrees"), (3.0, 1.0, "differs")):
+            rows = []
+            for sizes, factor in (("google", 1.0), ("facebook", 0.5 if long > 2 else 2.0)):
+                for incast in ("100x20MB", "none") if sizes == "google" else ("none",):
+                    traffic = f"{sizes}, {incast}"
+                    rows += by_size(traffic, "bfc-ns3", 1.0, long=2.0)
+                    rows += by_size(traffic, "hpcc", 4.0, long=6.0)
+                    rows += by_size(traffic, "expresspass", short, long=long * factor)
+            assert {verdict} == verdicts("bfc-expresspass", rows)
+
     @staticmethod
     def classes(dctcp: float, last: float, more: float, long: float) -> list[dict[str, Any]]:
         """Return BFC with short slowdowns of 1, and those of other schemes by class."""
