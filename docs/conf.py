@@ -235,6 +235,14 @@ def set_numbers(_app: Sphinx, document: nodes.document) -> None:
             text.parent.replace(text, nodes.Text(_MINUS.sub("\N{MINUS SIGN}", spaced)))
 
 
+def with_index(app: Sphinx, *_: object) -> list[str]:
+    """Return the pages with index entries, which Sphinx forgets unless it reads them again."""
+    pages = app.project.docnames
+    return [
+        page for page in pages if "<!-- index: " in Path(app.env.doc2path(page)).read_text("utf-8")
+    ]
+
+
 def write_reports(app: Sphinx, error: Exception | None) -> None:
     """Write the report of each search in ``docs/searches`` beside the pages."""
     searches = Path(app.srcdir) / "searches"
@@ -259,6 +267,7 @@ def setup(app: Sphinx) -> None:
         "autodoc-skip-member",
         lambda *event: True if re.fullmatch("set_.*_request", event[2]) else None,
     )
+    app.connect("env-get-outdated", with_index)
     app.connect("source-read", fill)
     app.connect("doctree-read", set_numbers)
     app.connect("build-finished", write_reports)
