@@ -16,8 +16,9 @@ CHECKOUT = Path(__file__).parents[1]
 DOCS = CHECKOUT / "docs"
 
 #: Words after `sh` that restrict who runs a block: `expensive` takes minutes, `root` needs root,
-#: `network` asks servers, `yours` names a file of the reader.
-MARKS = frozenset({"expensive", "root", "network", "yours"})
+#: `network` asks servers, `yours` names a file of the reader, `programs` runs programs of the
+#: machine (tests/kernel/test_shell.py).
+MARKS = frozenset({"expensive", "root", "network", "yours", "programs"})
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INDENTED = re.compile(r"^    (\S[^\n]*)$", re.MULTILINE)

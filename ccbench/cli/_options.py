@@ -40,6 +40,7 @@ __all__ = [
     "check_ccas",
     "check_folder_of",
     "check_left_out",
+    "command_engine_options",
     "completes",
     "duration_option",
     "ecn_option",
@@ -313,6 +314,12 @@ def link_engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     names = tuple(info.name for info in ENGINES.values() if info.has_links)
     purpose = "emulates the links to servers"
     return _with_engines(command, names, default="mahimahi", purpose=purpose)
+
+
+def command_engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of engines that run a user's command, as one argument ``engine``."""
+    names = ("kernel", *(info.name for info in ENGINES.values() if info.has_links))
+    return _with_engines(command, names, default="kernel", purpose="runs the command")
 
 
 def _with_engines(

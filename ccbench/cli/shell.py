@@ -4,14 +4,20 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from ccbench.base import result_folders
 from ccbench.cli._console import made_by, print_pairs
+from ccbench.cli._mahimahi_words import equivalent
 from ccbench.cli._options import (
-    link_engine_options,
+    EngineChoice,
+    command_engine_options,
+    optional,
     output_option,
     quantity,
     queue_option,
@@ -19,12 +25,14 @@ from ccbench.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    from ccbench.cli._options import EngineChoice
-    from ccbench.experiment.bottleneck import Bottleneck
+    from ccbench.emulate.recording import CommandRecording
+    from ccbench.experiment.path import NetworkPath
 
 __all__ = ["shell"]
+
+_PROMPT = "ccbench> "
 
 
 @click.command(
@@ -35,9 +43,16 @@ __all__ = ["shell"]
     "--bandwidth", type=quantity("Mbit/s"), metavar="MBPS", help="Rate of the link in Mbit/s."
 )
 @click.option("--trace", metavar="NAME|FILE", help="Trace of a link of varying rate instead.")
-@rtt_option
-@queue_option
+@optional(rtt_option)
+@optional(queue_option)
 @click.option("--loss", type=float, default=0.0, metavar="P", help="Probability of random loss.")
+@click.option(
+    "--path",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="TOML file with the network instead of these options, in virtual time.",
+)
 @click.option(
     "--direction",
     type=click.Choice(["down", "up"]),
@@ -45,7 +60,19 @@ __all__ = ["shell"]
     show_default=True,
     help="Traffic that passes the link: downloads or uploads of the command.",
 )
-@link_engine_options
+@click.option(
+    "--server",
+    metavar="COMMAND",
+    help="Server at the other end, in virtual time; it starts a second before the command.",
+)
+@click.option(
+    "--limit",
+    type=float,
+    metavar="S",
+    help="Virtual time after which the command is ended.  [default: 600]",
+)
+@click.option("--real-time", is_flag=True, help="Short for --engine mahimahi.")
+@command_engine_options
 @output_option("Folder for queue.parquet (every event at the queue) and shell.json.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -54,52 +81,154 @@ def shell(
     *,
     bandwidth: float | None,
     trace: str | None,
-    rtt: float,
+    rtt: float | None,
     queue_setting: dict[str, Any],
     loss: float,
-    direction: str,
+    file: Path | None,
+    direction: Literal["down", "up"],
+    server: str | None,
+    limit: float | None,
+    real_time: bool,
     engine: EngineChoice,
     output: Path | None,
     command: tuple[str, ...],
 ) -> None:
     """Run COMMAND behind an emulated link, and record the link's queue.
 
-    The default COMMAND is your shell. Standard input, standard output and the exit status are those
-    of the command; a summary is printed on standard error. Behind Mahimahi, $MAHIMAHI_BASE is the
-    address of this machine.
+    The exit status is that of the command, and a summary is printed on standard error. By default
+    the command and a server of yours run in virtual time, without root: what the command prints
+    appears when it has ended. Without COMMAND, each line that you enter is one; the clock runs only
+    while a command does.
 
     \b
-        sudo ccbench shell --bandwidth 12 --rtt 80 --queue 64 -- curl -O https://example.com/file
-    """  # noqa: D301 - click needs the backslash
-    from ccbench.emulate.registry import resolve_link
+        ccbench shell --bandwidth 12 --rtt 80 --queue 64 \\
+          --server 'python3 -m http.server 8000' -- curl -sO http://{address}:8000/file
 
-    if (bandwidth is None) == (trace is None):
-        message = "a link needs either --bandwidth or --trace: give one of the two"
+    In real time, with Mahimahi or BESS, the command reaches the Internet, and its standard input
+    and output are those of ccbench. The default COMMAND is your shell. Behind Mahimahi,
+    $MAHIMAHI_BASE is the address of this machine.
+
+    \b
+        sudo ccbench shell --real-time --bandwidth 12 --rtt 80 --queue 64 -- curl https://example.com
+    """  # noqa: D301 - click needs the backslash
+    if (ours := equivalent(command)) is not None:
+        message = f"{command[0]} is of Mahimahi: write {ours}"
         raise click.UsageError(message)
+    if real_time:
+        engine = EngineChoice("mahimahi", engine.values)
+    path = _path(
+        file=file, bandwidth=bandwidth, trace=trace, rtt=rtt, queue=queue_setting, loss=loss
+    )
     if output is not None:
         result_folders.prepare(output, "recorded queue")
-    link = _link(bandwidth, trace, queue_setting, loss, rtt)
+    if engine.name == "kernel":
+        status = _in_virtual_time(
+            command=command,
+            path=path,
+            engine=engine,
+            output=output,
+            server=server or "",
+            direction=direction,
+            limit_s=limit or 600.0,
+        )
+        context.exit(status)
+
+    from ccbench.emulate.registry import resolve_link
+
+    for flag, value in (("--path", file), ("--server", server), ("--limit", limit)):
+        if value is not None:
+            message = f"{flag} is for virtual time: leave it out with --engine {engine.name}"
+            raise click.UsageError(message)
     words = command or (os.environ.get("SHELL", "/bin/sh"),)
-    recording = resolve_link(engine.make()).record(words, link, rtt, direction=direction)
+    recording = resolve_link(engine.make()).record(
+        words, path.bottlenecks[0], path.rtt_ms, direction=direction
+    )
+    _report(recording, output, {})
+    context.exit(recording.status)
+
+
+def _in_virtual_time(
+    *,
+    command: tuple[str, ...],
+    path: NetworkPath,
+    engine: EngineChoice,
+    output: Path | None,
+    server: str,
+    direction: Literal["down", "up"],
+    limit_s: float,
+) -> int:
+    """Run a command, or each line of standard input; return the exit status of the last one."""
+    from ccbench.emulate.kernel.shell import VirtualCommand
+
+    kernel: Any = engine.make()
+    status = 0
+    for words in [command] if command else _lines():
+        virtual = VirtualCommand(
+            words=words, path=path, server=server, direction=direction, limit_s=limit_s
+        )
+        began_s = time.monotonic()
+        recording, printed = virtual.record(kernel)
+        took_s = time.monotonic() - began_s
+        sys.stdout.buffer.write(printed)
+        sys.stdout.flush()
+        times = {"virtual time": f"{recording.duration_s:.4g} s", "real time": f"{took_s:.2g} s"}
+        _report(recording, output, times)
+        status = recording.status
+    return status
+
+
+def _lines() -> Iterator[tuple[str, ...]]:
+    """Yield each line of standard input as a command of the user's shell."""
+    while True:
+        try:
+            line = click.prompt("", prompt_suffix=_PROMPT, default="", show_default=False)
+        except click.Abort:
+            return
+        if line.strip() == "exit":
+            return
+        if line.strip():
+            yield ("sh", "-c", line)
+
+
+def _report(recording: CommandRecording, output: Path | None, times: dict[str, str]) -> None:
+    """Save a recording, and print its summary on standard error."""
     if output is not None:
         recording.save(output)
     saved = {} if output is None else {"saved to": str(output)}
     shown = {
         name.replace("_", " "): f"{value:.6g}"
         for name, value in recording.summary().items()
-        if value is not None
+        if value is not None and not (times and name == "duration_s")
     }
-    print_pairs({**shown, "made by": made_by(recording.provenance), **saved}, err=True)
-    context.exit(recording.status)
+    provenance = made_by(recording.provenance)
+    print_pairs({**shown, **times, "made by": provenance, **saved}, err=True)
 
 
-def _link(
-    bandwidth: float | None, trace: str | None, queue: dict[str, Any], loss: float, rtt: float
-) -> Bottleneck:
-    """Return the link of the options; a Scenario converts a queue in BDPs to packets."""
-    from ccbench.experiment.scenario import Scenario
+def _path(
+    *,
+    file: Path | None,
+    bandwidth: float | None,
+    trace: str | None,
+    rtt: float | None,
+    queue: dict[str, Any] | None,
+    loss: float,
+) -> NetworkPath:
+    """Return the path of a file or of the options; a Scenario converts a queue in BDPs."""
+    from ccbench.experiment.scenario import Scenario, load_path
 
-    values = {"bandwidth_mbps": bandwidth, "trace": trace, "loss": loss, **queue}
+    if file is not None:
+        if any((bandwidth, trace, rtt, queue, loss)):
+            message = "--path is a whole network: leave the options of the link out"
+            raise click.UsageError(message)
+        return load_path(file)
+    for name, value in (("--rtt", rtt), ("--queue", queue)):
+        if value is None:
+            message = f"{name} is missing: give it, or a file with --path"
+            raise click.UsageError(message)
+    if (bandwidth is None) == (trace is None):
+        message = "a link needs either --bandwidth or --trace: give one of the two"
+        raise click.UsageError(message)
+    values = {"bandwidth_mbps": bandwidth, "trace": trace, "loss": loss, **(queue or {})}
     link = {name: value for name, value in values.items() if value is not None}
     document = {"flows": [{}], "bottlenecks": [link], "rtt_ms": rtt, "duration_s": 1}
-    return Scenario.from_dict(document).path.bottlenecks[0]
+    return Scenario.from_dict(document).path

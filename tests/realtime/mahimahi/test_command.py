@@ -39,6 +39,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 _LINK = ("--bandwidth", "12", "--rtt", "40", "--queue", "30")
+_REAL_TIME = ("--real-time", *_LINK)
 _FILE_BYTES = 1_500_000
 
 _MAIN = "from ccbench.cli.main import main; main()"
@@ -63,7 +64,7 @@ exit $status
 
 def shell(folder: Path, *words: str, forwarding: int = 1) -> subprocess.CompletedProcess[str]:
     """Run ``ccbench shell`` with these arguments on that machine."""
-    ccbench = [sys.executable, "-c", _MAIN, "shell"]
+    ccbench = [sys.executable, "-c", _MAIN, "shell", "--real-time"]
     machine = ["unshare", "--net", "sh", "-c", _MACHINE.format(forwarding=forwarding)]
     command = [*machine, str(folder), sys.executable, *ccbench, *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
@@ -111,7 +112,8 @@ def test_command(folder: Path) -> None:
 @pytest.mark.skipif(not shutil.which("curl"), reason="the page's command needs curl")
 def test_page(tmp_path: Path) -> None:
     """The command of docs/how-to/shell.md works, with a local server instead of example.com."""
-    (block,) = (b for b in blocks(DOCS / "how-to" / "shell.md") if b.language == "sh")
+    page = blocks(DOCS / "how-to" / "shell.md")
+    (block,) = (b for b in page if b.language == "sh" and b.mark == "root")
     ((_, *words),) = commands(block.text)
     cut = words.index("--")
     asked = " ".join(words[cut + 1 :]).replace("https://example.com", "http://$MAHIMAHI_BASE:8000")
@@ -178,7 +180,7 @@ def test_no_forwarding(tmp_path: Path) -> None:
 
 def test_two_at_once(tmp_path: Path) -> None:
     """Two commands that run at the same time have a link each."""
-    ccbench = shlex.join([sys.executable, "-c", _MAIN, "shell", *_LINK, "--"])
+    ccbench = shlex.join([sys.executable, "-c", _MAIN, "shell", "--real-time", *_LINK, "--"])
     meet = "touch $1; for i in $(seq 300); do [ -e $2 ] && exit; sleep 0.1; done; exit 1"
     with tempfile.TemporaryDirectory() as shared:
         Path(shared).chmod(0o777)  # for the user of the commands
@@ -222,7 +224,16 @@ class TestEnd:
         ccbench = [sys.executable, "-c", f"import os; print(os.getpid(), flush=True); {_MAIN}"]
         words = ["-o", "kept", "--", "sh", "-c", "echo ready; exec sleep 50"]
         with subprocess.Popen(
-            [*machine, str(folder), sys.executable, *ccbench, "shell", *_LINK, *words],
+            [
+                *machine,
+                str(folder),
+                sys.executable,
+                *ccbench,
+                "shell",
+                "--real-time",
+                *_LINK,
+                *words,
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -273,7 +284,7 @@ class TestBadInput:
     )
     def test_options(self, words: tuple[str, ...], message: str) -> None:
         """A link that Mahimahi cannot emulate is one line with the setting, and status 2."""
-        result: Result = CliRunner().invoke(program, ["shell", *words, "--", "true"])
+        result: Result = CliRunner().invoke(program, ["shell", "--real-time", *words, "--", "true"])
         assert 2 == result.exit_code
         (line,) = result.stderr.splitlines()
         assert message in line
