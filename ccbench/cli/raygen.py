@@ -293,8 +293,22 @@ def _print_claims(result: SearchResult) -> None:
         f"Search: harm during the search, biased upwards by selecting the largest.\n{trust}"
         f"Queues: {config.queue_words}.\n"
         f"Noise: {config.noise_words}. Mbit/s are sums over the flows of a CCA.\n"
+        f"{_short_runs(result)}"
     )
     _print_doubts(result.claims, config)
+
+
+def _short_runs(result: SearchResult) -> str:
+    """Return a line about networks that ran for a part of the duration, if there are any."""
+    short = (result.experiments["duration_share"] < 1).sum()
+    if not short:
+        return ""
+    share = result.config.first_share
+    return (
+        f"Short runs: {counted(short, 'proposal')} of {len(result.experiments)} ran for "
+        f"{math.ceil(share * result.config.duration_s)} s only, the others (and all of this table)\n"
+        f"for {result.config.duration_s:g} s.\n"
+    )
 
 
 def _print_doubts(claims: pd.DataFrame, config: SearchConfig) -> None:

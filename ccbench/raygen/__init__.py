@@ -48,6 +48,7 @@ from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
 from ccbench.raygen.strategy import (
     BaseStrategy,
     Candidate,
+    ScreeningStrategy,
     Strategy,
     batches,
     check_budget,
@@ -56,6 +57,7 @@ from ccbench.raygen.timeline import Timeline
 
 if TYPE_CHECKING:
     from ccbench.raygen.strategies.genetic import Genetic
+    from ccbench.raygen.strategies.halving import Halving
     from ccbench.raygen.strategies.random import RandomSearch
     from ccbench.raygen.strategies.surrogate import Surrogate
     from ccbench.raygen.strategies.sweep import SweepStrategy
@@ -74,11 +76,13 @@ __all__ = [
     "EvaluatedCandidate",
     "Gene",
     "Genetic",
+    "Halving",
     "Number",
     "Plan",
     "Progress",
     "RandomSearch",
     "Range",
+    "ScreeningStrategy",
     "SearchConfig",
     "SearchResult",
     "Space",
@@ -97,6 +101,7 @@ __all__ = [
 # Imported on first use: a search imports its own strategy only.
 _HOMES = {
     "Genetic": "ccbench.raygen.strategies.genetic",
+    "Halving": "ccbench.raygen.strategies.halving",
     "RandomSearch": "ccbench.raygen.strategies.random",
     "Surrogate": "ccbench.raygen.strategies.surrogate",
     "SweepStrategy": "ccbench.raygen.strategies.sweep",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,10 @@ from ccbench.raygen.objective import HARM, metric_of
 from ccbench.raygen.quantities import quantity_words
 from ccbench.raygen.selection import CLAIMED, again
 from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
+from ccbench.raygen.strategy import first_share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ccbench.base.settings import Value
@@ -133,6 +135,9 @@ class SearchConfig:
             self.new_strategy()
         metric_of(self.metric)
         self.extremes()
+        if self.first_share < 1:
+            with validation.within(f"first runs of strategy {self.strategy!r}: "):
+                self.extremes(share=self.first_share)
 
     def _checked_qdisc_options(self) -> tuple[tuple[str, Value], ...]:
         """Return the options of the queueing discipline.
@@ -160,19 +165,37 @@ class SearchConfig:
         """Whether the first generation is a random sample; False for users' strategies."""
         return not self._is_own and self.new_strategy().begins_at_random
 
-    def most_runs(self, sizes: Sequence[int] | None = None) -> int:
+    @property
+    def first_share(self) -> float:
+        """Length of the first runs of a scenario as a share of the duration.
+
+        Examples
+        --------
+        >>> SearchConfig(alpha="bbr", beta="cubic", strategy="random").first_share
+        1.0
+        """
+        return 1.0 if self._is_own else first_share(self.new_strategy())
+
+    def most_runs(self, strategy: Strategy | None = None) -> int:
         """Return the maximum number of runs: two per seed of each scenario and of each claim.
 
-        Scenarios can share runs.
+        Scenarios can share runs. A scenario that runs at full length after short runs counts twice.
 
         Parameters
         ----------
-        sizes : sequence of int, optional
-            Number of scenarios of each generation; by default those of :meth:`new_strategy`.
+        strategy : Strategy, optional
+            By default :meth:`new_strategy`.
         """
-        sizes = self.new_strategy().sizes if sizes is None else sizes
-        claims = min(CLAIMED, sum(sizes)) * self.confirm
-        return 2 * (sum(sizes) * self.repeat + sum(map(again, sizes)) + claims)
+        return sum(self.most_pairs(strategy).values()) * 2
+
+    def most_pairs(self, strategy: Strategy | None = None) -> dict[float, int]:
+        """Return the maximum number of solo and competing runs by their share of the duration."""
+        strategy = strategy or self.new_strategy()
+        sizes, share = strategy.sizes, first_share(strategy)
+        long = sizes if share == 1 else tuple(map(again, sizes))
+        claims = min(CLAIMED, sum(long)) * self.confirm
+        pairs = {1.0: sum(long) * self.repeat + sum(map(again, long)) + claims}
+        return pairs if share == 1 else {share: sum(sizes) * self.repeat, **pairs}
 
     def seeds(self, chromosome: Chromosome, count: int | None = None) -> tuple[int, ...]:
         """Return the seeds with which the search runs a scenario.
@@ -269,7 +292,9 @@ class SearchConfig:
                 raise validation.bad(f"strategy_options.{name}", given[name], allowed, step)
         return tuple((n, value) for n, value in self._options().items() if value != defaults[n])
 
-    def experiment(self, chromosome: Chromosome, seed: int | None = None) -> Experiment:
+    def experiment(
+        self, chromosome: Chromosome, seed: int | None = None, *, share: float = 1.0
+    ) -> Experiment:
         """Return the experiment of a chromosome.
 
         Parameters
@@ -278,6 +303,8 @@ class SearchConfig:
             Values of the genes, in the order of the space.
         seed : int, optional
             Seed of both runs; by default the first of :meth:`seeds`.
+        share : float
+            Length of the runs as a share of `duration_s`, rounded up to whole seconds.
         """
         values = self.space.values(chromosome)
         trace = values.get("trace")
@@ -285,7 +312,7 @@ class SearchConfig:
             values,
             alpha=self.alpha,
             beta=self.beta,
-            duration_s=self.duration_s,
+            duration_s=self.duration_s if share == 1 else math.ceil(self.duration_s * share),
             seed=self.seeds(chromosome)[0] if seed is None else seed,
             noise=self.noise,
             trace=None if trace is None else self.space.trace(str(trace)),
@@ -361,7 +388,7 @@ class SearchConfig:
         )
         return ", ".join((f"{alpha} against {beta}", *network))
 
-    def extremes(self) -> tuple[Experiment, ...]:
+    def extremes(self, share: float = 1.0) -> tuple[Experiment, ...]:
         """Return experiments whose validity implies that of the whole space.
 
         They have all numbers at one end of their ranges, and each value of each choice once. Only
@@ -375,9 +402,11 @@ class SearchConfig:
         highest = tuple(gene.at(1.0) for gene in genes)
         late = tuple(gene.at(float(gene.name == "alpha_start_s")) for gene in genes)
         for ends in dict.fromkeys((lowest, highest, late)):
-            experiments.append(self.experiment(ends))
+            experiments.append(self.experiment(ends, share=share))
             for i, values in enumerate(choices):
-                experiments += [self.experiment((*ends[:i], v, *ends[i + 1 :])) for v in values]
+                experiments += [
+                    self.experiment((*ends[:i], v, *ends[i + 1 :]), share=share) for v in values
+                ]
         return tuple(experiments)
 
     def check(self, engine: Engine) -> None:

@@ -45,6 +45,9 @@ class EvaluatedCandidate:
         Harm of each seed that did not fail.
     error : str
         Reason of the first seed that failed; empty if none failed.
+    share : float
+        Length of the runs as a share of the search's duration: below 1 for the first runs of a
+        :class:`~ccbench.raygen.strategy.ScreeningStrategy`.
     timeline : Timeline, optional
         Throughput over time with the first seed, of a claim that did not fail.
 
@@ -60,6 +63,7 @@ class EvaluatedCandidate:
     seeds: tuple[int, ...]
     harms: tuple[HarmResult, ...]
     error: str = ""
+    share: float = 1.0
     timeline: Timeline | None = None
 
     @cached_property
@@ -82,9 +86,11 @@ class EvaluatedCandidate:
         )
 
     @property
-    def rank(self) -> tuple[float, int]:
-        """Sort key: descending harm, then order of proposal; failures last."""
-        return math.inf if self.error else -self.relative, self.candidate.number
+    def rank(self) -> tuple[float, float, int]:
+        """Sort key: long runs first, then descending harm and order of proposal; failures last."""
+        if self.error:
+            return math.inf, 0.0, self.candidate.number
+        return -self.share, -self.relative, self.candidate.number
 
     @cached_property
     def row(self) -> dict[str, Any]:
@@ -99,6 +105,7 @@ class EvaluatedCandidate:
             "queue_packets": bottleneck.queue_packets,
             **{name: self._mean(name) for name in _MEANS},
             "converged_at_s": self._converged_at_s(),
+            "duration_share": self.share,
             "repetitions": len(self.seeds),
             "seeds": _words(self.seeds),
             "error": self.error,

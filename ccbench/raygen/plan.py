@@ -59,21 +59,23 @@ def plan(
     resolved = emulate.resolve(engine)
     config.check(resolved)
     strategy = config.new_strategy()
+    share = config.first_share
     first = [
-        config.experiment(candidate.chromosome, seed)
+        config.experiment(candidate.chromosome, seed, share=share)
         for candidate in strategy.ask()
         for seed in config.seeds(candidate.chromosome)
     ]
     scenarios = list(dict.fromkeys(s for e in first for s in e.scenarios))
-    runs = config.most_runs()
+    pairs = config.most_pairs()
     known = emulate.Campaign(engine=resolved, store=store).plan({"": scenarios})
-    # Later generations are assumed to resemble the first.
-    more = runs / len(scenarios) - 1
+    # Later generations are assumed to resemble the first, and long runs its short ones.
+    in_first = sum(2 * count * length / share for length, count in pairs.items())
+    more = in_first / len(scenarios) - 1
     first_s = emulate.measured_s(scenarios, resolved)
     return Plan(
         generations=strategy.sizes,
         scenarios=sum(strategy.sizes),
-        runs=runs,
+        runs=config.most_runs(),
         stored=known.stored,
         virtual_hours=known.virtual_hours * (1 + more),
         core_hours=known.core_hours + more * first_s / 3600,

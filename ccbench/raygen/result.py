@@ -32,7 +32,7 @@ _BOUNDS = ("relative_harm_low", "relative_harm_high")
 #: Columns that the printed table of claims omits.
 _OMITTED = (
     *("number", "generation", "parents", "absolute_harm", "expected_harm", "jain", "from_s"),
-    *("to_s", "converged_at_s", "seeds", "error", "solo_key", "competing_key"),
+    *("to_s", "converged_at_s", "duration_share", "seeds", "error", "solo_key", "competing_key"),
     *("relative_harm_sd", "relative_harm_min", "relative_harm_max", "doubt"),
 )
 
@@ -51,9 +51,10 @@ class SearchResult:
         ``relative_harm_sd``, ``relative_harm_min`` and ``_max``, ``absolute_harm``,
         ``expected_harm``, a column for each gene, ``queue_packets``, ``solo_mbps``,
         ``competing_mbps`` and ``alpha_mbps`` (sums over flows), ``jain``, ``from_s`` and ``to_s``
-        (the measured interval), ``converged_at_s``, ``repetitions`` (number of seeds), ``seeds``,
-        ``error`` (reason of a failure), ``solo_key`` and ``competing_key`` (of the first seed's
-        scenarios).
+        (the measured interval), ``converged_at_s``, ``duration_share`` (length of the runs as a
+        share of the search's duration, below 1 for networks that a strategy ran for a short time
+        only), ``repetitions`` (number of seeds), ``seeds``, ``error`` (reason of a failure),
+        ``solo_key`` and ``competing_key`` (of the first seed's scenarios).
     claims : DataFrame
         One row for each of the most harmful scenarios, run again with fresh seeds: ``rank`` (from
         1, by the mean over the fresh seeds), ``group`` (claims that share a letter do not differ
@@ -123,8 +124,12 @@ class SearchResult:
         return self.experiments[self.experiments["error"] != ""]
 
     def worst(self, n: int = CLAIMED) -> pd.DataFrame:
-        """Return the `n` distinct scenarios with the greatest harm, in descending order."""
-        return ranked(self.config.space, self.experiments).head(n)
+        """Return the `n` distinct scenarios with the greatest harm, in descending order.
+
+        Those that ran for a part of the duration only are left out.
+        """
+        is_long = self.experiments["duration_share"] == 1
+        return ranked(self.config.space, self.experiments[is_long]).head(n)
 
     def experiment(self, number: int, seed: int | None = None) -> Experiment:
         """Return the experiment with this number, by default with its first seed in the search.
@@ -275,5 +280,8 @@ def _typed(words: pd.DataFrame | None, empty: pd.DataFrame) -> pd.DataFrame:
     """Convert a table of text to the types of `empty`; Python parses floats exactly."""
     if words is None:
         return empty
+    if "duration_share" not in words:  # written by an earlier version
+        words = words.assign(duration_share="1")
     numbers = empty.select_dtypes("number").columns
+    words = words[empty.columns]
     return words.replace({name: {"": "nan"} for name in numbers}).astype(empty.dtypes)

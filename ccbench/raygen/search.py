@@ -22,7 +22,13 @@ from ccbench.raygen.objective import metric_of, objective
 from ccbench.raygen.progress import Progress
 from ccbench.raygen.result import SearchResult, claims_table, experiments_table
 from ccbench.raygen.selection import CLAIMED, again, promising, safest
-from ccbench.raygen.strategy import Strategy, check_own, check_proposals
+from ccbench.raygen.strategy import (
+    ScreeningStrategy,
+    Strategy,
+    check_own,
+    check_proposals,
+    first_share,
+)
 from ccbench.raygen.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -61,6 +67,9 @@ def search(  # noqa: PLR0913 - settings of the execution, all by keyword
     in which runs finish. As runs are stored, an interrupted search continues when it is started
     again. A scenario whose runs fail is recorded with the reason, and repeated when the search is
     started again.
+
+    With some strategies, the first runs are short (:class:`~ccbench.raygen.ScreeningStrategy`), and
+    only the most harmful scenarios of a generation run at full length.
 
     Each scenario has its own seeds. After each generation, the most harmful scenarios are run with
     a further seed, and at the end the claims with fresh seeds: see :mod:`ccbench.raygen.selection`.
@@ -162,9 +171,10 @@ class _Search:
         self._on_progress = on_progress
         self._strategy = strategy
         self._planned = sum(strategy.sizes)
+        self._first_share = first_share(strategy)
         self._generation = 0
         self._confirming = False
-        self._remaining = config.most_runs(strategy.sizes)
+        self._remaining = config.most_runs(strategy)
         self._evaluations: dict[Candidate, EvaluatedCandidate] = {}
         self._written_s = -math.inf
 
@@ -185,7 +195,11 @@ class _Search:
                     f"first: {generation[0].error}"
                 )
             self._strategy.tell([evaluation.relative for evaluation in generation])
-            self._repeat_worst(again(len(candidates)))
+            long = len(candidates)
+            if isinstance(self._strategy, ScreeningStrategy):
+                long = again(long)
+                self._extend(self._strategy.promoted(long))
+            self._repeat_worst(again(long))
             self._write()
         self._confirming, self._remaining = True, 0
         worst = safest(self._evaluations.values(), CLAIMED)
@@ -209,8 +223,15 @@ class _Search:
         }
         for chromosome in copies_of.keys() & evaluated.keys():
             self._record(copies_of[chromosome], evaluated[chromosome])
-        for evaluation in self._evaluated(new):
+        for evaluation in self._evaluated(new, share=self._first_share):
             self._record(copies_of[evaluation.candidate.chromosome], evaluation)
+
+    def _extend(self, candidates: Sequence[Candidate]) -> None:
+        """Run scenarios at full length, and update the strategy."""
+        self._remaining -= 2 * len(candidates) * self._config.repeat
+        seeds = {each: self._config.seeds(each.chromosome) for each in candidates}
+        for evaluation in self._evaluated(seeds):
+            self._revise(evaluation)
 
     def _repeat_worst(self, count: int) -> None:
         """Run the most harmful scenarios with one more seed each, and update the strategy."""
@@ -221,21 +242,30 @@ class _Search:
             for candidate, count in counts.items()
         }
         for more in self._evaluated(seeds):
-            joined = self._evaluations[more.candidate].joined(more)
-            chromosome = more.candidate.chromosome
-            copies = [other for other in self._evaluations if other.chromosome == chromosome]
-            self._record(copies, joined)
-            self._strategy.revise(dict.fromkeys(copies, joined.relative))
+            self._revise(self._evaluations[more.candidate].joined(more))
+
+    def _revise(self, evaluation: EvaluatedCandidate) -> None:
+        """Replace the evaluation of a candidate and its copies, also for the strategy."""
+        chromosome = evaluation.candidate.chromosome
+        copies = [other for other in self._evaluations if other.chromosome == chromosome]
+        self._record(copies, evaluation)
+        self._strategy.revise(dict.fromkeys(copies, evaluation.relative))
 
     def _evaluated(
-        self, seeds: Mapping[Candidate, tuple[int, ...]], *, with_timeline: bool = False
+        self,
+        seeds: Mapping[Candidate, tuple[int, ...]],
+        *,
+        share: float = 1.0,
+        with_timeline: bool = False,
     ) -> Iterator[EvaluatedCandidate]:
         """Run each candidate with its seeds; yield each evaluation when it is complete.
+
+        The runs last for `share` of the duration.
 
         If `with_timeline`, evaluations that did not fail have the timeline of their first seed.
         """
         experiments = {
-            (candidate, seed): self._config.experiment(candidate.chromosome, seed)
+            (candidate, seed): self._config.experiment(candidate.chromosome, seed, share=share)
             for candidate, own in seeds.items()
             for seed in own
         }
@@ -266,6 +296,7 @@ class _Search:
                     seeds=own,
                     harms=tuple(outcome.result for outcome in in_order if outcome.value),
                     error=failed[0] if failed else "",
+                    share=share,
                     timeline=None if failed else timelines.get((candidate, own[0])),
                 )
 

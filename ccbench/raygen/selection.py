@@ -43,7 +43,10 @@ FURTHER = 3
 
 
 def again(size: int) -> int:
-    """Return the number of scenarios to run with a further seed after a generation of this size.
+    """Return the number of scenarios to run again after a generation of this size.
+
+    They run with a further seed; or for the first time at full length, if the generation's runs
+    were short, and as many of these scenarios with a further seed as after a generation of them.
 
     Examples
     --------
@@ -54,10 +57,13 @@ def again(size: int) -> int:
 
 
 def different(evaluations: Iterable[EvaluatedCandidate]) -> tuple[EvaluatedCandidate, ...]:
-    """Return the distinct scenarios that did not fail, in descending order of harm."""
+    """Return the distinct scenarios that ran at full length, in descending order of harm.
+
+    Those that failed are left out.
+    """
     distinct: dict[Chromosome, EvaluatedCandidate] = {}
     for evaluation in sorted(evaluations, key=lambda e: e.rank):
-        if not evaluation.error:
+        if not evaluation.error and evaluation.share == 1:
             distinct.setdefault(evaluation.candidate.chromosome, evaluation)
     return tuple(distinct.values())
 

@@ -27,11 +27,13 @@ __all__ = [
     "BaseStrategy",
     "Candidate",
     "Proposal",
+    "ScreeningStrategy",
     "Strategy",
     "batches",
     "check_budget",
     "check_own",
     "check_proposals",
+    "first_share",
 ]
 
 #: Options of strategies whose first generation need not be random.
@@ -105,6 +107,27 @@ class Strategy(Protocol):
 
     def revise(self, fitness: Mapping[Candidate, float]) -> None:
         """Take the updated relative harm of candidates of any generation."""
+
+
+@runtime_checkable
+class ScreeningStrategy(Strategy, Protocol):
+    """Protocol of strategies whose scenarios first run for a part of the duration.
+
+    After each generation, the search runs some scenarios at full length, and gives
+    :meth:`Strategy.revise` their harm. Only these are run with further seeds, and claimed.
+    """
+
+    @property
+    def first_share(self) -> float:
+        """Length of the first runs as a share of the duration, above 0 and below 1."""
+
+    def promoted(self, count: int) -> Sequence[Candidate]:
+        """Return up to `count` candidates to run at full length, none of them twice."""
+
+
+def first_share(strategy: Strategy) -> float:
+    """Return the length of the first runs of a strategy's scenarios as a share of the duration."""
+    return strategy.first_share if isinstance(strategy, ScreeningStrategy) else 1.0
 
 
 class BaseStrategy(ABC):

@@ -195,7 +195,7 @@ class TestEveryStrategy:
         proposed = [c for generation in _generations(strategy, half_fails) for c in generation]
         fast = [cast("float", c.chromosome[0]) > 100 for c in proposed]
         first, last = fast[:20], fast[-20:]
-        if name in {"genetic", "surrogate"}:  # those that learn
+        if name in {"genetic", "halving", "surrogate"}:  # those that learn
             assert sum(last) < sum(first)
         assert sum(strategy.sizes) == len(proposed)
 
@@ -211,26 +211,26 @@ class TestEveryStrategy:
 
         proposed = [c for generation in _generations(strategy, better_with_pie) for c in generation]
         assert {"pie", "droptail", "codel"} == {c.chromosome[-1] for c in proposed}
-        if name in {"genetic", "surrogate"}:
+        if name in {"genetic", "halving", "surrogate"}:
             pies = [c.chromosome[-1] == "pie" for c in proposed]
             assert sum(pies[-20:]) > 1.5 * sum(pies[:20])
 
 
 class TestBeginning:
-    @pytest.mark.parametrize("name", ["random", "surrogate"])
+    @pytest.mark.parametrize("name", ["halving", "random", "surrogate"])
     def test_same_first_generation(self, name: str) -> None:
         """With the same seed strategies start from the same scenarios: the comparison is fair."""
         first, genetic = (_config(which).new_strategy().ask() for which in (name, "genetic"))
         assert genetic == first
 
-    @pytest.mark.parametrize("name", ["genetic", "surrogate"])
+    @pytest.mark.parametrize("name", ["genetic", "halving", "surrogate"])
     def test_stratified(self, name: str) -> None:
         """A stratified first generation has a scenario in each of as many bands of bandwidths."""
         first = _config(name, strategy_options={"initial": "stratified"}).new_strategy().ask()
         places = sorted(DEFAULT_SPACE.coordinates(c.chromosome)[0] for c in first)
         assert all(i / 20 - 1e-2 <= place <= (i + 1) / 20 + 1e-2 for i, place in enumerate(places))
 
-    @pytest.mark.parametrize("name", ["genetic", "surrogate"])
+    @pytest.mark.parametrize("name", ["genetic", "halving", "surrogate"])
     @pytest.mark.parametrize(("population", "expected"), [(20, 10), (100, 32)])
     def test_corners(self, name: str, population: int, expected: int) -> None:
         """Corners of the space come first: all of them, or half of the first generation."""
@@ -254,7 +254,7 @@ class TestBeginning:
             ),
             (
                 {"strategy_options": {"corners": True}, "name": "random"},
-                "choose strategy .*genetic or surrogate",
+                "choose strategy genetic or halving or surrogate",
             ),
             (
                 {"strategy_options": {"niching": "crowding"}, "name": "surrogate"},
