@@ -306,8 +306,8 @@ def _short_runs(result: SearchResult) -> str:
     share = result.config.first_share
     return (
         f"Short runs: {counted(short, 'proposal')} of {len(result.experiments)} ran for "
-        f"{math.ceil(share * result.config.duration_s)} s only, the others (and all of this table)\n"
-        f"for {result.config.duration_s:g} s.\n"
+        f"{math.ceil(share * result.config.duration_s)} s only,\n"
+        f"all others, and those of this table, for {result.config.duration_s:g} s.\n"
     )
 
 
