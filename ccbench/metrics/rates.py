@@ -105,6 +105,14 @@ def _lowest(part: Part) -> pd.Series[float]:
     return _intervals(part, interval_s).rolling(steps).mean().min()
 
 
+def _stall(part: Part) -> pd.Series[float]:
+    interval_s = part.run.scenario.sample_interval_ms / 1e3
+    is_idle = _intervals(part, interval_s) == 0
+    busy_before = (~is_idle).cumsum()
+    longest = {flow: int(is_idle[flow].groupby(busy_before[flow]).sum().max()) for flow in is_idle}
+    return pd.Series(longest) * interval_s
+
+
 def _variation(part: Part) -> pd.Series[float]:
     rates = _intervals(part, VARIATION_S)
     mean = rates.mean()
@@ -149,6 +157,15 @@ ENTRIES = (
         of=_lowest,
         statistic=lambda values: float(values.min(skipna=False)),
         less_is_better=False,
+    ),
+    Metric(
+        name="stall",
+        quantity="longest stall",
+        definition="longest time of samples in a row in which nothing of an active flow leaves the "
+        "last bottleneck, of several flows that of the worst",
+        unit="s",
+        of=_stall,
+        statistic=lambda values: float(values.max(skipna=False)),
     ),
     Metric(
         name="throughput_variation",

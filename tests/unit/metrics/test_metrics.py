@@ -120,6 +120,16 @@ class TestRates:
         assert [3.0, 0.0, 4.0] == achieved(run, named(["lowest_throughput"])).iloc[:, 0].tolist()
         assert [0.0, 4.0] == measured(run, named(["lowest_throughput"]))["value"].tolist()
 
+    def test_stall(self, make_run: MakeRun) -> None:
+        """A stall is the longest idle time while a flow is active, of several flows the worst."""
+        late = replace(SOLO, flows=(Flow(count=2), Flow(start_s=20)))
+        rates = steps(late, (10, (6, 4, 0)), (3, (0, 10, 0)), (2, (6, 0, 0)), (15, (6, 0, 4)))
+        run = make_run(late, rates)
+        run.completions["start_ns"] = [0, 0, 20_000_000_000]
+        assert [3.0, 17.0, 0.0] == pytest.approx(
+            achieved(run, named(["stall"])).iloc[:, 0].tolist(), abs=0.2
+        )
+
     def test_variation(self, make_run: MakeRun) -> None:
         """A rate of 0 and twice its mean in turn has a variation of 1, a steady rate 0."""
         rates = steps(SOLO, *[(1, (4 * (i % 2), 2)) for i in range(30)])
