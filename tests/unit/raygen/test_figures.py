@@ -57,6 +57,7 @@ def _made(harms: list[float], **settings: Any) -> SearchResult:
             "number": number,
             "generation": 1 + number // 10,
             "relative_harm": harm,
+            "duration_share": 1.0,
             "error": "out of luck" if math.isnan(harm) else "",
             **config.space.values(config.space.random(rng)),
         }

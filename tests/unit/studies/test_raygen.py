@@ -39,6 +39,7 @@ def search_result(
     experiments.insert(0, "number", range(len(harms)))
     experiments.insert(1, "generation", 1 + np.maximum(np.arange(len(harms)) - 30, 0) // 30)
     experiments["relative_harm"] = np.asarray(harms, dtype=float)
+    experiments["duration_share"] = 1.0
     experiments["error"] = np.where(experiments["relative_harm"].isna(), "it failed", "")
     claims = pd.DataFrame({"rank": range(1, 6), "found_harm": 0.3, "relative_harm": fresh})
     return SearchResult(config=config, experiments=experiments, claims=claims, provenance={})
