@@ -67,7 +67,7 @@ _PROMPT = "ccbench> "
 )
 @click.option(
     "--limit",
-    type=float,
+    type=quantity("s"),
     metavar="S",
     help="Virtual time after which the command is ended.  [default: 600]",
 )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ _SPEC.loader.exec_module(conf)
 def test_tables(qdisc: str) -> None:
     """Every qdisc and every option is on the page."""
     source = [(DOCS / "qdiscs.md").read_text(encoding="utf-8")]
-    conf.fill(None, "qdiscs", source)
+    conf.fill(SimpleNamespace(srcdir=DOCS), "qdiscs", source)
     assert f"| `{qdisc}` | {QDISCS[qdisc].summary} |" in source[0]
     section = source[0].partition(f"### {qdisc}\n")[2].partition("###")[0]
     for name, option in QDISCS[qdisc].options.items():
