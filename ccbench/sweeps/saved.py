@@ -54,8 +54,11 @@ class SavedSweep:
 
         Examples
         --------
-        >>> SavedSweep.load("sweep").measured[0].name  # doctest: +SKIP
-        'share'
+        The sweep of ``ccbench sweep scenario.toml ... -o sweep``:
+
+        .. code-block:: python
+
+            SavedSweep.load("sweep").medians
         """
         path = Path(folder) / KINDS["sweep"]
         try:
