@@ -39,7 +39,7 @@ _SAMPLE_BYTES = 300
 _OTHER_BYTES = 160
 _FLOW_BYTES = 1000
 #: The same per event of the log: it is read in parts, and the columns of at most two are in memory.
-_EVENT_BYTES = 100
+_EVENT_BYTES = 120
 _READ_EVENTS = 2 * EVENTS_AT_ONCE
 #: What the run keeps per event, which is encoded, and per sample.
 _RUN_EVENT_BYTES = 6
