@@ -40,6 +40,7 @@ __all__ = [
     "check_ccas",
     "check_folder_of",
     "check_left_out",
+    "check_link",
     "command_engine_options",
     "completes",
     "duration_option",
@@ -309,16 +310,19 @@ def kernel_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_kernel
 
 
+#: Engines whose links reach servers.
+_WITH_LINKS = tuple(info.name for info in ENGINES.values() if info.has_links)
+
+
 def link_engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of engines with links to servers, as one argument ``engine``."""
-    names = tuple(info.name for info in ENGINES.values() if info.has_links)
     purpose = "emulates the links to servers"
-    return _with_engines(command, names, default="mahimahi", purpose=purpose)
+    return _with_engines(command, _WITH_LINKS, default="mahimahi", purpose=purpose)
 
 
 def command_engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of engines that run a user's command, as one argument ``engine``."""
-    names = ("kernel", *(info.name for info in ENGINES.values() if info.has_links))
+    names = ("kernel", *_WITH_LINKS)
     return _with_engines(command, names, default="kernel", purpose="runs the command")
 
 
@@ -595,6 +599,17 @@ def check_left_out(names: Mapping[str, str], other: str) -> None:
         raise click.UsageError(message)
 
 
+def check_link(values: Mapping[str, object]) -> None:
+    """Check that the options of a single bottleneck, by the command's arguments, are complete."""
+    for name in ("rtt", "queue_setting"):
+        if values[name] is None:
+            message = f"{_OF_LINK[name]} is missing: give it, or a file with --path"
+            raise click.UsageError(message)
+    if (values["bandwidth"] is None) == (values["trace"] is None):
+        message = "a link needs either --bandwidth or --trace: give one of the two"
+        raise click.UsageError(message)
+
+
 #: Options of a network, likewise.
 OF_NETWORK = {"file": "--path", **_OF_LINK}
 
@@ -622,13 +637,7 @@ class NetworkChoice:
             check_left_out(_OF_LINK, "--path")
             return load_path(self.file)
         values = self.settings
-        for name, flag in (("rtt", "--rtt"), ("queue_setting", "--queue")):
-            if values[name] is None:
-                message = f"{flag} is missing: give it, or a file with --path"
-                raise click.UsageError(message)
-        if (values["bandwidth"] is None) == (values["trace"] is None):
-            message = "a link needs either --bandwidth or --trace: give one of the two"
-            raise click.UsageError(message)
+        check_link(values)
         path = typical_path(
             bandwidth_mbps=values["bandwidth"],
             trace=None if values["trace"] is None else trace_library.find(values["trace"], Path()),

@@ -16,6 +16,7 @@ from ccbench.cli._console import made_by, print_pairs
 from ccbench.cli._mahimahi_words import equivalent
 from ccbench.cli._options import (
     EngineChoice,
+    check_link,
     command_engine_options,
     optional,
     output_option,
@@ -102,7 +103,7 @@ def shell(
 
     \b
         ccbench shell --bandwidth 12 --rtt 80 --queue 64 \\
-          --server 'python3 -m http.server 8000' -- curl -sO http://{address}:8000/file
+          --server 'python3 -m http.server 8000' -- curl -s http://{address}:8000/file
 
     In real time, with Mahimahi or BESS, the command reaches the Internet, and its standard input
     and output are those of ccbench. The default COMMAND is your shell. Behind Mahimahi,
@@ -122,6 +123,8 @@ def shell(
     if output is not None:
         result_folders.prepare(output, "recorded queue")
     if engine.name == "kernel":
+        from ccbench.emulate.kernel.shell import LIMIT_S
+
         status = _in_virtual_time(
             command=command,
             path=path,
@@ -129,7 +132,7 @@ def shell(
             output=output,
             server=server or "",
             direction=direction,
-            limit_s=limit or 600.0,
+            limit_s=LIMIT_S if limit is None else limit,
         )
         context.exit(status)
 
@@ -221,13 +224,7 @@ def _path(
             message = "--path is a whole network: leave the options of the link out"
             raise click.UsageError(message)
         return load_path(file)
-    for name, value in (("--rtt", rtt), ("--queue", queue)):
-        if value is None:
-            message = f"{name} is missing: give it, or a file with --path"
-            raise click.UsageError(message)
-    if (bandwidth is None) == (trace is None):
-        message = "a link needs either --bandwidth or --trace: give one of the two"
-        raise click.UsageError(message)
+    check_link({"bandwidth": bandwidth, "trace": trace, "rtt": rtt, "queue_setting": queue})
     values = {"bandwidth_mbps": bandwidth, "trace": trace, "loss": loss, **(queue or {})}
     link = {name: value for name, value in values.items() if value is not None}
     document = {"flows": [{}], "bottlenecks": [link], "rtt_ms": rtt, "duration_s": 1}

@@ -191,12 +191,12 @@ def sweep(
         result_folders.prepare(output, "sweep")
     with workers.connected() as where:
         table = chosen.run(engine=runner, **where)
+    estimates = sweeps.estimates(chosen, table)
     if plot is not None:
         from ccbench import plots
         from ccbench.sweeps import figures
 
-        plots.save(figures.sweep_figure(chosen, table), plot)
-    estimates = sweeps.estimates(chosen, table)
+        plots.save(figures.drawn(chosen, estimates), plot)
     provenance = table.attrs["provenance"]
     document = {
         "sweep": chosen.to_dict(),

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from ccbench.experiment.path import NetworkPath
     from ccbench.run.run import Run
 
-__all__ = ["TIMED_OUT", "VirtualCommand"]
+__all__ = ["LIMIT_S", "TIMED_OUT", "VirtualCommand"]
 
 #: Exit status of a command that was ended at the limit, as of ``timeout``.
 TIMED_OUT = 124
+
+#: Virtual time after which a command is ended by default.
+LIMIT_S = 600.0
 
 #: The other host, if no server is given.
 _NOBODY = "sleep infinity"
@@ -74,7 +77,7 @@ class VirtualCommand:
     path: NetworkPath
     server: str = ""
     direction: Literal["down", "up"] = "down"
-    limit_s: float = 600.0
+    limit_s: float = LIMIT_S
 
     def scenario(self) -> Scenario:
         """Return the scenario of the command.

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 from ccbench.datacenter.schemes import scheme
 from ccbench.studies.bfc.slowdown import (
     BFC,
-    INCASTS,
     OTHERS,
     SHORT,
     by_seed,
-    cases_of,
+    cases_of_incasts,
     figure,
     measure,
     p99_ratio,
-    traffic,
 )
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
@@ -33,11 +31,7 @@ _WHERE = "section 3.6.2.2"
 
 
 def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
-    return tuple(
-        case
-        for name, incast in INCASTS.items()
-        for case in cases_of(name, traffic("facebook", 60, incast), _SCHEMES, quick=quick)
-    )
+    return cases_of_incasts(_SCHEMES, quick=quick)
 
 
 def _conclude(table: pd.DataFrame) -> Findings:

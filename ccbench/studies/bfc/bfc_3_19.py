@@ -12,11 +12,10 @@ from ccbench.studies.bfc.slowdown import (
     SHORT,
     SHORTER_S,
     by_seed,
-    cases_of,
+    cases_of_incasts,
     figure,
     measure,
     p99_ratio,
-    traffic,
     value,
 )
 from ccbench.studies.catalogue import info
@@ -34,17 +33,7 @@ _WHERE = "section 3.6.6.3"
 
 
 def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
-    return tuple(
-        case
-        for name, incast in INCASTS.items()
-        for case in cases_of(
-            name,
-            traffic("facebook", 60, incast),
-            _SCHEMES,
-            quick=quick,
-            duration_s=SHORTER_S,
-        )
-    )
+    return cases_of_incasts(_SCHEMES, quick=quick, duration_s=SHORTER_S)
 
 
 def _by_size(rows: pd.DataFrame, column: str) -> pd.Series[float]:

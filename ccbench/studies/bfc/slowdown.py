@@ -40,6 +40,7 @@ __all__ = [
     "by_seed",
     "case_of",
     "cases_of",
+    "cases_of_incasts",
     "figure",
     "mean_ratio",
     "measure",
@@ -129,6 +130,19 @@ def cases_of(
         case_of(name, workload, chosen, quick=quick, seed=seed, duration_s=duration_s)
         for chosen in schemes
         for seed in seeds
+    )
+
+
+def cases_of_incasts(
+    schemes: Sequence[Scheme], *, quick: bool, duration_s: float = DURATION_S
+) -> tuple[SimulationCase, ...]:
+    """Return the cases of several schemes with the traffic of Figure 3-11."""
+    return tuple(
+        case
+        for name, incast in INCASTS.items()
+        for case in cases_of(
+            name, traffic("facebook", 60, incast), schemes, quick=quick, duration_s=duration_s
+        )
     )
 
 
