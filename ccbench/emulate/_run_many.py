@@ -7,7 +7,7 @@ import logging
 from collections import defaultdict, deque
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from threading import Event
@@ -250,7 +250,7 @@ class _Batch:
                         self.waiting.append(group)
                         continue
                     for i in group:  # equal except for names and labels
-                        yield i, replace(result, scenario=self.scenarios[i])
+                        yield i, result.named_as(self.scenarios[i])
             finally:
                 for future in self.running:
                     if not future.cancel() and future.done() and keep is not None:

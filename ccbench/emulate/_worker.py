@@ -57,7 +57,7 @@ class Task:
         return replace(self, call=uuid.uuid4().hex)
 
     def __call__(self, scenario: Scenario) -> Run:
-        """Run `scenario`.
+        """Run `scenario`, and encode its tables: the caller is busiest, as it stores all results.
 
         Raises
         ------
@@ -68,7 +68,7 @@ class Task:
             all other errors except EngineError name the worker's host.
         """
         try:
-            return run(scenario, engine=self._engine(), store=None)
+            return run(scenario, engine=self._engine(), store=None).packed()
         except EngineError:  # the same on any worker
             raise
         except (CcbenchError, OSError) as error:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
+    from typing_extensions import Self
 
     from ccbench.experiment.scenario import Scenario
     from ccbench.run.queue_summary import QueueSummary
@@ -64,6 +66,25 @@ class RunRecord(TableHolder):
         if (self.queue_summary is None) == (self.scenario.queue_log == "summary"):
             message = f"queue_summary does not belong to queue_log = {self.scenario.queue_log!r}"
             raise ValueError(message)
+
+    def named_as(self, scenario: Scenario) -> Self:
+        """Return this run with a scenario that differs from its own in names and labels only."""
+        named = copy(self)
+        object.__setattr__(named, "scenario", scenario)
+        named.__dict__.pop("actual_scenario", None)
+        return named
+
+    def packed(self) -> Self:
+        """Return this run with its tables encoded as in its folder, and no DataFrames.
+
+        It is faster to send to another process and to store.
+        """
+        summary = self.queue_summary
+        packed = self.packed_tables(tables.RUN_TABLES)
+        if summary is not None:
+            encoded = summary.packed_tables(tables.SUMMARY_TABLES)
+            object.__setattr__(packed, "queue_summary", encoded)
+        return packed
 
     @cached_property
     def actual_scenario(self) -> Scenario:

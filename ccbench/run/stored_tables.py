@@ -7,6 +7,7 @@ takes longer to import than a summary to compute.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,10 +17,11 @@ import numpy as np
 from ccbench.run.tables import CATEGORIES, category, normalised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import numpy.typing as npt
     import pandas as pd
+    from typing_extensions import Self
 
     from ccbench.run.tables import Columns
 
@@ -191,6 +193,18 @@ class TableHolder:
     def blocks(self, table: str, *names: str) -> Iterator[tuple[npt.NDArray[Any], ...]]:
         """Yield consecutive parts of columns of a long table."""
         return self.stored(table).blocks(*names)
+
+    def packed_tables(self, names: Iterable[str]) -> Self:
+        """Return a copy whose tables are encoded, unless they are empty."""
+        packed = copy(self)
+        tables = {name: self.stored(name) for name in names}
+        for name in tables:
+            packed.__dict__.pop(name, None)
+        packed.__dict__["_stored"] = {
+            name: Encoded(table.encoded()) if len(table) else table
+            for name, table in tables.items()
+        }
+        return packed
 
     def _hold(self, name: str, columns: Columns, optional: Columns | None = None) -> None:
         """Check the table of an attribute, and hold its columns until a DataFrame is needed.

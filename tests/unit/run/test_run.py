@@ -18,6 +18,7 @@ from ccbench.base.errors import DamagedRun, InputError
 from ccbench.base.tcp_states import STATES
 from ccbench.experiment.scenario import Bottleneck, Flow, NetworkPath, Scenario, Trace
 from ccbench.run import table_files
+from ccbench.run.queue_summary import QueueSummary
 from ccbench.run.run import Run
 from ccbench.run.tables import (
     COMPLETION_COLUMNS,
@@ -26,6 +27,7 @@ from ccbench.run.tables import (
     LINK_COLUMNS,
     QUEUE_COLUMNS,
     RUN_TABLES,
+    SUMMARY_TABLES,
     Columns,
     category,
     dtypes,
@@ -90,6 +92,14 @@ def random_run(rows: int = 5000) -> Run:
         for name, columns in RUN_TABLES.items()
     }
     return make_run(SCENARIO, **filled)
+
+
+def summarised_run() -> Run:
+    """Return a run with a summary of its queues instead of a log."""
+    summary = QueueSummary(
+        **{name: table(columns, bottleneck=[0, 1]) for name, columns in SUMMARY_TABLES.items()}
+    )
+    return make_run(replace(SCENARIO, queue_log="summary"), queue_summary=summary)
 
 
 def assert_same(first: Run, second: Run) -> None:
@@ -390,6 +400,18 @@ class TestFolder:
         run = random_run()
         run.save(tmp_path / "deep" / "run")
         assert_same(Run.load(tmp_path / "deep" / "run"), run)
+
+    @pytest.mark.parametrize(
+        "run", [random_run(), make_run(), summarised_run()], ids=["full", "empty", "summary"]
+    )
+    def test_packed(self, run: Run, tmp_path: Path) -> None:
+        """A run that a worker has packed and sent is the same, and is saved as the same bytes."""
+        sent = pickle.loads(pickle.dumps(run.packed()))  # noqa: S301 - our own bytes
+        run.save(tmp_path / "run")
+        sent.save(tmp_path / "sent")
+        for path in (tmp_path / "run").iterdir():
+            assert (tmp_path / "sent" / path.name).read_bytes() == path.read_bytes()
+        assert_same(sent, run)
 
     def test_empty(self, tmp_path: Path) -> None:
         """A run without a queue log keeps its columns."""
