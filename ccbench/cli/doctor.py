@@ -11,7 +11,7 @@ import click
 from ccbench.cli._console import coloured, print_json
 from ccbench.cli._options import engine_options, json_option
 from ccbench.cli._status import ExitStatus
-from ccbench.emulate.engine import LinkEngine
+from ccbench.emulate.engine import LinkEngine, StackEngine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,8 @@ __all__ = ["doctor"]
 def doctor(*, engine: EngineChoice, as_json: bool) -> ExitStatus:
     """Check the requirements of an engine on this machine, and name missing packages.
 
-    The exit status is 0 if the engine can run, and 1 if a requirement is missing.
+    With the virtual kernel, it also lists the stacks of QUIC and whether they are installed. The
+    exit status is 0 if the engine can run, and 1 if a requirement of the engine is missing.
     """
     from ccbench.emulate.store import Store
 
@@ -36,8 +37,10 @@ def doctor(*, engine: EngineChoice, as_json: bool) -> ExitStatus:
     checks = [*chosen.doctor(), Store().check()]
     fine = all(check.ok for check in checks)
     servers = _servers(chosen, checks)
+    stacks = chosen.stack_checks() if isinstance(chosen, StackEngine) else []
     if as_json:
-        shown = {"checks": [asdict(c) for c in checks], "servers": [asdict(c) for c in servers]}
+        parts = {"checks": checks, "servers": servers, "stacks": stacks}
+        shown = {name: [asdict(check) for check in part] for name, part in parts.items()}
         print_json({"engine": chosen.name, "ok": fine, **shown})
     else:
         _print(checks)
@@ -46,6 +49,9 @@ def doctor(*, engine: EngineChoice, as_json: bool) -> ExitStatus:
         if servers:
             click.echo("\nRequirements of `ccbench classify SERVER` with this engine:")
             _print(servers)
+        if stacks:
+            click.echo("\nStacks, whose congestion controls have names such as quic:ngtcp2/bbr:")
+            _print(stacks)
     return ExitStatus.OK if fine else ExitStatus.FAILED
 
 

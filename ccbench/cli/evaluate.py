@@ -164,6 +164,7 @@ def evaluate(
     if against is not None and earlier is None:
         named.append(("--against", version))
     check_ccas(*named, engine=runner)
+    _name_unsuited(design)
     if search:
         design = _searching(design, search, runner, workers)
     if dry_run:
@@ -190,6 +191,12 @@ def evaluate(
         _print(result, given, output)
     fails = bool(result.failures) or (fail_on == "regression" and bool(result.regressions))
     return ExitStatus.FAILED if fail_on and fails else ExitStatus.OK
+
+
+def _name_unsuited(design: Design) -> None:
+    if design.unsuited:
+        sections = ", ".join(one.key for one in design.unsuited)
+        click.echo(f"left out, as stacks send as much as they can: {sections}", err=True)
 
 
 def _searching(design: Design, extent: float, engine: Engine, workers: WorkersChoice) -> Design:

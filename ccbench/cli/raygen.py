@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from dataclasses import asdict
 from itertools import chain
@@ -199,7 +200,8 @@ def raygen(
         about = {"networks": f"{plan.scenarios}, in generations of {_sizes(plan.generations)}"}
         print_plan(plan, workers.jobs, about, as_json=as_json)
         return
-    folder = output or Path(f"raygen-{config.alpha}-{config.beta}-{config.strategy}")
+    rivals = (re.sub("[:/]", "-", cca) for cca in (config.alpha, config.beta))
+    folder = output or Path("-".join(("raygen", *rivals, config.strategy)))
     with workers.connected() as chosen:
         runner = engine.make(check)
         check(runner)

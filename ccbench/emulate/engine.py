@@ -37,6 +37,7 @@ __all__ = [
     "EngineOption",
     "LinkEngine",
     "Progress",
+    "StackEngine",
     "require",
     "run_identity",
     "run_provenance",
@@ -268,6 +269,14 @@ class LinkEngine(Engine, Protocol):
         EngineError
             If the command was not started, or the record of its packets is incomplete.
         """
+
+
+@runtime_checkable
+class StackEngine(Engine, Protocol):
+    """An engine that can run the programs of stacks (:mod:`ccbench.experiment.stacks`)."""
+
+    def stack_checks(self) -> list[Check]:
+        """Return for each stack the check that this machine has its programs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,7 @@ from ccbench.base.validation import Range
 from ccbench.experiment import setting_paths
 from ccbench.experiment.noise import typical
 from ccbench.experiment.scenario import CRITERION_TABLE, Scenario
+from ccbench.experiment.stack_names import names_stack
 from ccbench.metrics import METRICS, Metric, Part, group_names, least_log, named, of_objects
 
 if TYPE_CHECKING:
@@ -307,6 +308,20 @@ class Criterion(Document):
     def key(self) -> str:
         """Name of the criterion among those of its pack: that of its file."""
         return self.name or self.section
+
+    def suits(self, cca: str) -> bool:
+        """Return whether a congestion control can take the place of the candidate.
+
+        The flows of a stack always have data, and have no settings of sockets.
+        """
+        if not names_stack(cca):
+            return True
+        try:
+            for network in self.networks:
+                self.scenario_of(network, cca, 1)
+        except InputError:
+            return False
+        return True
 
     def scenario_of(self, network: Variant, cca: str, seed: int) -> Scenario:
         """Return the scenario of a network with a congestion control in the place of the candidate.

@@ -123,7 +123,16 @@ class Design:
 
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
-        """The chosen criteria."""
+        """The chosen criteria that suit all congestion controls."""
+        return tuple(one for one in self._chosen if all(map(one.suits, self.ccas)))
+
+    @cached_property
+    def unsuited(self) -> tuple[Criterion, ...]:
+        """The other chosen criteria."""
+        return tuple(one for one in self._chosen if one not in self.criteria)
+
+    @property
+    def _chosen(self) -> tuple[Criterion, ...]:
         return tuple(
             one
             for one in self.pack.criteria

@@ -23,6 +23,7 @@ from ccbench.base.validation import Range
 from ccbench.experiment import arrivals, receiver
 from ccbench.experiment.kinds import KINDS, setting
 from ccbench.experiment.receiver import Receiver
+from ccbench.experiment.stack_names import STACK_CCA, names_stack
 from ccbench.experiment.subflow import Subflow, subflows
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ LARGEST_MTU_BYTES = 9216
 #: Next steps for transport protocols that are named as a congestion control.
 TRANSPORTS = {
     "mptcp": "Multipath TCP is a flow with subflows, each with one of these",
-    "quic": "flows are TCP; choose the one that your QUIC runs, such as cubic",
+    "quic": "name a QUIC stack and its congestion control, such as quic:ngtcp2/bbr",
     "tcp": "choose the one that your TCP runs, such as cubic",
     "udp": 'a UDP flow has none; write kind = "cbr" or kind = "poisson"',
 }
@@ -78,6 +79,10 @@ IP_VERSIONS = (4, 6)
 
 _SECONDS = Range(0, 1e6)
 _LAST_POSITION = 7
+_LINUX_CCA = "[a-z0-9_-]{1,15}"
+
+#: Settings of TCP sockets, which are those of programs themselves.
+_OF_SOCKETS = ("acks", "initcwnd", "segmentation_offload", "host")
 #: Settings that some kinds require or allow, and the others do not.
 _KIND_SETTINGS = tuple(
     dict.fromkeys(name for kind in KINDS.values() for name in (*kind.settings, *kind.optional))
@@ -85,8 +90,8 @@ _KIND_SETTINGS = tuple(
 
 
 def _given_cca(name: str, value: object) -> str:
-    form = "a Linux name: 1 to 15 lower-case letters, digits, - and _"
-    return validation.text(name, value, "[a-z0-9_-]{1,15}", form, example="cubic")
+    form = "a Linux name: 1 to 15 lower-case letters, digits, - and _; or quic:STACK/CCA"
+    return validation.text(name, value, f"{_LINUX_CCA}|{STACK_CCA}", form, example="cubic")
 
 
 def _cca(name: str, value: object) -> str:
@@ -102,6 +107,8 @@ def cca_hint(name: str, ccas: Iterable[str]) -> str:
     >>> cca_hint("udp", ["cubic"])
     'a UDP flow has none; write kind = "cbr" or kind = "poisson"'
     """
+    if names_stack(name):
+        return "programs run on the engine kernel; choose that, or a name of Linux"
     return TRANSPORTS.get(name) or validation.choice_hint(name, ccas)
 
 
@@ -153,6 +160,8 @@ class Flow(Document):
     ----------
     cca : str
         Linux name of the congestion control algorithm. Default: ``"cubic"``; empty for UDP kinds.
+        For ``"bulk"`` also that of a stack, such as ``"quic:ngtcp2/bbr"``
+        (:mod:`ccbench.experiment.stacks`).
     kind : str
         ``"bulk"`` (TCP, unlimited data), ``"bytes"`` (TCP, `size_bytes` of data), ``"rate"`` (TCP,
         the application offers `rate_mbps`), ``"onoff"`` (TCP, alternately bulk for `on_s` and
@@ -351,6 +360,17 @@ class Flow(Document):
         return KINDS[self.kind].is_udp or (KINDS[self.kind].is_program and not self.cca)
 
     @property
+    def is_stack(self) -> bool:
+        """Whether the flows are those of programs that are described as a congestion control.
+
+        Examples
+        --------
+        >>> Flow(cca="quic:ngtcp2/bbr").is_stack, Flow(cca="bbr").is_stack
+        (True, False)
+        """
+        return names_stack(self.cca)
+
+    @property
     def kind_settings(self) -> dict[str, Any]:
         """The settings that its kind requires or allows, by their names."""
         kind = KINDS[self.kind]
@@ -457,17 +477,23 @@ class Flow(Document):
         kind = KINDS[self.kind]
         own = {"receiver": self.receiver, "cca": self.cca} if kind.is_program else {}
         kind.check(**self.kind_settings, **own)
-        of_tcp = ("acks", "initcwnd", "segmentation_offload", "host")
         of_udp = ("packet_bytes", "ecn")
-        foreign = (*of_tcp, "receiver") if self.is_udp else of_udp
-        for name in (*of_tcp, *of_udp) if kind.is_program else foreign:
+        foreign = (*_OF_SOCKETS, "receiver") if self.is_udp else of_udp
+        for name in (*_OF_SOCKETS, *of_udp) if kind.is_program else foreign:
             self._must_be_default(name, f"for kind {self.kind!r}")
+        if self.is_stack:
+            self._check_stack()
         self._check_receiver()
         if not KINDS[self.kind].has_size:
             self._must_be_default("arrivals", f"for kind {self.kind!r}")
         if self.arrivals:
             for name in ("count", "start_s", "stop_s"):
                 self._must_be_default(name, "with arrivals")
+
+    def _check_stack(self) -> None:
+        """Check the settings of a flow between the programs of a stack."""
+        for name in ("kind", *_OF_SOCKETS, "receiver", "subflows"):
+            self._must_be_default(name, f"for {self.cca}, whose programs send as much as they can")
 
     def _check_subflows(self) -> None:
         """Check the settings of a connection of Multipath TCP."""

@@ -222,7 +222,7 @@ class Scenario(Document):
         Otherwise a congestion control (BBR) or queueing discipline (FQ-CoDel) may still be random.
         """
         return self.path.draws_at_random or any(
-            KINDS[flow.kind].draws_at_random for flow in self.flows
+            KINDS[flow.kind].draws_at_random or flow.is_stack for flow in self.flows
         )
 
     def flow_table(self) -> pd.DataFrame:
@@ -473,7 +473,7 @@ class Scenario(Document):
 
 def _check_window(change: Change, flow: Flow) -> None:
     """Check that a change can set the receive window of a flow."""
-    if flow.is_udp or KINDS[flow.kind].is_program:
+    if flow.is_udp or KINDS[flow.kind].is_program or flow.is_stack:
         allowed = "that of a TCP flow in the kernel, which has a receive window"
         raise validation.bad("flow", change.flow, allowed, "name another one")
     if flow.receiver is not None and flow.receiver.read_mbps is not None:

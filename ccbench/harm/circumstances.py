@@ -17,6 +17,7 @@ from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical
 from ccbench.experiment.path import NetworkPath, typical_path
+from ccbench.experiment.stack_names import names_stack
 from ccbench.harm.comparison import metrics_named
 
 if TYPE_CHECKING:
@@ -113,6 +114,17 @@ class Workload:
         if duration_s <= last_s:
             allowed = f"above {last_s:g}, the start of the last flow of workload {self.name!r}"
             raise validation.bad("duration", duration_s, allowed, "run for longer")
+
+    def suits(self, cca: str) -> bool:
+        """Return whether a congestion control can send these flows: a stack's only long ones.
+
+        Examples
+        --------
+        >>> workload = Workload(name="long", flow=Flow(), metrics=("throughput",))
+        >>> workload.suits("quic:ngtcp2/bbr")
+        True
+        """
+        return self.flow.is_udp or not names_stack(cca) or self.flow.kind == "bulk"
 
     def with_cca(self, cca: str) -> Flow:
         """Return the flows of this workload with a congestion control, which UDP ignores."""

@@ -104,8 +104,8 @@ class Assessment:
         for side in ("alpha", "beta"):
             if not getattr(self, side):
                 raise validation.bad(side, "", "the name of a CCA", f'for example {side} = "bbr"')
-        if not self._attackers:
-            required = "at least one of TCP flows"
+        if not any(w.suits(self.alpha) and w.suits(self.beta) for w in self._attackers):
+            required = "at least one of TCP flows that both CCAs can have"
             raise validation.bad("workloads", [w.name for w in self.workloads], required, "add one")
         if not any(self.metrics_of(workload) for workload in self.workloads):
             names = ", ".join(self.metrics or ())
@@ -157,11 +157,15 @@ class Assessment:
     def keys(self, network: Network) -> Iterator[_Key]:
         """Yield the keys of all scenarios in a network."""
         for i, victim in enumerate(self.workloads):
+            if not victim.suits(self.beta):
+                continue
             yield _Key(network, victim, None, "")
             for attacker in self._attackers:
-                yield _Key(network, victim, attacker, "alpha")
+                if attacker.suits(self.alpha):
+                    yield _Key(network, victim, attacker, "alpha")
                 # One run of two beta workloads measures the harm in both directions.
-                if attacker not in self.workloads[:i] or victim.flow.is_udp:
+                is_new = attacker not in self.workloads[:i] or victim.flow.is_udp
+                if attacker.suits(self.beta) and is_new:
                     yield _Key(network, victim, attacker, "beta")
 
     def _scenario(self, key: _Key, seed: int) -> Scenario:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -493,62 +492,6 @@ class TestRealPrograms:
         run = twice(engine, scenario)
         assert 900_000 < run.completions["delivered_bytes"][0] < 1_000_000
         assert run.throughput(1.0)[0].loc[:2].max() > 1
-
-    @pytest.mark.skipif(find_spec("aioquic") is None, reason="not installed: pip install aioquic")
-    def test_aioquic(self, engine: KernelEngine, tmp_path: Path) -> None:
-        """A QUIC download by aioquic shares a link with CUBIC."""
-        quic = Flow(
-            kind="program",
-            sender=f"{PYTHON} sender.py {{address}} {{port}}",
-            receiver=Receiver(program=f"{PYTHON} receiver.py {{address}} {{port}}"),
-            files=(
-                *certificate(tmp_path),
-                ("sender.py", AIOQUIC_SENDER),
-                ("receiver.py", AIOQUIC_RECEIVER),
-            ),
-        )
-        scenario = dumbbell(quic, Flow(cca="cubic"), duration_s=6, date="2030-01-01")
-        run = twice(engine, scenario)
-        rates = run.throughput(1.0).loc[2:].mean()
-        assert rates.sum() == pytest.approx(10, rel=0.05)
-        assert rates[0] > 0.5
-
-
-#: Sends without end to each client.
-AIOQUIC_SENDER = """
-import asyncio, sys
-from aioquic.asyncio import serve
-from aioquic.quic.configuration import QuicConfiguration
-
-async def send(reader, writer):
-    while True:
-        writer.write(bytes(100_000))
-        await asyncio.sleep(0.05)
-
-async def main():
-    configuration = QuicConfiguration(is_client=False, alpn_protocols=["own"])
-    configuration.load_cert_chain("cert.pem", "key.pem")
-    await serve(sys.argv[1], int(sys.argv[2]), configuration=configuration,
-                stream_handler=lambda r, w: asyncio.ensure_future(send(r, w)))
-    await asyncio.Future()
-
-asyncio.run(main())
-"""
-AIOQUIC_RECEIVER = """
-import asyncio, ssl, sys
-from aioquic.asyncio import connect
-from aioquic.quic.configuration import QuicConfiguration
-
-async def main():
-    configuration = QuicConfiguration(alpn_protocols=["own"], verify_mode=ssl.CERT_NONE)
-    async with connect(sys.argv[1], int(sys.argv[2]), configuration=configuration) as connection:
-        reader, writer = await connection.create_stream()
-        writer.write(b"go")
-        while await reader.read(65536):
-            pass
-
-asyncio.run(main())
-"""
 
 
 def certificate(folder: Path) -> tuple[tuple[str, str], ...]:

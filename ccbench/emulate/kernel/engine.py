@@ -25,17 +25,20 @@ from ccbench.emulate.kernel.boot import (
     program_digests,
     programs,
     queues,
+    stacks,
     triggers,
 )
 from ccbench.emulate.kernel.boot.boot import boot
 from ccbench.emulate.kernel.boot.draws import read_draws
 from ccbench.emulate.kernel.boot.inputs import guest_input
-from ccbench.emulate.kernel.boot.results import QueueLog, read_tables
+from ccbench.emulate.kernel.boot.results import QueueLog, Reports, read_tables
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.kernel.source import build, kernel_build, locks, lookup
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 from ccbench.experiment import kinds, qdiscs
 from ccbench.experiment.flow import TRANSPORTS, cca_hint
+from ccbench.experiment.stack_names import names_stack
+from ccbench.experiment.stacks import expanded
 from ccbench.run.run import Run
 
 if TYPE_CHECKING:
@@ -84,6 +87,7 @@ class KernelEngine:
     #: The modules that convert a scenario to a guest's input, and a guest's records to a run.
     code: ClassVar[tuple[str, ...]] = (
         "ccbench.experiment.scenario",
+        "ccbench.experiment.stacks",
         "ccbench.emulate.kernel.boot.inputs",
         "ccbench.emulate.kernel.source.descriptions",
         *qdiscs.MODULES,
@@ -192,13 +196,15 @@ class KernelEngine:
         the same identity.
         """
         given = self.guest_input(scenario)
-        digests = program_digests.digests(programs.of_scenario(scenario).all)
+        digests = program_digests.digests(programs.of_scenario(expanded(scenario)).all)
         software = (self.kernel.identity, *self.programs(), *map(repr, digests.items()))
         modules = repr(sorted(self.kernel.digests(given.modules).items()))
         info = repr(sorted(self._cca_info(scenario).items()))
         names = repr(self._statistics(scenario))
         readers = code_digest(*_READERS)
-        return run_identity(self.name, *software, modules, readers, given.digest(), info, names)
+        qlogs = repr(sorted(programs.qlogs(scenario).items()))
+        parts = (modules, readers, given.digest(), info, names, qlogs)
+        return run_identity(self.name, *software, *parts)
 
     def provenance(self) -> dict[str, object]:
         """Describe this engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
@@ -217,8 +223,13 @@ class KernelEngine:
         }
 
     def check_cca(self, cca: str, field: str = "cca") -> None:
-        """Raise an InputError about `field` if the kernel lacks this congestion control."""
-        if cca not in self.kernel.ccas:
+        """Raise an InputError about `field` if the kernel lacks this congestion control.
+
+        That of a stack must be installed.
+        """
+        if names_stack(cca):
+            stacks.check_cca(cca, field)
+        elif cca not in self.kernel.ccas:
             features.check_cca(cca, self.kernel, field)
             step = cca_hint(cca, self.kernel.ccas)
             if cca not in TRANSPORTS:
@@ -230,6 +241,7 @@ class KernelEngine:
         for where, flow in scenario.named_split_flows():
             if not flow.is_udp:
                 self.check_cca(flow.cca, f"{where}.cca")
+        scenario = expanded(scenario)
         programs.check(scenario)
         features.check(scenario, self.kernel)
         queues.check(scenario, self.kernel)
@@ -238,6 +250,7 @@ class KernelEngine:
 
     def needs(self, scenario: Scenario) -> Needs:
         """Return the resources of a run; see :meth:`ccbench.emulate.engine.Engine.needs`."""
+        scenario = expanded(scenario)
         own_bytes = programs.memory_mb(scenario) * 2**20
         total = needs(scenario)
         return replace(
@@ -271,6 +284,11 @@ class KernelEngine:
         locks.hold(self.kernel)
         given = self.guest_input(scenario, captures=capture is not None)
         info = self._cca_info(scenario)
+        reports = Reports(
+            cca_info=info,
+            statistics=self._statistics(scenario),
+            qlogs=programs.qlogs(scenario),
+        )
         with workspace() as directory:
             log = QueueLog(directory, given)
             console = boot(
@@ -280,14 +298,14 @@ class KernelEngine:
                 on_progress=on_progress,
                 meanwhile=log.advance,
             )
-            tables = read_tables(directory, given, info, self._statistics(scenario), log)
+            tables = read_tables(directory, given, reports, log)
             draws = read_draws(directory, given.ccas)
             if capture is not None:
                 program = f"ccbench {version('ccbench')}, {self.kernel.title}"
                 captures.save(directory, scenario, capture, program)
         provenance = run_provenance(self, scenario)
         provenance["modules"] = self.kernel.digests(given.modules)
-        if run := programs.of_scenario(scenario).all:
+        if run := programs.of_scenario(expanded(scenario)).all:
             provenance["programs"] = program_digests.digests(run)
         if self._records_draws and not run:
             provenance["random_draws"] = draws
@@ -310,12 +328,14 @@ class KernelEngine:
 
     def guest_input(self, scenario: Scenario, *, captures: bool = False) -> GuestInput:
         """Return the guest's input for a scenario, to capture packets or not."""
+        scenario = expanded(scenario)
         own = programs.of_scenario(scenario)
         return guest_input(scenario, self.kernel, own, captures=captures)
 
     def _cca_info(self, scenario: Scenario) -> dict[str, tuple[Field, ...]]:
         """Return the state that the scenario's congestion controls report, by their names."""
-        fields = {flow.cca: self.kernel.cca(flow.cca).info for flow in scenario.split_flows}
+        flows = expanded(scenario).split_flows
+        fields = {flow.cca: self.kernel.cca(flow.cca).info for flow in flows}
         return {cca: info for cca, info in fields.items() if info}
 
     def _statistics(self, scenario: Scenario) -> tuple[tuple[Field, ...], ...]:
@@ -325,6 +345,10 @@ class KernelEngine:
     def doctor(self) -> list[Check]:
         """Return the checks of this machine's requirements."""
         return doctor.checks(self._given)
+
+    def stack_checks(self) -> list[Check]:
+        """Return the checks of stacks; see :class:`.StackEngine`."""
+        return stacks.checks()
 
 
 def _kernel_in_use() -> str:

@@ -167,6 +167,9 @@ class HttpKernelEngine(KernelEngine):
 
 def _check_flow(where: str, flow: Flow) -> None:
     """Check that a flow has no settings that the web server or its client does not support."""
+    if flow.is_stack:
+        allowed = "the name of a congestion control of Linux for the web server"
+        raise validation.bad(f"{where}.cca", flow.cca, allowed, "use the engine kernel")
     for name, allowed in _UNSUPPORTED.items():
         value = getattr(flow, name)
         is_served = flow.kind == "bulk" or name == "subflows"

@@ -245,7 +245,7 @@ class TestAssess:
             ("alpha", "", "alpha is ''"),
             ("duration_s", -1, "duration is -1"),
             ("workloads", WORKLOADS, "duration is 10; it must be above 24"),
-            ("workloads", (WORKLOADS[-1],), "at least one of TCP flows"),
+            ("workloads", (WORKLOADS[-1],), "at least one of TCP flows that both CCAs can have"),
             ("metrics", ("fct",), "no workload has fct"),
             ("metrics", ("speed",), "metric is 'speed'"),
         ],

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from ccbench.emulate.kernel.boot import features, parameters, protocol, queues, shared, triggers
 from ccbench.emulate.kernel.boot.loading import loaded
 from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan, removal
-from ccbench.emulate.kernel.boot.programs import Programs
+from ccbench.emulate.kernel.boot.programs import Programs, epoch_s
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -227,7 +226,7 @@ def guest_input(
         },
         memory_mb=guest_memory_mb(scenario) + programs.memory_mb,
         seed=scenario.seed,
-        epoch_s=round(datetime.fromisoformat(f"{scenario.date}T00:00:00+00:00").timestamp()),
+        epoch_s=epoch_s(scenario),
         parameters=parameters.command_line(scenario, kernel),
         modules=names,
     )

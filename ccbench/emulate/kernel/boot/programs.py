@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ccbench.base import program_files, validation
 from ccbench.emulate.kernel.boot import hosts, shared
+from ccbench.experiment import stacks
 from ccbench.experiment.kinds import KINDS, program
 
 if TYPE_CHECKING:
@@ -27,13 +29,16 @@ __all__ = [
     "NOBODY",
     "Program",
     "Programs",
+    "Qlog",
     "check",
+    "epoch_s",
     "find",
     "group_of",
     "last_flow",
     "memory_mb",
     "of_scenario",
     "port_of",
+    "qlogs",
     "read_words",
 ]
 
@@ -125,6 +130,29 @@ class Program:
 
 def _joined(words: Sequence[str] | Iterator[str]) -> bytes:
     return "".join(f"{word}\0" for word in words).encode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Qlog:
+    """The qlog of the sender of a flow, if its program writes one.
+
+    Parameters
+    ----------
+    start_ns : int
+        Time in nanoseconds of the experiment at which its connection starts at the sender. Those of
+        Python start later by the time that it needs; their qlogs have the time of the day.
+    day_ns : int
+        Start of the experiment in nanoseconds since 1970.
+    rtt_ms : float
+        Unit of its RTTs in milliseconds.
+    is_kept : bool
+        Whether the run keeps it.
+    """
+
+    start_ns: int
+    day_ns: int
+    rtt_ms: float
+    is_kept: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,6 +302,35 @@ def _values(number: int, flow: Flow, scenario: Scenario) -> dict[str, str]:
     }
 
 
+def qlogs(scenario: Scenario) -> dict[int, Qlog]:
+    """Return the qlogs of the flows of a scenario, including those of stacks, by their numbers."""
+    # The steps between the boot and the experiment take no other time.
+    day_ns = epoch_s(scenario) * 10**9 + _START_UP_NS + shared.constant("LEAD_NS")
+    found, number = {}, 0
+    for flow in scenario.flows:
+        if flow.is_stack or (KINDS[flow.kind].is_program and flow.keep):
+            for i in range(number, number + flow.flow_count):
+                start_ms = float(scenario.starts_s()[i]) * 1e3
+                found[i] = Qlog(
+                    start_ns=round((start_ms + _request_ms(flow, scenario)) * 1e6),
+                    day_ns=day_ns,
+                    rtt_ms=stacks.named(flow.cca).qlog_rtt_ms if flow.is_stack else 1.0,
+                    is_kept=not flow.is_stack,
+                )
+        number += flow.flow_count
+    return found
+
+
+def _request_ms(flow: Flow, scenario: Scenario) -> float:
+    """Return the delay of the first packet of a flow until it arrives at the sender."""
+    server = stacks.named(flow.cca).server if flow.is_stack else flow.server
+    if server == "receiver":
+        return 0.0
+    forward_ms = scenario.path.forward_delay_ms or 0.0
+    rtt_ms = scenario.path.rtt_ms + flow.extra_rtt_ms
+    return forward_ms if flow.is_reverse else rtt_ms - forward_ms
+
+
 def check(scenario: Scenario) -> None:
     """Check that the programs of a scenario are installed where the guest sees them.
 
@@ -297,6 +354,11 @@ def check(scenario: Scenario) -> None:
             if found.startswith(_HIDDEN):
                 allowed = f"a program outside of {', '.join(_HIDDEN)}, which the guest does not see"
                 raise validation.bad(where, found, allowed, "move it, or add a script to files")
+
+
+def epoch_s(scenario: Scenario) -> int:
+    """Return the time at the boot, in seconds since 1970."""
+    return round(datetime.fromisoformat(f"{scenario.date}T00:00:00+00:00").timestamp())
 
 
 def memory_mb(scenario: Scenario) -> int:

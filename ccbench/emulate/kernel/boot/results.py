@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import errno
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ccbench.base import structures
 from ccbench.base.errors import EngineError
-from ccbench.base.program_files import FOLDER, SIDES
+from ccbench.base.program_files import FOLDER, KEPT, SIDES
 from ccbench.emulate.kernel.boot import shared
-from ccbench.run import cca_info
+from ccbench.run import cca_info, qlog
 from ccbench.run.queue_summary import QueueSummary
 from ccbench.run.stored_tables import Arrays, Encoded
 from ccbench.run.tables import (
@@ -32,21 +33,25 @@ from ccbench.run.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
 
     from ccbench.base.structures import Field
     from ccbench.emulate.kernel.boot.inputs import GuestInput
+    from ccbench.emulate.kernel.boot.programs import Qlog
     from ccbench.run.stored_tables import StoredTable
     from ccbench.run.table_files import Writer
     from ccbench.run.tables import Columns
 
-__all__ = ["EVENTS_AT_ONCE", "QueueLog", "read_tables"]
+__all__ = ["EVENTS_AT_ONCE", "QueueLog", "Reports", "read_tables"]
 
 #: Events of a log that are read at once: their columns fit into the processor's cache.
 EVENTS_AT_ONCE = 1 << 18
+
+#: Columns of qlogs without a value that stands for none.
+_COUNTS = ("cwnd_packets", "inflight_packets")
 
 #: Bits of a record's event; the others are those of the queue.
 _EVENT_BITS = 4
@@ -60,12 +65,27 @@ _SUMMARY_RECORDS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reports:
+    """What parts of a run report about themselves.
+
+    Parameters
+    ----------
+    cca_info : mapping of str to sequence of Field
+        The state that congestion controls report, by their names.
+    statistics : sequence of sequence of Field
+        The statistics that the qdisc of each bottleneck reports.
+    qlogs : mapping of int to Qlog
+        The qlogs of programs, by the numbers of their flows.
+    """
+
+    cca_info: Mapping[str, Sequence[Field]]
+    statistics: Sequence[Sequence[Field]]
+    qlogs: Mapping[int, Qlog]
+
+
 def read_tables(
-    directory: Path,
-    given: GuestInput,
-    info: Mapping[str, Sequence[Field]],
-    statistics: Sequence[Sequence[Field]],
-    log: QueueLog,
+    directory: Path, given: GuestInput, reports: Reports, log: QueueLog
 ) -> dict[str, Any]:
     """Return the tables of a :class:`~ccbench.run.run.Run` by name.
 
@@ -78,10 +98,8 @@ def read_tables(
         Folder of the record files.
     given : GuestInput
         The guest's input.
-    info : mapping of str to sequence of Field
-        The state that congestion controls report, by their names.
-    statistics : sequence of sequence of Field
-        The statistics that the qdisc of each bottleneck reports.
+    reports : Reports
+        What congestion controls, qdiscs and programs report.
     log : QueueLog
         The log of the queues.
 
@@ -96,24 +114,24 @@ def read_tables(
         message = f"the virtual kernel reported {len(completions)} of {len(ccas)} flows"
         raise EngineError(message)
     _check_errors(completions["error"])
+    samples = np.fromfile(directory / "samples.bin", shared.structure("flow_record"))
+    of_qlogs = _of_qlogs(directory, samples, reports.qlogs)
     return {
         "queue": log.table(),
-        "flows": _flows(
-            ccas, np.fromfile(directory / "samples.bin", shared.structure("flow_record")), info
-        ),
+        "flows": _flows(ccas, samples, reports.cca_info, of_qlogs),
         "completions": _table(
             {name: completions[name] for name in completions.dtype.names or () if name != "error"},
             RUN_TABLES["completions"],
         ),
         "links": _links(directory),
         "queue_summary": _summary(given, directory) if given.queue_log == "summary" else None,
-        **_statistics(directory, statistics),
+        **_statistics(directory, reports.statistics),
         **_batches(given, directory),
         "messages": _messages(given, directory),
         **_changes(given, directory),
         **_connections(directory),
         **_ecn(directory),
-        **_programs(given, directory),
+        **_programs(given, directory, reports.qlogs),
     }
 
 
@@ -348,7 +366,27 @@ def _ecn(directory: Path) -> dict[str, Arrays]:
     return {"ecn": _table(columns, RUN_TABLES["ecn"])}
 
 
-def _programs(given: GuestInput, directory: Path) -> dict[str, Any]:
+def _of_qlogs(
+    directory: Path, samples: npt.NDArray[Any], qlogs: Mapping[int, Qlog]
+) -> Iterator[tuple[npt.NDArray[Any], dict[str, npt.NDArray[np.float64]]]]:
+    """Yield the rows of the samples of flows that have a qlog, with the columns from it."""
+    for number, log in qlogs.items():
+        folder = directory / FOLDER / f"{number}-{SIDES[0]}" / KEPT
+        # Of several connections, the one that has sent the most.
+        files = sorted(folder.rglob("*.sqlog"), key=lambda file: (-file.stat().st_size, file.name))
+        if not files:
+            continue
+        rows = np.flatnonzero(samples["flow"] == number)
+        times_ns = samples["time_ns"][rows].astype(np.int64)
+        with files[0].open("rb") as lines:
+            columns = qlog.samples(
+                lines, times_ns, start_ns=log.start_ns, day_ns=log.day_ns, rtt_ms=log.rtt_ms
+            )
+        if columns is not None:
+            yield rows, columns
+
+
+def _programs(given: GuestInput, directory: Path, qlogs: Mapping[int, Qlog]) -> dict[str, Any]:
     """Return how the programs of flows have ended, and what they have written."""
     names = [path.split("/")[1] for path in given.files if path.endswith("/words")]
     own = (name.split("-") for name in names if name.endswith(SIDES))
@@ -364,11 +402,12 @@ def _programs(given: GuestInput, directory: Path) -> dict[str, Any]:
         "status": [int(status) for _, status, _ in ends],
         "end_ns": [int(end_ns) - shared.constant("LEAD_NS") for *_, end_ns in ends],
     }
+    dropped = {number for number, log in qlogs.items() if not log.is_kept}
     files = {
         str(file.relative_to(directory)): file.read_bytes()
-        for folder in folders
-        for file in (folder / "output", *sorted((folder / "kept").rglob("*")))
-        if file.is_file()
+        for (number, _), folder in zip(keys, folders, strict=True)
+        for file in (folder / "output", *sorted((folder / KEPT).rglob("*")))
+        if file.is_file() and not (number in dropped and file.suffix == ".sqlog")
     }
     return {"programs": _table(columns, RUN_TABLES["programs"]), "files": files}
 
@@ -392,6 +431,7 @@ def _flows(
     ccas: npt.NDArray[np.str_],
     samples: npt.NDArray[Any],
     info: Mapping[str, Sequence[Field]],
+    of_qlogs: Iterable[tuple[npt.NDArray[Any], Mapping[str, npt.NDArray[np.float64]]]],
 ) -> Arrays:
     columns: dict[str, Any] = {name: samples[name] for name in samples.dtype.names or ()}
     words, attribute = columns.pop("cca_info"), columns.pop("cca_attribute")
@@ -403,6 +443,10 @@ def _flows(
             whole[rows] = measured(values, "us") if field.name.endswith("_us") else values
     for name, unit in MEASURED_COLUMNS.items():
         columns[name] = measured(columns[name], unit)
+    for rows, own in of_qlogs:
+        for name, values in own.items():
+            columns[name] = columns[name].copy()
+            columns[name][rows] = np.nan_to_num(values) if name in _COUNTS else values
     columns["time_ns"] = samples["time_ns"].view(np.int64)
     unknown = dict.fromkeys(CCA_COLUMNS, np.full(len(samples), np.nan))
     return _table({**unknown, **columns}, {**RUN_TABLES["flows"], **CCA_COLUMNS})
