@@ -237,6 +237,20 @@ class TestDeterminism:
         )
         assert first == again != other
 
+    def test_random_device(self, engine: KernelEngine) -> None:
+        """C++ takes them from there, too, not from the processor."""
+        code = (
+            "import ctypes\n"
+            "library = ctypes.CDLL('libstdc++.so.6')\n"
+            "value = ctypes.CDLL(None)['_ZNSt13random_device9_M_getvalEv']\n"
+            "print([value(None) for _ in range(3)])"
+        )
+        scenario = alone(f"{code}\n{WAITER}")
+        first, again, other = (
+            printed(engine.run(each)) for each in (scenario, scenario, replace(scenario, seed=2))
+        )
+        assert first == again != other
+
     def test_date(self, engine: KernelEngine) -> None:
         """The clock of programs begins with the scenario's date, 2020-01-01 by default."""
         code = f"import datetime; print(datetime.date.today())\n{WAITER}"

@@ -143,6 +143,7 @@ class TestWheel:
             name for name in sources if Path(name).suffix in {".ko", ".o", ".mod", ".cmd"}
         ]
         assert f"ccbench/_native{sysconfig.get_config_var('EXT_SUFFIX')}" in names
+        assert "ccbench/random_device.so" in names
         assert [] == [name for name in names if not name.startswith(("ccbench/", "ccbench-"))]
 
     @pytest.mark.kernel

@@ -7,11 +7,13 @@ supervises them, and `kernel_modules/flows/program.c` attributes their packets t
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import program_files, validation
@@ -21,7 +23,6 @@ from ccbench.experiment.kinds import KINDS, program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from ccbench.experiment.scenario import Flow, Scenario
 
@@ -55,6 +56,12 @@ _PAIR_MB = 256
 
 #: Search path of programs; servers are in folders that are not on ordinary users' PATH.
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+#: Folder of the programs' scratch folders.
+_SCRATCH = "/tmp"  # noqa: S108 - the guest's
+
+#: Library in scratch folders that programs preload (``native/programs``).
+_PRELOADED = ".random_device.so"
 
 #: Folders of the host in whose places the guest has empty ones.
 _HIDDEN = ("/tmp/", "/run/", "/dev/shm/", "/var/tmp/")  # noqa: S108 - the guest's
@@ -119,7 +126,7 @@ class Program:
 
     def all_files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the files for the run's folder."""
-        scratch = f"/tmp/{self.name}"  # noqa: S108 - the guest's
+        scratch = f"{_SCRATCH}/{self.name}"
         environment = {**_ENVIRONMENT, "HOME": scratch, "TMPDIR": scratch, **self.env}
         pairs = (f"{name}={value}" for name, value in sorted(environment.items()))
         yield f"{program_files.FOLDER}/{self.name}/words", _joined(self.words)
@@ -247,19 +254,23 @@ def of_scenario(scenario: Scenario) -> Programs:
         start_ns = round(float(scenario.starts_s()[number]) * 1e9)
         for end, host, command in _ends(flow):
             path, *arguments = program.words(command, _values(number, flow, scenario))
+            name = f"{number}-{end}"
             is_server = end == (flow.server or program.SERVERS[0])
             stop_s = scenario.duration_s if flow.stop_s is None else flow.stop_s
             stops = stop_s < scenario.duration_s and not is_server
             ends[host].append(
                 Program(
-                    name=f"{number}-{end}",
+                    name=name,
                     words=(find(path) or path, *arguments),
                     group=group_of(number),
                     may_end=flow.may_exit,
                     from_ns=None if is_server else start_ns,
                     to_ns=round(stop_s * 1e9) if stops else None,
-                    env=dict(flow.env),
-                    files={name: content.encode() for name, content in flow.files},
+                    env={"LD_PRELOAD": f"{_SCRATCH}/{name}/{_PRELOADED}", **dict(flow.env)},
+                    files={
+                        _PRELOADED: _random_device(),
+                        **{file: content.encode() for file, content in flow.files},
+                    },
                     keep=flow.keep,
                 )
             )
@@ -268,6 +279,15 @@ def of_scenario(scenario: Scenario) -> Programs:
         receiver=tuple(ends["receiver"]),
         memory_mb=memory_mb(scenario),
     )
+
+
+@cache
+def _random_device() -> bytes:
+    """Return the library that gives C++ random numbers of the guest's kernel."""
+    native = importlib.util.find_spec("ccbench._native")
+    assert native is not None
+    assert native.origin is not None
+    return Path(native.origin).with_name("random_device.so").read_bytes()
 
 
 def _numbered(scenario: Scenario) -> Iterator[tuple[int, Flow]]:
