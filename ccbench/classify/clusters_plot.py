@@ -15,6 +15,7 @@ from scipy.cluster.hierarchy import dendrogram, leaders
 
 from ccbench.base import validation
 from ccbench.base.figures import Figure
+from ccbench.classify.barycentre import barycentre
 from ccbench.classify.occupancy import STEP_S
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _MAX_OTHERS = 20
 
 _CUT_COLOUR = "tab:red"
 _MEDOID_COLOUR = "tab:blue"
+_BARYCENTRE_COLOUR = "tab:orange"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,12 +50,15 @@ class ClusterPanel:
     medoid : ndarray, shape (n_points,)
         Trace of the medoid.
     others : sequence of ndarray
-        Other traces of the cluster, which are drawn behind the medoid.
+        Other traces of the cluster, of which 20 are drawn behind the medoid.
+    has_barycentre : bool
+        Whether the barycentre of the traces that are drawn is drawn too, which needs tslearn.
     """
 
     title: str
     medoid: npt.NDArray[np.float32]
     others: Sequence[npt.NDArray[np.float32]] = ()
+    has_barycentre: bool = False
 
 
 def dendrogram_figure(
@@ -149,7 +154,7 @@ def medoids_figure(rows: Sequence[Sequence[ClusterPanel | None]], *, title: str 
     Returns
     -------
     Figure
-        Packets in the queue over time in seconds.
+        Packets in the queue over time in seconds: medoids in blue, barycentres in orange.
 
     Raises
     ------
@@ -189,6 +194,9 @@ def _draw(axes: Axes, panel: ClusterPanel) -> None:
         axes.plot(np.arange(len(other)) * STEP_S, other, color="0.6", linewidth=0.4, alpha=0.5)
     times_s = np.arange(len(panel.medoid)) * STEP_S
     axes.plot(times_s, panel.medoid, color=_MEDOID_COLOUR, linewidth=0.9)
+    if panel.has_barycentre:
+        average = barycentre([panel.medoid, *panel.others[:_MAX_OTHERS]])
+        axes.plot(times_s, average, color=_BARYCENTRE_COLOUR, linewidth=0.9, linestyle="--")
     axes.set_title(panel.title, loc="left", fontsize="small")
     axes.set_xlim(0, len(panel.medoid) * STEP_S)
     axes.set_ylim(bottom=0)

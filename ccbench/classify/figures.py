@@ -4,24 +4,35 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ccbench.base.figures import Figure
+from ccbench.classify.barycentre import barycentre
 from ccbench.classify.occupancy import STEP_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+    from matplotlib.axes import Axes
+
+    from ccbench.classify.setting import Setting
     from ccbench.classify.trace import QueueTrace
     from ccbench.classify.training_set import TrainingSet
     from ccbench.classify.verdict import Verdict
 
-__all__ = ["traces_over_each", "traces_over_nearest"]
+__all__ = ["traces_of_each", "traces_over_each", "traces_over_nearest"]
 
 #: Number of panels side by side.
 _COLUMNS = 5
+
+_OBSERVED = {"color": "0.15", "linewidth": 0.7}
+_NEAREST = {"color": "tab:orange", "linewidth": 0.7}
+_BARYCENTRE = {"color": "tab:blue", "linewidth": 1.0, "linestyle": "--"}
+#: Many lines, which are drawn as a bitmap in vector formats.
+_OTHERS = {"color": "0.6", "linewidth": 0.4, "alpha": 0.5, "rasterized": True}
 
 
 def traces_over_nearest(
@@ -88,6 +99,8 @@ def traces_over_each(
     names: Sequence[str],
     traces: Sequence[QueueTrace],
     training_set: TrainingSet,
+    *,
+    barycentres: bool = False,
 ) -> Figure:
     """Draw each trace over the nearest trace of each CCA, in order of distance.
 
@@ -97,6 +110,8 @@ def traces_over_each(
         Titles of the traces.
     traces : sequence of QueueTrace
     training_set : TrainingSet
+    barycentres : bool
+        Whether to draw the barycentre of the traces of each CCA too, which needs tslearn.
 
     Examples
     --------
@@ -109,20 +124,81 @@ def traces_over_each(
     rows = math.ceil(len(training_set.ccas) / _COLUMNS)
     figure = Figure(figsize=(11, 1.9 * rows * len(traces)), layout="constrained")
     parts = figure.subfigures(len(traces), squeeze=False)[:, 0]
+    of_ccas = {
+        setting: _barycentres(training_set, setting) if barycentres else {}
+        for setting in dict.fromkeys(trace.setting for trace in traces)
+    }
+    title = "observed (black), and the nearest trace of each CCA (orange) with its distance"
+    title += " in packets" + (", and the barycentre of its traces (blue)" if barycentres else "")
     for part, name, trace in zip(parts, names, traces, strict=True):
         classifier = training_set.classifier(trace.setting)
         (distances,), (indices,) = classifier.nearest_of_classes([trace.points])
-        title = "observed (black), and the nearest trace of each CCA with its distance in packets"
         part.suptitle(f"{name}, {trace.setting.name}: {title}", fontsize="medium")
         panels = part.subplots(rows, _COLUMNS, sharex=True, sharey=True, squeeze=False).flat
-        for cca, axes in zip(np.argsort(distances, kind="stable"), panels, strict=False):
-            nearest = classifier.traces_[indices[cca]]
-            for points, colour in ((nearest, "tab:orange"), (trace.points, "0.15")):
-                axes.plot(np.arange(len(points)) * STEP_S, points, linewidth=0.7, color=colour)
-            label = f"{classifier.classes_[cca]} {distances[cca]:.2f}"
-            axes.set_title(label, loc="left", fontsize="small")
+        for i, axes in zip(np.argsort(distances, kind="stable"), panels, strict=False):
+            cca = str(classifier.classes_[i])
+            _draw(axes, classifier.traces_[indices[i]], _NEAREST)
+            _draw(axes, trace.points, _OBSERVED)
+            if cca in of_ccas[trace.setting]:
+                _draw(axes, of_ccas[trace.setting][cca], _BARYCENTRE)
+            axes.set_title(f"{cca} {distances[i]:.2f}", loc="left", fontsize="small")
         for axes in panels:  # the rest
             axes.remove()
         part.supxlabel("time (s)", fontsize="small")
         part.supylabel("packets", fontsize="small")
     return figure
+
+
+def traces_of_each(training_set: TrainingSet) -> Figure:
+    """Draw the training traces of each CCA and their barycentre, in each setting.
+
+    Parameters
+    ----------
+    training_set : TrainingSet
+
+    Raises
+    ------
+    MissingRequirement
+        If tslearn is not installed.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        traces_of_each(TrainingSet.load(PACKAGED)).savefig("training.png")
+    """
+    rows = math.ceil(len(training_set.ccas) / _COLUMNS)
+    settings = training_set.settings
+    figure = Figure(figsize=(11, 1.9 * rows * len(settings)), layout="constrained")
+    parts = figure.subfigures(len(settings), squeeze=False)[:, 0]
+    for part, setting in zip(parts, settings, strict=True):
+        title = "training traces of each CCA (grey) and their barycentre (blue)"
+        part.suptitle(f"{setting.name}: {title}", fontsize="medium")
+        panels = part.subplots(rows, _COLUMNS, sharex=True, sharey=True, squeeze=False).flat
+        of_ccas = _barycentres(training_set, setting)
+        for (cca, average), axes in zip(of_ccas.items(), panels, strict=False):
+            for points in _traces_of(training_set, setting, cca):
+                _draw(axes, points, _OTHERS)
+            _draw(axes, average, _BARYCENTRE)
+            axes.set_title(cca, loc="left", fontsize="small")
+        for axes in panels:  # the rest
+            axes.remove()
+        part.supxlabel("time (s)", fontsize="small")
+        part.supylabel("packets", fontsize="small")
+    return figure
+
+
+def _barycentres(training_set: TrainingSet, setting: Setting) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the barycentre of the traces of each CCA in a setting."""
+    ccas = sorted({sample.cca for sample in training_set.samples_of(setting)})
+    return {cca: barycentre(_traces_of(training_set, setting, cca)) for cca in ccas}
+
+
+def _traces_of(
+    training_set: TrainingSet, setting: Setting, cca: str
+) -> list[npt.NDArray[np.float32]]:
+    return [each.points for each in training_set.samples_of(setting) if each.cca == cca]
+
+
+def _draw(axes: Axes, points: npt.NDArray[np.floating], style: dict[str, Any]) -> None:
+    axes.plot(np.arange(len(points)) * STEP_S, points, **style)

@@ -141,16 +141,19 @@ class RecordedQueues:
             part["duration_s"] = trace.view.length_s
         return Shape.of(occupancy(events, **part), in_flight(events, setting, **part), setting)
 
-    def figure(self, *, every_cca: bool = False) -> Figure:
+    def figure(self, *, every_cca: bool = False, barycentres: bool = False) -> Figure:
         """Draw each trace over the nearest of the training set, or over that of each CCA.
 
-        Traces that the first stage does not compare are drawn alone.
+        Traces that the first stage does not compare are drawn alone. With each CCA, the barycentre
+        of its traces can be drawn too, which needs tslearn.
         """
         from ccbench.classify import figures  # noqa: PLC0415 - matplotlib
 
         has_first = all(has_first_stage(trace, self.training_set) for trace in self.traces)
         if every_cca and has_first:
-            return figures.traces_over_each(self.names, self.traces, self.training_set)
+            return figures.traces_over_each(
+                self.names, self.traces, self.training_set, barycentres=barycentres
+            )
         return figures.traces_over_nearest(self.traces, self.verdict, self.training_set)
 
 

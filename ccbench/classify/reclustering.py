@@ -197,8 +197,13 @@ class Reclustering:
             for cluster in self.unknown.clustering.clusters
         ]
 
-    def figures(self) -> Iterator[tuple[str, Figure]]:
+    def figures(self, *, barycentres: bool = False) -> Iterator[tuple[str, Figure]]:
         """Yield the dendrogram and the medoids of each group and setting, and of unknown servers.
+
+        Parameters
+        ----------
+        barycentres : bool
+            Whether to draw the barycentre of each cluster over its medoid, which needs tslearn.
 
         Yields
         ------
@@ -207,11 +212,11 @@ class Reclustering:
         Figure
             The figure.
         """
-        yield from _group_figures(self)
-        yield from _unknown_figures(self)
+        yield from _group_figures(self, barycentres=barycentres)
+        yield from _unknown_figures(self, barycentres=barycentres)
 
 
-def _group_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
+def _group_figures(report: Reclustering, *, barycentres: bool) -> Iterator[tuple[str, Figure]]:
     from ccbench.classify.clusters_plot import (  # noqa: PLC0415 - matplotlib
         ClusterPanel,
         dendrogram_figure,
@@ -230,7 +235,8 @@ def _group_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
                 ClusterPanel(
                     title=f"{label} (N = {cluster.size}): {names[cluster.medoid]}",
                     medoid=points[cluster.medoid],
-                    others=[points[member] for member in cluster.members],
+                    others=[points[i] for i in cluster.members if i != cluster.medoid],
+                    has_barycentre=barycentres,
                 )
             ]
             for cluster, label in zip(group.clustering.clusters, group.labels, strict=True)
@@ -245,7 +251,7 @@ def _file_name(group: str) -> str:
     return safe if safe == group else f"{safe}-{digest}"
 
 
-def _unknown_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
+def _unknown_figures(report: Reclustering, *, barycentres: bool) -> Iterator[tuple[str, Figure]]:
     from ccbench.classify.clusters_plot import (  # noqa: PLC0415 - matplotlib
         ClusterPanel,
         dendrogram_figure,
@@ -279,7 +285,12 @@ def _unknown_figures(report: Reclustering) -> Iterator[tuple[str, Figure]]:
             ClusterPanel(
                 title=f"{label} (N = {cluster.size}): {name}, {setting.name}",
                 medoid=traces[cluster.medoid][setting],
-                others=[traces[i][setting] for i in cluster.members if setting in traces[i]],
+                others=[
+                    traces[i][setting]
+                    for i in cluster.members
+                    if i != cluster.medoid and setting in traces[i]
+                ],
+                has_barycentre=barycentres,
             )
             if setting in traces[cluster.medoid]
             else None

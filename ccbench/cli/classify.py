@@ -49,6 +49,7 @@ _OF_FILES = {
     "kernel": "name the server's folder, which has the recorded queues",
     "plot": "leave it out; each server's folder has the figure",
     "explain": "name the server's folder, which has the recorded queues",
+    "barycentres": "name the server's folder, which has the recorded queues",
     "estimator": "name the server's folder, which has the recorded queues",
 }
 
@@ -114,6 +115,12 @@ _OF_FILES = {
     is_flag=True,
     help="Print the distance of each recorded queue to the nearest trace of each CCA, and the "
     "shape of the sender's window: decreases, growth and period. --plot draws these traces.",
+)
+@click.option(
+    "--barycentres",
+    is_flag=True,
+    help="Draw the barycentre of each CCA's training traces too, with --explain --plot. Needs "
+    "ccbench[barycentres]; takes about a minute per setting.",
 )
 @click.option(
     "--estimator",
@@ -187,6 +194,7 @@ def classify(
     bridge: float | None,
     plot: Path | None,
     explain: bool,
+    barycentres: bool,
     estimator: str | None,
     hosts: Path | None,
     as_json: bool,
@@ -227,6 +235,9 @@ def classify(
         allowed = f"files only, as {files[0]} is a file, or servers only"
         raise validation.bad("names", others, allowed, "use one command for each")
     _reject_options_of_servers(context)
+    if barycentres and (plot is None or not explain):
+        allowed = "given with --explain and --plot FILE"
+        raise validation.bad("--barycentres", "given alone", allowed, "add both")
     settings_of = _settings_of(files, setting_names)
     _classify_files(
         files,
@@ -235,6 +246,7 @@ def classify(
         filters,
         plot=plot,
         explain=explain,
+        barycentres=barycentres,
         estimator=None if estimator is None else _estimator(estimator),
         as_json=as_json,
     )
@@ -392,6 +404,7 @@ def _classify_files(
     *,
     plot: Path | None,
     explain: bool,
+    barycentres: bool,
     estimator: Estimator | None,
     as_json: bool,
 ) -> None:
@@ -415,7 +428,7 @@ def _classify_files(
             files, settings, training=training, filters=Filters(**filters), on_progress=show
         )
     if plot is not None:
-        plots.save(every.figure(every_cca=explain), plot)
+        plots.save(every.figure(every_cca=explain, barycentres=barycentres), plot)
     servers = every.by_connection()
     if estimator is not None:
         _print_votes(servers, estimator, as_json=as_json)

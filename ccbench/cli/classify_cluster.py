@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ccbench.base import result_folders, safe_json
+from ccbench.base import result_folders, safe_json, validation
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import print_json, print_pairs, print_table
 from ccbench.cli._options import json_option, output_option, quantity
@@ -50,6 +50,11 @@ __all__ = ["classify_cluster"]
     "the CCAs' limits, above which a trace is unknown]",
 )
 @output_option("Folder for relabelled.json and pictures of the clusters.")
+@click.option(
+    "--barycentres",
+    is_flag=True,
+    help="Draw the barycentre of each cluster over its medoid. Needs ccbench[barycentres].",
+)
 @json_option
 def classify_cluster(
     *,
@@ -58,6 +63,7 @@ def classify_cluster(
     min_share: float,
     cut: float | None,
     output: Path | None,
+    barycentres: bool,
     as_json: bool,
 ) -> None:
     """Classify unknown servers by clustering the traces of many servers.
@@ -70,6 +76,9 @@ def classify_cluster(
     from ccbench.classify.observed import server_folders
     from ccbench.classify.reclustering import recluster
 
+    if barycentres and output is None:
+        step = "add -o FOLDER, which has the pictures"
+        raise validation.bad("--barycentres", "given alone", "given with -o FOLDER", step)
     servers = server_folders(folders)  # raises before the output folder is created
     if output is not None:
         result_folders.prepare(output, "clustering of servers")
@@ -82,7 +91,7 @@ def classify_cluster(
             track=lambda items, total, step: bar.track(items, total=total, description=step),
         )
     if output is not None:
-        _write(result, output)
+        _write(result, output, barycentres=barycentres)
     if as_json:
         print_json(result.to_dict())
         return
@@ -122,11 +131,11 @@ def _print(result: Reclustering) -> None:
         )
 
 
-def _write(result: Reclustering, folder: Path) -> None:
+def _write(result: Reclustering, folder: Path, *, barycentres: bool) -> None:
     from ccbench import plots
     from ccbench.base import durable
 
-    figures = dict(result.figures())
+    figures = dict(result.figures(barycentres=barycentres))
     with progress("{task.completed:.0f} of {task.total:.0f}") as bar:
         for name, figure in bar.track(figures.items(), description="drawing"):
             plots.save(figure, folder / f"{name}.png")
