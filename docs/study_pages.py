@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables of the studies' pages from the studies' results: ``make pages``.
+"""Write tables and figures of the studies' pages from the studies' results: ``make pages``.
 
 ``ccbench study run NAME`` writes ``studies/results/NAME.json``; ``studies/figures.csv`` lists
 all figures and tables of the publications. A page has a place (``places.py``) for each table:
 ``results: NAME ...``, ``summary`` (counts by publication) or ``figures`` (all figures with their
-states).
+states); and for figures, which ``study_figures.py`` draws: ``agreement: PAGE`` (the numbers of all
+studies of that page) or ``drawn: NAME ...``, with captions.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import places
+import study_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,7 +50,15 @@ _NO_PUBLICATION = "no publication"
 #: The quantity before, in the names of quantities.
 _SAME = "the same"
 #: Words of quantities, and what a page says.
-_BETTER = {r"\bbeside\b": "against", r"\bless (?!than|that\b)": "minus ", "less that": "minus that"}
+_BETTER = {
+    r"\bbeside it\b": "next to it",
+    r"\bbeside\b": "against",
+    r"\bless (?!than|that\b)": "minus ",
+    "less that": "minus that",
+    # Ratios; not "falls by", "divided by", "by queue length" and such.
+    r"(?<!falls|iffer|vided|erged|rdict|ments| link|start),? by "
+    r"(?!queue length|number|from|ratio)": " ÷ ",
+}
 
 #: Rows of an overview.
 _MOST_STUDIES = 10
@@ -106,8 +116,57 @@ def filled(text: str, of: Mapping[str, Result], figures: Sequence[PublishedFigur
             "results": lambda names: _comparisons(names.split(), of),
             "summary": lambda: _summary(of.values()),
             "figures": lambda: _inventory(figures, of),
+            "agreement": lambda page: _agreement(page, names_of_results(text), of),
+            "drawn": lambda names: "\n\n".join(_drawn(of[name]) for name in names.split()),
         },
     )
+
+
+def names_of_results(page: str) -> list[str]:
+    """Return the names of the studies whose results have a place on a page, in order."""
+    return [
+        study
+        for place in places.names(page)
+        if place.startswith("results: ")
+        for study in place.split()[1:]
+    ]
+
+
+def _agreement(page: str, names: Sequence[str], of: Mapping[str, Result]) -> str:
+    """Return the figure of the numbers of a page, with its caption."""
+    numbers = [each for name in names if name in of for each in study_figures.numbers_of(of[name])]
+    agree = sum(each["verdict"] == "agrees" for each in numbers)
+    alt = f"{agree} of {len(numbers)} measured numbers in the range of the published ones"
+    file = f"../images/studies/{study_figures.agreement_name(page)}.png"
+    caption = (
+        f"*Ours relative to the publication: {agree} of {len(numbers)} numbers are in the range "
+        "(grey) that [agrees](index.md#rules-of-comparison) with the published statement. Lines "
+        "are 95 % confidence intervals; numbers beyond the axis are at its ends.*"
+    )
+    return f"![{alt}]({file})\n\n{caption}"
+
+
+#: Numbers of a caption.
+_MOST_NUMBERS = 3
+
+
+def _drawn(result: Result) -> str:
+    """Return the figure of a study, with what the publication states about it."""
+    title = _in_english(result["title"])
+    stated = [each for each in _worded(result)["comparisons"] if each["kind"] != "unbounded"]
+    stated.sort(key=lambda each: each["kind"] != "number")
+    shown = [
+        f"{each['quantity']} {_measured(each)}{_unit(each)} ({each['published']})"
+        for each in stated[:_MOST_NUMBERS]
+    ]
+    more = "; ".join(shown)
+    source = f"{result['publication']}, {result['part']}: {title}"
+    caption = f"*{source}. Measured, and in brackets the publication: {more}.*"
+    return f"![{title}](../images/studies/{result['study']}.png)\n\n{caption}"
+
+
+def _unit(comparison: Mapping[str, Any]) -> str:
+    return f" {comparison['unit']}" if comparison["unit"] else ""
 
 
 def explained(page: str) -> set[str]:
@@ -152,10 +211,15 @@ def _worded(result: Result) -> Result:
             quantity = quantity.replace(_SAME, before.partition(": ")[2])
         else:
             before = quantity
-        for word, better in _BETTER.items():
-            quantity = re.sub(word, better, quantity)
-        comparisons.append({**comparison, "quantity": quantity})
+        comparisons.append({**comparison, "quantity": _in_english(quantity)})
     return {**result, "comparisons": comparisons}
+
+
+def _in_english(words: str) -> str:
+    """Return the words of a study as a page has them."""
+    for word, better in _BETTER.items():
+        words = re.sub(word, better, words)
+    return words
 
 
 def _selected(of: Iterable[Result], *, is_compared: bool) -> list[Result]:
@@ -341,12 +405,7 @@ def _state(figure: PublishedFigure, of: Mapping[str, Result]) -> tuple[str, str]
 
 def placed(page: str) -> set[str]:
     """Return the names of the studies whose results have a place on a page."""
-    return {
-        study
-        for place in places.names(page)
-        if place.startswith("results: ")
-        for study in place.split()[1:]
-    }
+    return set(names_of_results(page))
 
 
 def _text(path: Path) -> str:
@@ -354,8 +413,14 @@ def _text(path: Path) -> str:
 
 
 def main() -> None:
-    """Write the tables into all pages."""
+    """Draw the figures, and write the tables into all pages."""
     of, figures = results(), published_figures()
+    drawn = {
+        path.stem: names_of_results(text)
+        for path in pages()
+        if f"agreement: {path.stem}" in places.names(text := _text(path))
+    }
+    study_figures.draw(of, drawn)
     for path in pages():
         path.write_text(filled(_text(path), of, figures), encoding="utf-8")
 

@@ -23,6 +23,7 @@ from ccbench.emulate import DEFAULT_STORE, Campaign, CampaignPlan, resolve
 from ccbench.emulate.registry import info_of
 from ccbench.studies.catalogue import get
 from ccbench.studies.study import ModelStudy, SearchStudy, SimulationStudy, grouped
+from ccbench.studies.style import concluded, save_figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -98,28 +99,26 @@ class StudyResult:
         Returns
         -------
         tuple of Path
-            The files ``NAME.csv``, ``NAME.png``, further figures ``NAME-SHORT.png`` if any, and
-            ``NAME.json``. Each is written atomically and replaces an existing file. The last
-            contains the SHA-256 of the others (``files``) and of its own content (``sha256``).
+            The files ``NAME.csv``, ``NAME.png`` and ``NAME.svg``, further figures
+            ``NAME-SHORT.png`` and ``NAME-SHORT.svg`` if any, and ``NAME.json``. Each is written
+            atomically and replaces an existing file. The last contains the SHA-256 of the others
+            (``files``) and of its own content (``sha256``).
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         name, findings = self.study.name, self.findings
         csv, description = folder / f"{name}.csv", folder / f"{name}.json"
-        figures = {folder / f"{name}.png": findings.figure}
-        for short, figure in findings.more_figures.items():
-            figures[folder / f"{name}-{short}.png"] = figure
-        digests = {}
         with durable.new_file(csv) as temporary:
             findings.table.to_csv(temporary, index=False)
-            digests[csv.name] = file_digest(temporary.read_bytes())
-        for png, figure in figures.items():
-            with durable.new_file(png) as temporary:
-                figure.savefig(temporary, format="png", dpi=150)
-                digests[png.name] = file_digest(temporary.read_bytes())
+        files = [csv]
+        for short, figure in {"": findings.figure, **findings.more_figures}.items():
+            for suffix in (".png", ".svg"):
+                files.append(folder / f"{name}{short and '-'}{short}{suffix}")
+                save_figure(figure, files[-1])
+        digests = {file.name: file_digest(file.read_bytes()) for file in files}
         document = sealed({**self.to_dict(), "files": digests})
         durable.write_text(description, json.dumps(document, indent=2, allow_nan=False) + "\n")
-        return csv, *figures, description
+        return *files, description
 
 
 def _described(comparison: Comparison) -> dict[str, Any]:
@@ -214,7 +213,7 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
         if full and searches == study.searches(quick=False, full=False):
             raise _no_full_version(study, full=full)
         search = partial(raygen.search, **execution, store=None if fresh else store)
-        findings = study.conclude(_results(searches, search, report))
+        findings = concluded(study, _results(searches, search, report))
         seeds = {config.seed for config in searches}
     else:
         if full:
@@ -226,7 +225,7 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
         execution |= {"store": store, "fresh": fresh}
         campaigns = [({**execution, "engine": each}, own) for each, own in parts]
         rows, following = _rows(study, campaigns, execution, report)
-        findings = study.conclude(pd.DataFrame(rows))
+        findings = concluded(study, pd.DataFrame(rows))
         measured = chain(*(own for _, own in parts), following)
         seeds = {scenario.seed for group in measured for scenario in group}
     return StudyResult(
@@ -334,7 +333,7 @@ def _simulated(  # noqa: PLR0913 - as in run_study
     rows = run_cases(
         cases, study.measure, jobs=jobs, store=simulations, fresh=fresh, on_progress=report
     )
-    findings = study.conclude(pd.DataFrame([row for group in rows for row in group]))
+    findings = concluded(study, pd.DataFrame([row for group in rows for row in group]))
     release = version("ccbench")
     return StudyResult(
         study=study,
@@ -354,7 +353,7 @@ def _computed(study: ModelStudy, *, quick: bool, full: bool) -> StudyResult:
         study=study,
         quick=quick,
         full=False,
-        findings=study.conclude(pd.DataFrame(study.rows(quick=quick))),
+        findings=concluded(study, pd.DataFrame(study.rows(quick=quick))),
         seeds=(),
         provenance={
             "ccbench": version("ccbench"),

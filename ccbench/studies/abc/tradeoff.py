@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["above_frontier", "draw_tradeoff", "frontier", "unbeaten"]
 
+#: Markers of schemes, and of ABC and its variants.
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "h")
+_STARS = ("*", "d", "H", "8")
+
 
 def frontier(delays: Sequence[float], utilisations: Sequence[float]) -> list[int]:
     """Return the indices of the Pareto frontier: points that no other point dominates.
@@ -60,15 +64,19 @@ def draw_tradeoff(
     column, label : str
         The column of the vertical axis, and its label.
     """
+    stars = iter(_STARS)
     for name, point in points.iterrows():
-        at = point["p95_ms"], point[column]
+        is_abc = str(name).startswith(ABC.name)
         axes.plot(
-            *at,
-            "*" if str(name).startswith(ABC.name) else "o",
+            point["p95_ms"],
+            point[column],
+            next(stars) if is_abc else _MARKERS[list(COLOURS).index(str(name)) % len(_MARKERS)],
             color=COLOURS.get(str(name), COLOURS[ABC.name]),
-            markersize=9,
+            markersize=8 if is_abc else 5,
+            linestyle="none",
+            label=str(name),
         )
-        axes.annotate(str(name), at, textcoords="offset points", xytext=(5, 5), fontsize="small")
+    axes.legend()
     edge = _edge(points, column)
     axes.plot(edge["p95_ms"], edge[column], "--", color="0.6", linewidth=1)
     axes.set_xscale("log")

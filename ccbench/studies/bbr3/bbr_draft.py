@@ -99,8 +99,8 @@ UNSUITABLE = "unsuitable"
 _NOT_APPLICABLE = "not applicable"
 #: Marker and colour of each verdict that came about, or did not.
 _MARKERS = {
-    _HOLDS: ("o", "tab:green"),
-    _FAILS: ("x", "tab:red"),
+    _HOLDS: ("o", "C2"),
+    _FAILS: ("x", "C3"),
     _ABSENT: ("_", "0.6"),
     _NOT_APPLICABLE: (".", "0.8"),
 }

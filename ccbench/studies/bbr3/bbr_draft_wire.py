@@ -104,8 +104,8 @@ def _figure(verdicts: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(8, 6), layout="constrained")
     axes = figure.subplots()
     labels = [case.label for case in CASES]
-    axes.barh(labels, same["size"], color="tab:red", label="other verdict")
-    axes.barh(labels, same["sum"], color="tab:green", label="same verdict")
+    axes.barh(labels, same["size"], color="C3", label="other verdict")
+    axes.barh(labels, same["sum"], color="C2", label="same verdict")
     axes.invert_yaxis()
     axes.tick_params(labelsize="x-small")
     axes.set_xlabel("suitable paths")

@@ -50,7 +50,7 @@ __all__ = [
 
 #: The versions of BBR by their Linux names.
 VERSIONS: Mapping[str, str] = MappingProxyType({"bbr": "BBRv1", "bbr3": "BBRv3"})
-COLOURS: Mapping[str, str] = MappingProxyType({"bbr": "tab:red", "bbr3": "tab:orange"})
+COLOURS: Mapping[str, str] = MappingProxyType({"bbr": "C3", "bbr3": "C1"})
 
 #: The centre of the grid.
 MBPS, RTT_MS = 50.0, 40.0

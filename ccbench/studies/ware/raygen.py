@@ -59,9 +59,9 @@ UNPUBLISHED = unbounded("not in the thesis", "nowhere")
 
 COLOURS: Mapping[str, str] = MappingProxyType(
     {
-        "genetic": "tab:red",
-        "surrogate": "tab:purple",
-        "random": "tab:blue",
+        "genetic": "C3",
+        "surrogate": "C4",
+        "random": "C0",
         "sweep": "0.4",
     }
 )

@@ -43,7 +43,7 @@ SEEDS = (1, 2, 3, 4, 5, 6)
 
 _PAIR = 2
 
-COLOURS = {"bbr": "tab:red", "bbr3": "tab:orange", "cubic": "tab:blue", "reno": "tab:green"}
+COLOURS = {"bbr": "C3", "bbr3": "C1", "cubic": "C0", "reno": "C2"}
 
 
 def queue_packets(queue_bdp: float, *, bandwidth_mbps: float = BANDWIDTH_MBPS) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: The outcomes of a trace, and their colours.
-_OUTCOMES = {"right": "tab:green", UNKNOWN: "0.7", "wrong": "tab:red"}
+_OUTCOMES = {"right": "C2", UNKNOWN: "0.7", "wrong": "C3"}
 _WHERE = "section 2.4.1"
 
 

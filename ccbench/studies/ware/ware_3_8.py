@@ -165,7 +165,7 @@ def _figure(table: pd.DataFrame) -> Figure:
     cap.plot(mean.index, mean["model_cap_packets"], "k--", label="model (3.6) in (3.1)")
     cap.plot(mean.index, mean["cap_of_rtt_est_packets"], "k:", label="measured estimate in (3.1)")
     cap.plot(mean.index, mean["cwnd_packets"], "o-", color=COLOURS["bbr"], label="window")
-    cap.plot(mean.index, mean["inflight_packets"], "x-", color="tab:orange", label="in flight")
+    cap.plot(mean.index, mean["inflight_packets"], "x-", color="C1", label="in flight")
     cap.set_ylabel("sum over the flows (packets)")
     for axes in (rtt, cap):
         axes.set_xlabel("BBR flows")

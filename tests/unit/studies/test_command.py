@@ -129,7 +129,7 @@ class TestCommand:
         assert ["[1]", "10", "10", "Mbit/s", "agrees"] == fair.split()[-5:]
         assert ["never", "-", "7", "differs"] == never.split()
         assert "[1] Sharing is fair." in lines
-        assert {"even-1.csv", "even-1.png", "even-1.json"} == {
+        assert {"even-1.csv", "even-1.png", "even-1.svg", "even-1.json"} == {
             path.name for path in (tmp_path / "out").iterdir()
         }
 
@@ -156,7 +156,7 @@ class TestCommand:
         files = document.pop("files")
         stored = unsealed((tmp_path / "even-1.json").read_bytes())
         assert {name: value for name, value in stored.items() if name != "files"} == document
-        assert [str(tmp_path / f"even-1.{kind}") for kind in ("csv", "png", "json")] == files
+        assert [str(tmp_path / f"even-1.{kind}") for kind in ("csv", "png", "svg", "json")] == files
 
     def test_unknown(self, tmp_path: Path, registered: ArithmeticEngine) -> None:
         """An unknown name is bad input; nothing runs and nothing is created."""

@@ -230,13 +230,15 @@ class TestSave:
         result = studies.run_study(STUDY, engine=engine, store=None)
         folder = tmp_path / "a" / "b"
         files = result.save(folder)
-        assert ["even-1.csv", "even-1.png", "even-1.json"] == [path.name for path in files]
+        names = ["even-1.csv", "even-1.png", "even-1.svg", "even-1.json"]
+        assert names == [path.name for path in files]
         assert sorted(files) == sorted(folder.iterdir())
         pd.testing.assert_frame_equal(result.findings.table, pd.read_csv(files[0]))
         assert files[1].read_bytes().startswith(b"\x89PNG")
-        document = unsealed(files[2].read_bytes())
+        assert b"<svg" in files[2].read_bytes()
+        document = unsealed(files[3].read_bytes())
         check_files(folder, document["files"])
-        assert ["even-1.csv", "even-1.png"] == list(document["files"])
+        assert names[:3] == list(document["files"])
         assert ("even-1", False, [1, 3]) == (
             document["study"],
             document["quick"],

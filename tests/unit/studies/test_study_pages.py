@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+import study_figures
 import study_pages
 from study_pages import PublishedFigure
 
 from ccbench import studies
+from ccbench.base.sealed import file_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -220,3 +224,63 @@ class TestFigures:
         assert all(bool(figure.studies) != bool(figure.state) for figure in figures)
         assert all(figure.reason for figure in figures if not figure.studies)
         assert len({(figure.publication, figure.figure) for figure in figures}) == len(figures)
+
+
+class TestDrawn:
+    @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+    def test_figures(self, page: Path) -> None:
+        """A page of published figures shows some, with captions, each as PNG and as vectors."""
+        text = page.read_text(encoding="utf-8")
+        of_page = [RESULTS[name]["publication"] for name in study_pages.placed(text)]
+        if not set(of_page) - {"no publication"}:
+            return
+        images = re.findall(r"^!\[([^\]]+)\]\((\S+\.png)\)$", text, re.MULTILINE)
+        assert images
+        for alt, path in images:
+            png = page.parent / path
+            assert png.exists(), path
+            assert len(alt) > 10
+            if png.parent == study_figures.IMAGES:
+                assert png.with_suffix(".svg").exists(), path
+
+    def test_caption(self) -> None:
+        """A caption has the numbers of the study next to the statements of the publication."""
+        of = {**result("a-1", comparison()), "title": "Shares beside others", "part": "Figure 1"}
+        drawn = "\n".join(lines("drawn: a-1", of))
+        assert "![Shares against others](../images/studies/a-1.png)" in drawn
+        assert "A 1999, Figure 1: Shares against others" in drawn
+        assert "share 38.2 % (about 40)" in drawn
+
+    @pytest.mark.parametrize(
+        ("quantity", "words"),
+        [
+            ("delay, HPCC by BFC", "delay, HPCC ÷ BFC"),
+            ("delay of Cubic, by ABC's", "delay of Cubic ÷ ABC's"),
+            ("bandwidth falls by 30 %", "bandwidth falls by 30 %"),
+            ("rate divided by CUBIC's", "rate divided by CUBIC's"),
+            ("order of the share by queue length", "order of the share by queue length"),
+        ],
+    )
+    def test_ratios(self, quantity: str, words: str) -> None:
+        """A ratio has its sign; other uses of its word stay."""
+        row = lines("results: a-1", result("a-1", comparison(quantity=quantity)))[-1]
+        assert f"| {words} (%) |" in row
+
+    def test_agreement(self) -> None:
+        """A number in the middle of its range is at one half; others differ or are at the ends."""
+        ranges: dict[str, Any] = {"low": 30.0, "high": 50.0}
+        numbers = [
+            comparison(measured=40.0, **ranges),
+            comparison("differs", measured=60.0, **ranges),
+            comparison("differs", measured=900.0, **ranges),
+            comparison(kind="direction", measured=40.0, low=30.0, high=None),
+        ]
+        (axes,) = study_figures.agreement([result("a-1", *numbers)]).axes
+        drawn = [np.asarray(line.get_xdata(), dtype=float).tolist() for line in axes.lines]
+        assert [[0.5], [1.5], [3.0]] == [places for places in drawn if places]
+        assert ["a-1"] == [label.get_text() for label in axes.get_yticklabels()]
+
+    @pytest.mark.parametrize("table", sorted(study_figures.TABLES.glob("*.csv")), ids=str)
+    def test_tables_of_figures(self, table: Path) -> None:
+        """A stored table is of the runs whose numbers are on the pages."""
+        assert RESULTS[table.stem]["files"][table.name] == file_digest(table.read_bytes())
