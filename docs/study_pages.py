@@ -3,9 +3,10 @@
 
 ``ccbench study run NAME`` writes ``studies/results/NAME.json``; ``studies/figures.csv`` lists
 all figures and tables of the publications. A page has a place (``places.py``) for each table:
-``results: NAME ...``, ``summary`` (counts by publication) or ``figures`` (all figures with their
-states); and for figures, which ``study_figures.py`` draws: ``agreement: PAGE`` (the numbers of all
-studies of that page) or ``drawn: NAME ...``, with captions.
+``results: NAME ...``, ``builds`` (the builds, runs and hours of the page's studies), ``summary``
+(counts by publication), ``totals`` (runs and hours of all studies) or ``figures`` (all figures with
+their states); and for figures, which ``study_figures.py`` draws: ``agreement: PAGE`` (the numbers
+of all studies of that page) or ``drawn: NAME ...``, with captions.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import places
 import study_figures
+
+from ccbench import studies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,10 +45,18 @@ Result: TypeAlias = "Mapping[str, Any]"
 #: The state of a figure's studies, or the reason why there are none.
 _AGREES, _DIFFERS, _DIRECTION = "agrees", "differs", "direction only"
 _NO_NUMBER, _NOT_RUN = "no number stated", "not run yet"
-_OTHERS, _NOT_BUILT = "needs other people's servers", "not built"
+_OTHERS, _HARDWARE = "needs other people's servers", "needs hardware"
+_NOT_BUILT = "not built"
 #: The order in which they are counted.
-_STATES = (_AGREES, _DIFFERS, _DIRECTION, _NO_NUMBER, _NOT_RUN, _OTHERS, _NOT_BUILT)
+_STATES = (_AGREES, _DIFFERS, _DIRECTION, _NO_NUMBER, _NOT_RUN, _OTHERS, _HARDWARE, _NOT_BUILT)
 _NO_PUBLICATION = "no publication"
+
+#: Engines of results that are not of the virtual kernel.
+_ENGINES = {
+    "bfc": "the data-centre simulator",
+    "model": "models alone",
+    "mahimahi": "Mahimahi",
+}
 
 #: The quantity before, in the names of quantities.
 _SAME = "the same"
@@ -75,7 +86,8 @@ class PublishedFigure:
     studies : tuple of str
         The studies that reproduce it.
     state : str
-        Why there is none: ``"other servers"`` or ``"not built"``; empty if there is one.
+        Why there is none: ``"other servers"``, ``"hardware"`` or ``"not built"``; empty if there is
+        one.
     reason : str
         What one would take.
     """
@@ -114,7 +126,11 @@ def filled(text: str, of: Mapping[str, Result], figures: Sequence[PublishedFigur
         text,
         {
             "results": lambda names: _comparisons(names.split(), of),
+            "builds": lambda: _builds(
+                of[name] for name in studies.names() if name in placed(text) & of.keys()
+            ),
             "summary": lambda: _summary(of.values()),
+            "totals": lambda: _totals(of.values()),
             "figures": lambda: _inventory(figures, of),
             "agreement": lambda page: _agreement(page, names_of_results(text), of),
             "drawn": lambda names: "\n\n".join(_drawn(of[name]) for name in names.split()),
@@ -321,6 +337,59 @@ def _summary(of: Iterable[Result]) -> str:
     return "\n".join([*lines, _counted("all publications", of_papers, total)])
 
 
+def _engines(result: Result) -> list[str]:
+    """Return what a study ran on."""
+    provenance = result["provenance"]
+    return [
+        f"Linux {engine['kernel_release']}, `{engine['kernel_build']}`"
+        if engine["engine"] == "kernel"
+        else _ENGINES[engine["engine"]]
+        for engine in provenance.get("engines", [provenance])
+    ]
+
+
+def _builds(of: Iterable[Result]) -> str:
+    """Return a table of builds, with studies, runs and hours, and the modules that differ."""
+    by_build: dict[str, list[str]] = {}
+    digests: dict[str, set[str]] = {}
+    for result in of:
+        for engine in _engines(result):
+            by_build.setdefault(engine, []).append(result["study"])
+        modules = result["provenance"].get("modules", {})
+        for module, digest in dict(modules).items() if isinstance(modules, dict) else ():
+            digests.setdefault(module, set()).add(digest)
+    lines = ["| build | studies | runs | hours |", "| --- | --- | ---: | ---: |"]
+    for engine, names in sorted(by_build.items(), key=lambda item: -len(item[1])):
+        runs, hours = _extent(names)
+        listed = " ".join(f"`{name}`" for name in names)
+        lines.append(f"| {engine} | {listed} | {runs:,} | {hours:,.1f} |")
+    changed = ", ".join(f"`{name}`" for name in sorted(digests) if len(digests[name]) > 1)
+    after = f"Modules that changed between these builds: {changed}." if changed else ""
+    return "\n\n".join(filter(None, ["\n".join(lines), after]))
+
+
+def _extent(names: Iterable[str]) -> tuple[int, float]:
+    """Return the runs of studies, and their hours in virtual time."""
+    entries = [studies.info(name) for name in names]
+    return sum(entry.runs for entry in entries), sum(entry.virtual_s for entry in entries) / 3600
+
+
+def _totals(of: Iterable[Result]) -> str:
+    """Return a sentence on what all studies ran on."""
+    names: dict[str, list[str]] = {}
+    for result in of:
+        is_kernel = any("Linux" in engine for engine in _engines(result))
+        kind = "the virtual kernel" if is_kernel else _engines(result)[0]
+        names.setdefault(kind, []).append(result["study"])
+    parts = []
+    for kind, own in names.items():
+        runs, hours = _extent(own)
+        extent = f" ({runs:,} runs, {hours:,.0f} hours in virtual time)" if hours >= 1 else ""
+        parts.append(f"{len(own)} on {kind}{extent}")
+    listed = ", ".join(parts).replace(" on ", " ran on ", 1)
+    return f"Of {sum(map(len, names.values()))} studies, {listed}."
+
+
 def _counts(of: Iterable[Result]) -> Counter[tuple[str, str]]:
     """Return the number of comparisons by kind and verdict."""
     return Counter(
@@ -386,7 +455,8 @@ def _folded(
 def _state(figure: PublishedFigure, of: Mapping[str, Result]) -> tuple[str, str]:
     """Return a figure's state, one of _STATES, and a remark."""
     if not figure.studies:
-        return {"other servers": _OTHERS, "not built": _NOT_BUILT}[figure.state], figure.reason
+        states = {"other servers": _OTHERS, "hardware": _HARDWARE, "not built": _NOT_BUILT}
+        return states[figure.state], figure.reason
     if not of.keys() & figure.studies:
         return _NOT_RUN, ""
     counts = _counts(of[name] for name in figure.studies if name in of)

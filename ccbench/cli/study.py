@@ -134,7 +134,9 @@ def _names() -> Iterable[str]:
 @click.option("--quick", is_flag=True, help="Run a small version that takes seconds.")
 @click.option("--full", is_flag=True, help="Run the published size if the default is smaller.")
 @click.option("--cca", help="Study another congestion control, for example bbr with bbr-draft.")
-@output_option("Folder for NAME.csv, NAME.png and NAME.json.", default="studies", show_default=True)
+@output_option(
+    "Folder for NAME.csv, NAME.png, NAME.svg and NAME.json.", default="studies", show_default=True
+)
 @engine_options
 @workers_options
 @dry_run_option

@@ -56,7 +56,7 @@ def names() -> tuple[str, ...]:
     Examples
     --------
     >>> names()[0]
-    'ware-2.7'
+    'ware-2.4'
     """
     return tuple(_entries())
 

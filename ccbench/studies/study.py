@@ -169,11 +169,11 @@ class Findings:
     table : DataFrame
         Data of the figure, with units in the column names; saved as a CSV file without index.
     figure : Figure
-        The reproduction of the published figure; saved as a PNG file.
+        The reproduction of the published figure; saved as a PNG and an SVG file.
     comparisons : tuple of Comparison
         Comparisons with the publication, at least one.
     more_figures : mapping
-        Additional figures by short name; saved as ``NAME-SHORT.png``.
+        Additional figures by short name; saved as ``NAME-SHORT.png`` and ``.svg``.
     """
 
     table: pd.DataFrame

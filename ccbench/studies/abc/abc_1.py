@@ -3,8 +3,7 @@
 
 :mod:`ccbench.studies.abc.links` defines the links and the delay. Utilisation and 95th percentile of
 the delay are averaged over the eight links, then divided by ABC's. Figure 1 shows one of Verizon's
-links (appendix B) without naming it; here it is the first of the eight. PCC, Sprout and Verus are
-omitted.
+links (appendix B) without naming it; here it is the first of the eight.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from ccbench.studies.abc.links import (
     CODEL,
     COLOURS,
     EXPLICIT,
+    FOR_CELLULAR,
     RTT_MS,
     SCHEMES,
     cellular,
@@ -46,7 +46,10 @@ _PUBLISHED = {
     "Cubic+Codel": (0.67, 0.84),
     "Copa": (0.66, 0.85),
     "Cubic": (1.18, 4.78),
+    "PCC": (1.12, 4.93),
     "BBR": (0.96, 2.83),
+    "Sprout": (0.55, 1.08),
+    "Verus": (0.72, 2.01),
 }
 _ABC_PERCENT = 78.0
 _ABC_MS = 242.0
@@ -58,7 +61,7 @@ _QUICK_S = 15.0
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     traces = CELLULAR_LINKS[:1] if quick else CELLULAR_LINKS
     duration_s = _QUICK_S if quick else CELLULAR_S
-    schemes = (*SCHEMES, ABC_20, *EXPLICIT[:2])
+    schemes = (*SCHEMES, *FOR_CELLULAR, ABC_20, *EXPLICIT[:2])
     return tuple(
         cellular(scheme, name, duration_s=duration_s) for scheme in schemes for name in traces
     )

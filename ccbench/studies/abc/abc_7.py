@@ -10,7 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ccbench.base.figures import Figure
-from ccbench.studies.abc.links import CELLULAR_S, EXPLICIT, SCHEMES, cellular, measured
+from ccbench.studies.abc.links import (
+    CELLULAR_S,
+    EXPLICIT,
+    FOR_CELLULAR,
+    SCHEMES,
+    cellular,
+    measured,
+)
 from ccbench.studies.abc.tradeoff import above_frontier, draw_tradeoff, unbeaten
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import exactly
@@ -31,7 +38,7 @@ _NONE = exactly(0, "caption of Figure 7", text="none: outside the Pareto frontie
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     duration_s = _QUICK_S if quick else CELLULAR_S
     paths = ((_UP, _DOWN),) if quick else ((_DOWN,), (_UP,), (_UP, _DOWN))
-    schemes = SCHEMES if quick else (*SCHEMES, *EXPLICIT[:2])
+    schemes = SCHEMES if quick else (*SCHEMES, *FOR_CELLULAR, *EXPLICIT[:2])
     return tuple(
         cellular(scheme, *path, duration_s=duration_s) for path in paths for scheme in schemes
     )

@@ -51,6 +51,7 @@ __all__ = [
     "CODEL",
     "COLOURS",
     "EXPLICIT",
+    "FOR_CELLULAR",
     "QUEUE_PACKETS",
     "RTT_MS",
     "SCHEMES",
@@ -138,10 +139,14 @@ SCHEMES = (
     Scheme(name="Copa", cca="copa"),
     Scheme(name="Cubic", cca="cubic"),
     Scheme(name="BBR", cca="bbr"),
+    Scheme(name="PCC", cca="vivace"),
     Scheme(name="Vegas", cca="vegas"),
     Scheme(name="Cubic+PIE", cca="cubic", qdisc="pie"),
     Scheme(name="Cubic+Codel, 5 ms", cca="cubic", qdisc="codel"),
 )
+
+#: Schemes for cellular links only (section 7.3).
+FOR_CELLULAR = (Scheme(name="Sprout", cca="sprout"), Scheme(name="Verus", cca="verus"))
 
 #: XCP's gains in the evaluation: the highest that are stable (section 7.3).
 _FASTEST: dict[str, Option] = {"alpha": 0.55, "beta": 0.4}
@@ -160,7 +165,7 @@ EXPLICIT = (
     Scheme(name="VCP", cca="vcp", qdisc="vcp"),
 )
 
-_ALL = (*SCHEMES, ABC_20, *EXPLICIT)
+_ALL = (*SCHEMES, ABC_20, *EXPLICIT, *FOR_CELLULAR)
 
 COLOURS = {scheme.name: f"C{i}" for i, scheme in enumerate(_ALL)}
 

@@ -28,10 +28,12 @@ from ccbench.studies.abc import (
     abc_13,
     abc_pk,
     two_links,
+    wifi,
 )
 from ccbench.studies.abc.links import (
     ABC,
     ABC_20,
+    FOR_CELLULAR,
     SCHEMES,
     cellular,
     recorded,
@@ -104,7 +106,7 @@ class TestLinks:
     @pytest.mark.usefixtures("own_traces")
     def test_schemes(self) -> None:
         """A scenario names its scheme; all have the same link and the same buffer."""
-        for scheme in (*SCHEMES, ABC_20):
+        for scheme in (*SCHEMES, *FOR_CELLULAR, ABC_20):
             scenario = cellular(scheme, "long.down")
             assert scheme.name == scheme_of(scenario)
             assert 250 == scenario.path.bottlenecks[0].queue_packets
@@ -280,7 +282,7 @@ class TestConclusions:
         other = {"Cubic+Codel, 5 ms": (1 / 1.38, 0.9), "Copa": (1 / 1.41, 0.9)}
         other |= {"Vegas": (1 / 1.31, 0.9), "Cubic": (1.04, 6.0), "BBR": (1.02, 1.67)}
         one = {**other, **dict.fromkeys(abc_9._MORE, (1 / 1.28, 0.9))}
-        own = {scheme.name: (1.0, 1.0) for scheme in abc_9._ROUTERS}
+        own = {wifi.named(d_t_ms): (1.0, 1.0) for d_t_ms in wifi.D_T_MS}
         own["ABC, d_t 20 ms"] = (0.8, 0.5)
         rows = [
             {
