@@ -84,10 +84,23 @@ def filled(text: str, of: Sequence[Result]) -> str:
     return places.filled(
         text,
         {
-            "league": lambda: "\n".join(_league(of)),
+            "league": lambda: _folded_league(of),
             "details": lambda: "\n".join(_details(of)),
         },
     )
+
+
+def _folded_league(of: Sequence[Result]) -> str:
+    """Return the sums of all CCAs above the table of all criteria."""
+    table = list(_league(of))
+    rows = [
+        f"| {_link(result)} | {_signs(result['cells'])} |"
+        for result in of
+        if result["candidate"] != BASELINE
+    ]
+    overview = "\n".join(["| CCA | all criteria |", "| --- | --- |", *rows])
+    title = f"All {len(table) - 3} criteria"
+    return f"{overview}\n\n{places.collapsible(title, chr(10).join(table))}"
 
 
 def _league(of: Sequence[Result]) -> Iterator[str]:

@@ -168,7 +168,7 @@ _MOST_NUMBERS = 3
 
 def _drawn(result: Result) -> str:
     """Return the figure of a study, with what the publication states about it."""
-    title = _in_english(result["title"])
+    title = re.sub(r"\bbeside\b", "against", result["title"])
     stated = [each for each in _worded(result)["comparisons"] if each["kind"] != "unbounded"]
     stated.sort(key=lambda each: each["kind"] != "number")
     shown = [

@@ -324,13 +324,14 @@ def _figure(table: pd.DataFrame, sender: Sender) -> Figure:
         keys = zip(zip(rows["mbps"], rows["rtt_ms"], strict=True), rows["case"], strict=True)
         at = np.array([places[key] for key in keys]).reshape(-1, 2)
         axes.plot(at[:, 0], at[:, 1], marker, color=colour, label=result)
+    axes.plot([], [], " ", label="blank: the path cannot show it")
     axes.set_xlim(-0.5, len(points) - 0.5)
     axes.set_ylim(len(CASES) - 0.5, -0.5)
     axes.set_xticks(range(len(points)), [str(Point(*point)) for point in points], rotation=90)
     axes.set_yticks(range(len(CASES)), [case.label for case in CASES])
     axes.tick_params(labelsize="x-small", length=0)
     axes.set_title(f"{_source(sender)}{sender.cca}", fontsize="small")
-    figure.legend(loc="outside upper center", ncols=len(_MARKERS), fontsize="small")
+    figure.legend(loc="outside upper center", ncols=len(_MARKERS) + 1, fontsize="small")
     return figure
 
 
