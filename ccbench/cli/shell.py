@@ -72,7 +72,9 @@ _PROMPT = "ccbench> "
     metavar="S",
     help="Virtual time after which the command is ended.  [default: 600]",
 )
-@click.option("--real-time", is_flag=True, help="Short for --engine mahimahi.")
+@click.option(
+    "--real-time", is_flag=True, help="In real time: with mahimahi, or the engine of --engine."
+)
 @command_engine_options
 @output_option("Folder for queue.parquet (every event at the queue) and shell.json.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -115,7 +117,7 @@ def shell(
     if (ours := equivalent(command)) is not None:
         message = f"{command[0]} is of Mahimahi: write {ours}"
         raise click.UsageError(message)
-    if real_time:
+    if real_time and engine.name == "kernel":
         engine = EngineChoice("mahimahi", engine.values)
     path = _path(
         file=file, bandwidth=bandwidth, trace=trace, rtt=rtt, queue=queue_setting, loss=loss

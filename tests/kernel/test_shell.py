@@ -173,6 +173,10 @@ class TestCommand:
             ((*OPTIONS, "--limit", "-1", "ls"), "-1"),
             ((*OPTIONS, "--server", "'", "ls"), "server is"),
             ((*OPTIONS, "--real-time", "--server", "x", "ls"), "--server is for virtual time"),
+            (
+                (*OPTIONS, "--real-time", "--engine", "bess", "--limit", "1", "ls"),
+                "leave it out with --engine bess",
+            ),
         ],
     )
     def test_bad_input(self, words: tuple[str, ...], message: str) -> None:
