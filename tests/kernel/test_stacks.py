@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -167,6 +168,17 @@ class TestUse:
         )
         result = harm.repeat(experiment, repetitions=1, engine=engine)
         assert -0.05 < result.table()["absolute"].iloc[0] < 1
+
+    @ngtcp2
+    def test_classify(self, engine: KernelEngine, tmp_path: Path) -> None:
+        """The queue of a stack's flow is classified as any, and never as a CCA of another kind."""
+        scenario = dumbbell(
+            Flow(cca="quic:ngtcp2/reno"), bandwidth_mbps=5, rtt_ms=85, duration_s=13
+        )
+        engine.run(scenario).save(tmp_path / "5bw-85rtt-64q")
+        result = ccbench("classify", str(tmp_path / "5bw-85rtt-64q"), "--length", "11", "--json")
+        assert ExitStatus.OK == result.exit_code
+        assert json.loads(result.stdout)["label"] in {"unknown", "reno"}
 
 
 @aioquic
