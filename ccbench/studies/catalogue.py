@@ -122,6 +122,7 @@ def _entries() -> Mapping[str, CatalogueEntry]:
                 runs=int(row["runs"]),
                 virtual_s=float(row["virtual_s"]),
                 needs_cellular_links=row["needs"] == "cellular links",
+                needs_stacks=row["needs"] == "QUIC stacks",
             )
             for row in csv.DictReader(file)
         }

@@ -41,6 +41,8 @@ class StudyInfo:
         The reproduced figure, table or section; may be empty.
     needs_cellular_links : bool
         Whether it uses some of :data:`CELLULAR_LINKS`.
+    needs_stacks : bool
+        Whether it runs QUIC stacks (:mod:`ccbench.experiment.stacks`), those that are installed.
 
     Raises
     ------
@@ -59,6 +61,7 @@ class StudyInfo:
     publication: str
     part: str = ""
     needs_cellular_links: bool = False
+    needs_stacks: bool = False
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9]+([._-][A-Za-z0-9]+)*", self.name):
@@ -72,6 +75,11 @@ class StudyInfo:
 
     def missing(self) -> str | None:
         """Return the missing requirement and how to install it, or None."""
+        if self.needs_stacks:
+            from ccbench.emulate.kernel.boot import stacks  # noqa: PLC0415 - of few studies
+
+            checks = [] if any(stacks.installed()) else stacks.checks()
+            return "; or ".join(check.remedy for check in checks) or None
         if not self.needs_cellular_links or trace_library.paths().keys() >= {*CELLULAR_LINKS}:
             return None
         return trace_library.HOW_TO_INSTALL
