@@ -21,7 +21,7 @@ import ccbench
 from ccbench.datacenter.schemes import schemes
 from ccbench.emulate.registry import ENGINES
 from ccbench.experiment.qdiscs import QDISCS
-from ccbench.raygen import strategies
+from ccbench.raygen import SearchResult, strategies
 from ccbench.sweeps import METRICS
 
 if TYPE_CHECKING:
@@ -113,6 +113,28 @@ def metrics_table() -> str:
     return "\n".join(lines)
 
 
+def findings_table() -> str:
+    """Return the table of what searches with perturbations have found, from their results."""
+    rows = [["one flow of", "on a link of", "meets", "value", "of it", "of the reference"]]
+    rows.append(["---"] * len(rows[0]))
+    for folder in sorted((Path(__file__).parent / "searches").iterdir()):
+        result = SearchResult.load(folder)
+        config = result.config
+        for row in result.simplest.to_dict("records"):
+            path = result.simplified(row["rank"]).path
+            rows.append(
+                [
+                    f'<a href="{folder.name}.html">{config.alpha}</a>',
+                    f"{path.bottlenecks[0].mean_mbps:g} Mbit/s, {path.rtt_ms:g} ms",
+                    result.describe_simplest(row["rank"]).partition(", ")[2],
+                    config.maximised.quantity,
+                    f"{row['absolute_harm']:.3f}",
+                    f"{row['expected_harm']:.3f} ({config.beta})",
+                ]
+            )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def strategies_table() -> str:
     """Return the table of search strategies, from their descriptions."""
     rows = [["`--strategy`", "networks", "settings"], ["---"] * 3]
@@ -197,6 +219,7 @@ _GENERATED = {
     "bibtex": bibtex,
     "engine pages": engine_pages,
     "engines": engines_table,
+    "findings": findings_table,
     "index": index,
     "metrics": metrics_table,
     "qdiscs": qdiscs_tables,

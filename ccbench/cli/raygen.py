@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+import textwrap
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -24,16 +25,17 @@ from ccbench.cli._console import (
 from ccbench.cli._options import (
     WorkersChoice,
     alpha_option,
-    beta_option,
+    cca,
+    cca_names,
     check_ccas,
     completes,
-    duration_option,
     ecn_option,
     engine_options,
     json_option,
     noise_options,
     output_option,
     qdisc_options,
+    quantity,
     seed_option,
     setting,
     workers_options,
@@ -82,9 +84,31 @@ def _metrics() -> Iterable[str]:
     return ["harm", *METRICS]
 
 
+def _objectives() -> Iterable[str]:
+    from ccbench.raygen.objective import HARM, OBJECTIVES
+
+    return [HARM, *OBJECTIVES]
+
+
 @click.command(cls=_Command)
 @alpha_option
-@beta_option
+@click.option(
+    "--beta",
+    type=cca,
+    metavar="CCA",
+    shell_complete=completes(cca_names),
+    help="The deployed CCA, which may be harmed; required for objective harm. For others, the "
+    "reference.  [default: cubic]",
+)
+@click.option(
+    "--objective",
+    shell_complete=completes(_objectives),
+    metavar="O",
+    default="harm",
+    show_default=True,
+    help="What the search maximises: harm; or stall, utilisation or delay: perturbations of a link "
+    "on which one flow of ALPHA does worse than one of BETA.",
+)
 @click.option(
     "--budget",
     type=click.IntRange(min=1),
@@ -128,8 +152,8 @@ def _metrics() -> Iterable[str]:
     metavar="M",
     default="harm",
     show_default=True,
-    help="What the search maximises: relative harm, or harm by a metric of flows in `ccbench "
-    "metrics`, such as one_way_delay_p99.",
+    help="For objective harm: relative harm, or harm by a metric in `ccbench metrics`, such "
+    "as one_way_delay_p99.",
 )
 @qdisc_options
 @ecn_option
@@ -147,19 +171,27 @@ def _metrics() -> Iterable[str]:
     show_default=True,
     help="Fresh seeds with which the worst networks are run before they are reported.",
 )
-@duration_option
+@click.option(
+    "--duration",
+    type=quantity("s"),
+    metavar="S",
+    help="Length of each run in seconds.  [default: 180; of one flow 20]",
+)
 @seed_option
 @noise_options
 @workers_options
 @engine_options
 @dry_run_option
-@output_option("Folder for the results.  [default: raygen-ALPHA-BETA-STRATEGY]")
+@output_option(
+    "Folder for the results.  [default: raygen-ALPHA-BETA-STRATEGY, or -ALPHA-OBJECTIVE-]"
+)
 @json_option
 def raygen(
     *,
+    beta: str | None,
     space_file: Path | None,
     qdisc_settings: tuple[tuple[str, Any], ...],
-    duration: float,
+    duration: float | None,
     noise: NoiseChoice,
     workers: WorkersChoice,
     engine: EngineChoice,
@@ -168,11 +200,13 @@ def raygen(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Search for the networks in which ALPHA harms BETA most.
+    """Search for the networks in which ALPHA harms BETA most, or does worst on its own.
 
     The search space is bandwidth (25 to 400 Mbit/s), round-trip time (10 to 320 ms), queue length
-    (0.25 to 5 BDP) and number of flows (1 to 5 of each CCA), or that of --space. Finished runs are
-    stored: the same command continues an interrupted search.
+    (0.25 to 5 BDP) and number of flows (1 to 5 of each CCA), or that of --space. With another
+    objective than harm, it is up to four perturbations of a link of 12 Mbit/s and 40 ms: outages,
+    losses, slow times and cross traffic. Finished runs are stored: the same command continues an
+    interrupted search.
     """
     if dry_run:
         workers.check_local("--dry-run")
@@ -180,10 +214,14 @@ def raygen(
     from ccbench import raygen as library
     from ccbench.experiment.noise import NO_NOISE
 
+    given = {
+        "beta": beta,
+        "duration_s": duration,
+        "space": None if space_file is None else library.Space.load(space_file),
+    }
+    settings |= {name: value for name, value in given.items() if value is not None}
     levels = asdict(NO_NOISE) if noise.is_off else noise.values
     config = library.SearchConfig(
-        duration_s=duration,
-        space=library.DEFAULT_SPACE if space_file is None else library.Space.load(space_file),
         noise=tuple(levels.items()),
         qdisc_options=qdisc_settings,
         **settings,
@@ -200,8 +238,9 @@ def raygen(
         about = {"networks": f"{plan.scenarios}, in generations of {_sizes(plan.generations)}"}
         print_plan(plan, workers.jobs, about, as_json=as_json)
         return
-    rivals = (re.sub("[:/]", "-", cca) for cca in (config.alpha, config.beta))
-    folder = output or Path("-".join(("raygen", *rivals, config.strategy)))
+    against = config.beta if config.objective == "harm" else config.objective
+    names = (re.sub("[:/]", "-", name) for name in (config.alpha, against))
+    folder = output or Path("-".join(("raygen", *names, config.strategy)))
     with workers.connected() as chosen:
         runner = engine.make(check)
         check(runner)
@@ -209,8 +248,12 @@ def raygen(
     if as_json:
         print_json({**result.to_dict(), "output": folder})
         return
-    _print_claims(result)
+    if config.objective == "harm":
+        _print_claims(result)
+    else:
+        _print_findings(result)
     failed = len(result.failed)
+    name = "worst" if result.simplest.empty else "simplest"
     print_pairs(
         {
             "made by": made_by(result.provenance),
@@ -219,7 +262,7 @@ def raygen(
             **(
                 {
                     "the worst, as a plot": str(folder / library.WORST_PNG),
-                    "to rerun the worst": _command("run", folder / "worst-1.toml", engine.given),
+                    "to rerun the worst": _command("run", folder / f"{name}-1.toml", engine.given),
                 }
                 if (result.claims["error"] == "").any()
                 else {}
@@ -298,6 +341,57 @@ def _print_claims(result: SearchResult) -> None:
         f"{_short_runs(result)}"
     )
     _print_doubts(result.claims, config)
+
+
+def _print_findings(result: SearchResult) -> None:
+    config = result.config
+    is_shrunk = not result.simplest.empty
+    found = (result.simplest if is_shrunk else result.claims).to_dict("records")
+    title = f"Worst networks for {config.alpha}, of {result.networks} tried"
+    print_table(
+        [
+            "",
+            f"worse than\n{config.beta} by",
+            "±\n",
+            *(f"{cca}\n" for cca in (config.alpha, config.beta)),
+            *(f"{cca}\nMbit/s" for cca in (config.alpha, config.beta)),
+        ],
+        [
+            [
+                f"{row['rank']} {row['group']}",
+                "failed" if row["error"] else f"{row['relative_harm']:+.3f}",
+                _if_finite(row["relative_harm_high"] - row["relative_harm"], ".3f"),
+                *(_if_finite(row[f"{of}_harm"], ".3f") for of in ("absolute", "expected")),
+                *(_if_finite(row[f"{of}_mbps"], ".2f") for of in ("alpha", "solo")),
+            ]
+            for row in found
+        ],
+        title=title + (", made simple:" if is_shrunk else ":"),
+    )
+    for row in found:
+        network = config.describe(config.space.chromosome(row)).partition(", ")[2]
+        click.echo(_indented(f"{row['rank']:2}", network))
+    click.echo()
+    click.echo(
+        f"{config.maximised.quantity.capitalize()}, each flow alone on the path:\n"
+        f"means of {config.confirm} seeds that the search did not use. The intervals (±) hold\n"
+        "simultaneously with 95 % confidence. Findings that share a letter do not differ\n"
+        "significantly (Welch's test, Holm's correction, 5 %).\n"
+        f"Queues: {config.queue_words}. Noise: {config.noise_words}.\n"
+    )
+    _print_doubts(result.claims, config)
+
+
+def _indented(label: str, text: str) -> str:
+    """Return text of which further lines stand below the first, after a label.
+
+    Examples
+    --------
+    >>> _indented(" 1", "the link sends nothing from 2 to 2.5 s")
+    ' 1  the link sends nothing from 2 to 2.5 s'
+    """
+    indent = " " * (len(label) + 2)
+    return textwrap.fill(text, 80, initial_indent=f"{label}  ", subsequent_indent=indent)
 
 
 def _short_runs(result: SearchResult) -> str:

@@ -10,9 +10,11 @@ modules                                                         subject
 :mod:`.quantities`, :mod:`.gene`, :mod:`.space`                 the search space
 :mod:`.strategy`, :mod:`.strategies`                            proposals
 :mod:`.config`, :mod:`.search`, :mod:`.progress`                the search
-:mod:`.experiments`, :mod:`.evaluation`, :mod:`.timeline`       runs and their harm
+:mod:`.objective`                                               what a search maximises
+:mod:`.experiments`, :mod:`.evaluated`, :mod:`.timeline`        runs and their harm
+:mod:`.perturbations`, :mod:`.trials`                           one flow on a perturbed link
 :mod:`.selection`, :mod:`.ranking`                              further seeds, claims and confidence
-:mod:`.shrinking`                                               the simplest scenario that shows it
+:mod:`.shrinking`, :mod:`.simplest`                             the simplest scenario that shows it
 :mod:`.plan`                                                    expected time
 :mod:`.result`, :mod:`.folder`                                  results, in memory and as files
 :mod:`.analysis`                                                regions, importance of genes, models

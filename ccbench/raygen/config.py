@@ -13,14 +13,13 @@ from ccbench.base.checked_fields import document_form
 from ccbench.base.random_streams import derived_seed, repetition_seeds
 from ccbench.base.settings import read_settings
 from ccbench.experiment.noise import Noise
-from ccbench.metrics import least_log
 from ccbench.raygen import strategies
-from ccbench.raygen.experiments import experiment
 from ccbench.raygen.gene import Choice, shown
-from ccbench.raygen.objective import HARM, metric_of
+from ccbench.raygen.objective import HARM, Objective, objective_of
+from ccbench.raygen.perturbations import is_of_perturbations, perturbations_of, words
 from ccbench.raygen.quantities import quantity_words
 from ccbench.raygen.selection import CLAIMED, again
-from ccbench.raygen.space import DEFAULT_SPACE, Chromosome, Space
+from ccbench.raygen.space import Chromosome, Space
 from ccbench.raygen.strategy import first_share
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from ccbench.base.settings import Value
     from ccbench.emulate import Engine
-    from ccbench.harm import Experiment
+    from ccbench.raygen.objective import Case
     from ccbench.raygen.strategy import BaseStrategy, Strategy
 
 __all__ = ["SearchConfig"]
@@ -55,18 +54,19 @@ class SearchConfig:
     Parameters
     ----------
     alpha, beta : str
-        The new CCA and the CCA that it may harm, by their Linux names.
+        The new CCA and the CCA that it may harm, by their Linux names. With another objective than
+        ``"harm"``: the CCA under test, and the reference, by default ``"cubic"``.
     budget : int
         Maximum number of scenarios, at least `population`. The genetic algorithm does not start a
         generation that would exceed it.
     population : int
         Size of the first generation.
     duration_s : float
-        Length of each run in seconds.
+        Length of each run in seconds; by default that of the objective: 180, or 20 for one flow.
     seed : int
         Seed of the search, from which the seeds of all runs are derived.
     space : Space
-        The search space.
+        The search space; by default that of the objective.
     strategy : str
         Name of a strategy of :mod:`ccbench.raygen.strategies`; or ``"own:"`` and the name of a
         strategy passed to :func:`~ccbench.raygen.search`.
@@ -90,8 +90,10 @@ class SearchConfig:
     ecn : bool or "accecn"
         ECN of both hosts, as in :class:`~ccbench.experiment.scenario.Scenario`.
     metric : str
-        The objective (:mod:`ccbench.raygen.objective`): ``"harm"``, relative harm; or a key of
-        :data:`ccbench.harm.METRICS`, harm by this metric.
+        ``"harm"``, relative harm; or a key of :data:`ccbench.harm.METRICS`, harm by this metric.
+    objective : str
+        ``"harm"``; or ``"stall"``, ``"utilisation"`` or ``"delay"`` of one flow that has the path
+        for itself, compared with the reference: see :mod:`ccbench.raygen.objective`.
 
     Raises
     ------
@@ -105,12 +107,15 @@ class SearchConfig:
     """
 
     alpha: str
-    beta: str
+    beta: str = ""
     budget: int = 300
     population: int = 60
-    duration_s: float = 180.0
+    duration_s: float = None  # type: ignore[assignment] # that of the objective
     seed: int = 1
-    space: Space = field(default=DEFAULT_SPACE, metadata=document_form(read=_read_space))
+    space: Space = field(
+        default=None,  # type: ignore[assignment] # that of the objective
+        metadata=document_form(read=_read_space),
+    )
     strategy: str = "genetic"
     strategy_options: tuple[tuple[str, Value], ...] = ()
     repeat: int = 1
@@ -120,8 +125,17 @@ class SearchConfig:
     qdisc_options: tuple[tuple[str, Value], ...] = ()
     ecn: bool | str = False
     metric: str = HARM
+    objective: str = HARM
 
     def __post_init__(self) -> None:
+        objective = self.maximised
+        for name in ("space", "duration_s"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, getattr(objective, name))
+        object.__setattr__(self, "beta", self.beta or objective.beta)
+        if self.objective != HARM and self.alpha == self.beta:
+            allowed = "another CCA than alpha, with which it is compared"
+            raise validation.bad("beta", self.beta, allowed, 'write for example beta = "reno"')
         space: object = self.space
         if not isinstance(space, Space):
             raise validation.bad("space", self.space, "a Space", "read one with Space.load")
@@ -133,7 +147,6 @@ class SearchConfig:
         object.__setattr__(self, "strategy_options", self._changed_options())
         if not self._is_own:
             self.new_strategy()
-        metric_of(self.metric)
         self.extremes()
         if self.first_share < 1:
             with validation.within(f"first runs of strategy {self.strategy!r}: "):
@@ -294,8 +307,8 @@ class SearchConfig:
 
     def experiment(
         self, chromosome: Chromosome, seed: int | None = None, *, share: float = 1.0
-    ) -> Experiment:
-        """Return the experiment of a chromosome.
+    ) -> Case:
+        """Return the experiment of a chromosome: its two scenarios.
 
         Parameters
         ----------
@@ -308,7 +321,7 @@ class SearchConfig:
         """
         values = self.space.values(chromosome)
         trace = values.get("trace")
-        found = experiment(
+        return self.maximised.case(
             values,
             alpha=self.alpha,
             beta=self.beta,
@@ -321,8 +334,17 @@ class SearchConfig:
             ecn=self.ecn,
             fixed=self.space.path,
         )
-        metric = metric_of(self.metric)
-        return found if metric is None else replace(found, queue_log=least_log([metric]))
+
+    @property
+    def maximised(self) -> Objective:
+        """The objective.
+
+        Raises
+        ------
+        InputError
+            If there is no such objective.
+        """
+        return objective_of(self.objective, self.metric)
 
     @property
     def harm_words(self) -> str:
@@ -333,8 +355,7 @@ class SearchConfig:
         >>> SearchConfig(alpha="bbr", beta="cubic", metric="loss_rate").harm_words
         'harm by loss rate'
         """
-        metric = metric_of(self.metric)
-        return "relative harm" if metric is None else f"harm by {metric.quantity}"
+        return self.maximised.words(self.beta)
 
     @property
     def noise_words(self) -> str:
@@ -380,15 +401,18 @@ class SearchConfig:
         alpha, beta = (
             f"{values.get(f'{who}_flows', 1)} {getattr(self, who)}" for who in ("alpha", "beta")
         )
+        about = [f"{alpha} against {beta}"]
+        if self.objective != HARM:
+            about = [f"{self.alpha} alone", words(perturbations_of(values))]
         network = (
             f"{quantity_words(gene.name, self.alpha, self.beta)} "
             f"{shown(values[gene.name])} {gene.unit}".rstrip()
             for gene in self.space.genes
-            if gene.name not in ("alpha_flows", "beta_flows")
+            if gene.name not in ("alpha_flows", "beta_flows") and not is_of_perturbations(gene.name)
         )
-        return ", ".join((f"{alpha} against {beta}", *network))
+        return ", ".join((*about, *network))
 
-    def extremes(self, share: float = 1.0) -> tuple[Experiment, ...]:
+    def extremes(self, share: float = 1.0) -> tuple[Case, ...]:
         """Return experiments whose validity implies that of the whole space.
 
         They have all numbers at one end of their ranges, and each value of each choice once. Only
@@ -423,8 +447,9 @@ class SearchConfig:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dictionary of plain values (JSON-able)."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        if self.metric == HARM:  # as in documents of earlier versions
-            del values["metric"]
+        for name in ("metric", "objective"):
+            if values[name] == HARM:  # as in documents of earlier versions
+                del values[name]
         return {
             **values,
             "strategy_options": self._options(),

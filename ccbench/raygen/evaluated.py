@@ -14,8 +14,9 @@ from ccbench.base.estimate import Estimate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ccbench.harm import Experiment, HarmResult
+    from ccbench.harm import HarmResult
     from ccbench.raygen.gene import Value
+    from ccbench.raygen.objective import Case
     from ccbench.raygen.strategy import Candidate
     from ccbench.raygen.timeline import Timeline
 
@@ -59,7 +60,7 @@ class EvaluatedCandidate:
 
     candidate: Candidate
     genes: Mapping[str, Value]
-    experiment: Experiment
+    experiment: Case
     seeds: tuple[int, ...]
     harms: tuple[HarmResult, ...]
     error: str = ""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ccbench.base.settings import Value
     from ccbench.experiment.trace import Trace
 
-__all__ = ["WORKLOADS", "experiment"]
+__all__ = ["WORKLOADS", "base_rtt_ms", "experiment", "network_path"]
 
 #: Workloads of the beta flows: unlimited data; or as much as possible in 10 s, beside established
 #: alpha flows (HarmGen's bytes downloaded in 10 s, ACM SIGCOMM 2026).
@@ -108,7 +108,7 @@ def experiment(  # noqa: PLR0913 - all by keyword
         allowed = f"below {stop_s:g}, when the short beta flows end"
         raise validation.bad("alpha_start_s", values["alpha_start_s"], allowed, "start earlier")
     # The base round-trip time is the shorter one of both sides.
-    rtt_ms = float(values["rtt_ms"] if "rtt_ms" in values else fixed["rtt_ms"])
+    rtt_ms = base_rtt_ms(values, fixed)
     ratio = float(values.get("alpha_rtt_ratio", 1.0))
     shorter_ms = rtt_ms * min(ratio, 1.0)
     with validation.within("alpha: "):
@@ -127,6 +127,54 @@ def experiment(  # noqa: PLR0913 - all by keyword
             extra_rtt_ms=rtt_ms - shorter_ms,
         )
     alpha_group, beta_group = _changed_flows((alpha_group, beta_group), values)
+    path = network_path(
+        values,
+        rtt_ms=rtt_ms,
+        shorter_ms=shorter_ms,
+        noise=noise,
+        trace=trace,
+        qdisc=qdisc,
+        qdisc_options=qdisc_options,
+        ecn=ecn,
+        fixed=fixed,
+    )
+    return Experiment(
+        alpha=(alpha_group,),
+        beta=(beta_group,),
+        path=path,
+        duration_s=duration_s if stop_s is None else stop_s,
+        seed=seed,
+        measured_s=None if stop_s is None else (start_s, stop_s),
+    )
+
+
+def base_rtt_ms(values: Mapping[str, Any], fixed: Mapping[str, Any]) -> float:
+    """Return the base round-trip time of the beta flows in milliseconds."""
+    return float(values["rtt_ms"] if "rtt_ms" in values else fixed["rtt_ms"])
+
+
+def network_path(  # noqa: PLR0913 - all by keyword
+    values: Mapping[str, Any],
+    *,
+    rtt_ms: float,
+    shorter_ms: float,
+    noise: Iterable[tuple[str, float]],
+    trace: Trace | None,
+    qdisc: str,
+    qdisc_options: Iterable[tuple[str, Value]],
+    ecn: bool | str,
+    fixed: Mapping[str, Any],
+) -> NetworkPath:
+    """Return the path with these values of genes.
+
+    Parameters
+    ----------
+    values, noise, trace, qdisc, qdisc_options, ecn, fixed
+        As in :func:`experiment`.
+    rtt_ms, shorter_ms : float
+        Base round-trip time of the beta flows, to which the queue's length in BDP refers, and the
+        shortest one of all flows.
+    """
     document = copy.deepcopy(dict(fixed))
     link = document.setdefault("bottlenecks", [{}])[0]
     if qdisc != Bottleneck.qdisc or "qdisc" not in link:
@@ -146,15 +194,7 @@ def experiment(  # noqa: PLR0913 - all by keyword
     if "queue_bdp" in values:  # relative to the BDP of beta's round-trip time
         short[SHORT["queue_bdp"]] *= rtt_ms / shorter_ms
     own = {name: value for name, value in values.items() if is_setting(name)}
-    path = NetworkPath.from_dict(changed(document, {**short, **own}))
-    return Experiment(
-        alpha=(alpha_group,),
-        beta=(beta_group,),
-        path=path,
-        duration_s=duration_s if stop_s is None else stop_s,
-        seed=seed,
-        measured_s=None if stop_s is None else (start_s, stop_s),
-    )
+    return NetworkPath.from_dict(changed(document, {**short, **own}))
 
 
 def _changed_flows(flows: tuple[Flow, Flow], values: Mapping[str, Any]) -> tuple[Flow, ...]:

@@ -8,12 +8,14 @@
 ``claims.csv``                 the same for the most harmful scenarios, run with fresh seeds
 ``worst-1.toml`` to 5          their competing scenarios; ``ccbench run worst-1.toml`` repeats one
 ``worst-1-solo.toml`` to 5     their solo scenarios of the beta flows
-``timelines.json``                throughput over time in both runs of each, as figures draw it
+``timelines.json``             throughput over time in both runs of each, as figures draw it
 ``worst.png``                  the figure of the most harmful scenario
+``simplest.csv``               for some objectives, the simplest networks that show the claims,
+                               run with fresh seeds; ``simplest-1.toml`` and so on like ``worst-``
 =============================  =================================================================
 
-The last five exist after the end of the search. A later change of a table, and any change of
-``search.json``, is detected when it is read.
+All but the first two exist after the end of the search. A later change of a table, and any change
+of ``search.json``, is detected when it is read.
 """
 
 from __future__ import annotations
@@ -36,13 +38,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.base.figures import Figure
-    from ccbench.harm import Experiment
+    from ccbench.raygen.objective import Case
     from ccbench.raygen.timeline import Timeline
 
 __all__ = [
     "CLAIMS_CSV",
     "RESULTS_CSV",
     "SEARCH_JSON",
+    "SIMPLEST_CSV",
     "TIMELINES_JSON",
     "WORST_PNG",
     "Folder",
@@ -52,6 +55,7 @@ __all__ = [
 CLAIMS_CSV = "claims.csv"
 RESULTS_CSV = "results.csv"
 SEARCH_JSON = "search.json"
+SIMPLEST_CSV = "simplest.csv"
 TIMELINES_JSON = "timelines.json"
 WORST_PNG = "worst.png"
 
@@ -106,11 +110,11 @@ class Folder:
         """Write a table, with floating-point numbers in full precision."""
         self._write_text(name, table.to_csv(index=False))
 
-    def write_claim(self, rank: int, heading: str, experiment: Experiment) -> None:
-        """Write the two scenarios of a claim, the first with a one-line heading."""
+    def write_scenarios(self, name: str, heading: str, experiment: Case) -> None:
+        """Write the two scenarios of a network, the first with a one-line heading."""
         heading = f"# {heading}\n"
-        self._write_text(f"worst-{rank}.toml", heading + experiment.competing.to_toml())
-        self._write_text(f"worst-{rank}-solo.toml", experiment.solo.to_toml())
+        self._write_text(f"{name}.toml", heading + experiment.competing.to_toml())
+        self._write_text(f"{name}-solo.toml", experiment.solo.to_toml())
 
     def write_timelines(self, timelines: Mapping[int, Timeline]) -> None:
         """Write the throughput over time of the claims by their ranks."""
@@ -193,10 +197,10 @@ def _differences(expected: Mapping[str, Any], stored: object) -> Iterator[str]:
 
 def read_folder(
     path: Path,
-) -> tuple[SearchConfig, dict[str, Any], pd.DataFrame | None, pd.DataFrame | None, dict[str, Any]]:
-    """Read settings, provenance, experiments, claims and timelines by rank.
+) -> tuple[SearchConfig, dict[str, Any], dict[str, pd.DataFrame | None], dict[str, Any]]:
+    """Read settings, provenance, tables by the names of their files, and timelines by rank.
 
-    All values of the tables are text. A table is None if it does not exist yet.
+    All values of the tables are text. A table is None if it does not exist.
 
     Raises
     ------
@@ -215,10 +219,11 @@ def read_folder(
         with validation.within(f"{path / SEARCH_JSON}: "):
             config = SearchConfig.from_dict(document["search"])
         digests = document.get(_FILES, {})
-        read = (RESULTS_CSV, CLAIMS_CSV, TIMELINES_JSON)
+        names = (RESULTS_CSV, CLAIMS_CSV, SIMPLEST_CSV)
+        read = (*names, TIMELINES_JSON)
         check_files(path, {name: digests[name] for name in read if name in digests})
-        experiments, claims = (_read_table(path / name) for name in (RESULTS_CSV, CLAIMS_CSV))
-        _check_rows(experiments, document["experiments_done"])
+        tables = {name: _read_table(path / name) for name in names}
+        _check_rows(tables[RESULTS_CSV], document["experiments_done"])
         timelines = {}
         if TIMELINES_JSON in digests:
             timelines = dict(safe_json.loads((path / TIMELINES_JSON).read_bytes()))
@@ -233,7 +238,7 @@ def read_folder(
         raise validation.bad("folder", str(path), allowed, "repeat the search") from error
     own = {"search", "experiments_done", "experiments_planned", _FILES}
     provenance = {name: value for name, value in document.items() if name not in own}
-    return config, provenance, experiments, claims, timelines
+    return config, provenance, tables, timelines
 
 
 def _check_rows(experiments: pd.DataFrame | None, done: int) -> None:

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ccbench.base import dataclass_dicts, validation
+from ccbench.raygen.perturbations import is_of_perturbations
 from ccbench.raygen.quantities import NUMBERS, WORDS, Quantity, is_of_flows, is_setting, quantity_of
 
 if TYPE_CHECKING:
@@ -384,7 +385,8 @@ def _check_name(name: object) -> None:
     names = [*NUMBERS, *WORDS]
     if not isinstance(name, str):
         raise validation.bad("name", name, "a name", 'write for example name = "rtt_ms"')
-    if name not in names and not is_setting(name) and not is_of_flows(name):
+    is_path = is_setting(name) or is_of_flows(name) or is_of_perturbations(name)
+    if name not in names and not is_path:
         raise validation.unknown_key(name, names)
 
 

@@ -30,7 +30,7 @@ _HEAT_MAPS = (
     ("queue_packets", "beta_flows"),
 )
 #: Settings in which comparable searches must agree.
-_COMPARABLE = ("alpha", "beta", "duration_s", "space", "metric")
+_COMPARABLE = ("alpha", "beta", "duration_s", "space", "metric", "objective")
 
 
 def report(  # noqa: PLR0913 - independent options, all by keyword
@@ -105,7 +105,7 @@ def report(  # noqa: PLR0913 - independent options, all by keyword
     course = course_pictures(result, others, pictures)
     predictor = predictor_of(result)
     landscape = landscape_pictures(result, pairs, predictor, pictures)
-    page = page_of(result, cards, predictor, course=course, landscape=landscape)
+    page = page_of(result, folder, cards, predictor, course=course, landscape=landscape)
     durable.write_text(path, page)
     return path, *pictures.files
 

@@ -20,6 +20,8 @@ alpha flows, ``flows.1`` the beta flows: ``flows.1.receiver.window_bytes``. Shor
 ``qdisc``           queueing discipline of the bottleneck
 ``workload``        workload of the beta flows: ``"long"`` or ``"short"``
 ==================  ======================================================================
+
+Perturbations have names of their own: :mod:`ccbench.raygen.perturbations`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pandas as pd
 from ccbench.base import validation
 from ccbench.raygen.analysis.diversity import ranked
 from ccbench.raygen.evaluated import EvaluatedCandidate
-from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, read_folder
+from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, SIMPLEST_CSV, read_folder
 from ccbench.raygen.ranking import groups
 from ccbench.raygen.selection import CLAIMED
 from ccbench.raygen.strategy import Candidate
@@ -21,8 +21,8 @@ from ccbench.raygen.timeline import Timeline
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ccbench.harm import Experiment
     from ccbench.raygen.config import SearchConfig
+    from ccbench.raygen.objective import Case
 
 __all__ = ["SearchResult", "claims_table", "experiments_table"]
 
@@ -64,6 +64,10 @@ class SearchResult:
         of `experiments`. Empty for an unfinished search.
     provenance : mapping
         Versions of ccbench and the engine.
+    simplest : DataFrame
+        The distinct simplest networks that show most of the harm of a claim, with the columns of
+        `claims` and its fresh seeds; ``number`` is that of the first such claim. Empty for
+        objective ``"harm"``, for an unfinished search, and if no claim is significantly above 0.01.
     timelines : mapping of Timeline
         Throughput over time of each claim by its rank, with the first of its fresh seeds.
 
@@ -78,6 +82,7 @@ class SearchResult:
     experiments: pd.DataFrame
     claims: pd.DataFrame
     provenance: Mapping[str, Any]
+    simplest: pd.DataFrame = field(default_factory=pd.DataFrame)
     timelines: Mapping[int, Timeline] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -95,10 +100,11 @@ class SearchResult:
         >>> _ = raygen.search(config, output_dir="search")  # doctest: +SKIP
         >>> SearchResult.load("search").worst()  # doctest: +SKIP
         """
-        config, provenance, experiments, claims, timelines = read_folder(Path(folder))
+        config, provenance, tables, timelines = read_folder(Path(folder))
         try:
-            experiments = _typed(experiments, experiments_table(config, ()))
-            claims = _typed(claims, claims_table(config, (), ()))
+            experiments = _typed(tables[RESULTS_CSV], experiments_table(config, ()))
+            empty = claims_table(config, (), ())
+            claims, simplest = (_typed(tables[name], empty) for name in (CLAIMS_CSV, SIMPLEST_CSV))
             _check(experiments, claims)
             read = {int(rank): Timeline.from_dict(document) for rank, document in timelines.items()}
         except (KeyError, OverflowError, TypeError, ValueError) as error:
@@ -109,6 +115,7 @@ class SearchResult:
             config=config,
             experiments=experiments,
             claims=claims,
+            simplest=simplest,
             provenance=provenance,
             timelines=read,
         )
@@ -131,7 +138,7 @@ class SearchResult:
         is_long = self.experiments["duration_share"] == 1
         return ranked(self.config.space, self.experiments[is_long]).head(n)
 
-    def experiment(self, number: int, seed: int | None = None) -> Experiment:
+    def experiment(self, number: int, seed: int | None = None) -> Case:
         """Return the experiment with this number, by default with its first seed in the search.
 
         Raises
@@ -158,7 +165,7 @@ class SearchResult:
         row = _row("number", number, self.experiments)
         return self.config.describe(self.config.space.chromosome(row))
 
-    def claimed(self, rank: int) -> Experiment:
+    def claimed(self, rank: int) -> Case:
         """Return the experiment of the claim with this rank, with the first of its fresh seeds.
 
         Raises
@@ -172,6 +179,23 @@ class SearchResult:
         """
         number = _row("rank", rank, self.claims)["number"]
         return self.experiment(number, self.config.fresh_seeds(number)[0])
+
+    def describe_simplest(self, rank: int) -> str:
+        """Return a one-line description of a row of `simplest`."""
+        row = _row("rank", rank, self.simplest)
+        return self.config.describe(self.config.space.chromosome(row))
+
+    def simplified(self, rank: int) -> Case:
+        """Return the experiment of a row of `simplest`, with the first of its fresh seeds.
+
+        Raises
+        ------
+        InputError
+            If there is no such row.
+        """
+        row = _row("rank", rank, self.simplest)
+        seed = self.config.fresh_seeds(row["number"])[0]
+        return self.config.experiment(self.config.space.chromosome(row), seed)
 
     def top_table(self) -> pd.DataFrame:
         """Return the main columns of `claims`, indexed by rank from 1."""
@@ -193,6 +217,14 @@ class SearchResult:
                 }
                 for claim in self.claims.to_dict("records")
                 for experiment in [self.claimed(claim["rank"])]
+            ],
+            "simplest": [
+                {
+                    **row,
+                    "description": self.describe_simplest(row["rank"]),
+                    "scenario": self.simplified(row["rank"]).competing.to_dict(),
+                }
+                for row in self.simplest.to_dict("records")
             ],
         }
 

@@ -17,12 +17,13 @@ from ccbench.base.errors import EngineError
 from ccbench.emulate.progress import shown
 from ccbench.raygen.config import SearchConfig
 from ccbench.raygen.evaluated import EvaluatedCandidate
-from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, Folder
-from ccbench.raygen.objective import metric_of, objective
+from ccbench.raygen.folder import CLAIMS_CSV, RESULTS_CSV, SIMPLEST_CSV, Folder
 from ccbench.raygen.progress import Progress
 from ccbench.raygen.result import SearchResult, claims_table, experiments_table
 from ccbench.raygen.selection import CLAIMED, again, promising, safest
+from ccbench.raygen.simplest import LEAST, simplest
 from ccbench.raygen.strategy import (
+    Candidate,
     ScreeningStrategy,
     Strategy,
     check_own,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from ccbench.emulate.progress import CampaignProgress
     from ccbench.harm import HarmResult
     from ccbench.raygen.space import Chromosome
-    from ccbench.raygen.strategy import Candidate
     from ccbench.run.run import Run
 
 __all__ = ["search"]
@@ -73,6 +73,7 @@ def search(  # noqa: PLR0913 - settings of the execution, all by keyword
 
     Each scenario has its own seeds. After each generation, the most harmful scenarios are run with
     a further seed, and at the end the claims with fresh seeds: see :mod:`ccbench.raygen.selection`.
+    With some objectives, the claims are then reduced to the simplest networks that still show them.
 
     Parameters
     ----------
@@ -137,10 +138,12 @@ def search(  # noqa: PLR0913 - settings of the execution, all by keyword
             on_progress=report,
         )
         evaluations, fresh = running.complete()
+        simple = running.simplest(fresh) if config.maximised.is_shrunk else []
     result = SearchResult(
         config=config,
         experiments=experiments_table(config, evaluations),
         claims=claims_table(config, evaluations, fresh),
+        simplest=claims_table(config, evaluations, simple),
         provenance=provenance,
         timelines={
             rank: claim.timeline
@@ -207,6 +210,23 @@ class _Search:
         fresh = {candidate: self._config.fresh_seeds(candidate.number) for candidate in top}
         return list(self._evaluations.values()), list(self._evaluated(fresh, with_timeline=True))
 
+    def simplest(self, claims: Sequence[EvaluatedCandidate]) -> list[EvaluatedCandidate]:
+        """Reduce claims with significant harm, and run distinct results with fresh seeds."""
+        fresh: dict[Candidate, tuple[int, ...]] = {}
+        for claim in claims:
+            if claim.error or not claim.harm.joint(len(claims)).low > LEAST:
+                continue
+            network = simplest(self._config, claim.candidate, claim.relative, self._harms)
+            if network is not None and network not in {other.chromosome for other in fresh}:
+                fresh[replace(claim.candidate, chromosome=network)] = claim.seeds
+        return list(self._evaluated(fresh))
+
+    def _harms(self, chromosome: Chromosome, seeds: Sequence[int]) -> Sequence[float]:
+        """Return the harm of a network with each seed; nothing if a run fails."""
+        candidate = Candidate(number=0, generation=0, chromosome=chromosome)
+        (evaluation,) = self._evaluated({candidate: tuple(seeds)})
+        return () if evaluation.error else evaluation.harm.values
+
     def _evaluate(self, candidates: Sequence[Candidate]) -> None:
         """Run a generation. Each distinct scenario is run once."""
         self._remaining -= 2 * len(candidates) * self._config.repeat
@@ -270,14 +290,13 @@ class _Search:
             for seed in own
         }
         self._report(self._campaign.expect(self._remaining))
-        metric = metric_of(self._config.metric)
-
+        objective = self._config.maximised
         timelines: dict[tuple[Candidate, int], Timeline] = {}
 
         def harm(key: tuple[Candidate, int], solo: Run, competing: Run) -> HarmResult:
             if not with_timeline or key[1] != seeds[key[0]][0]:
-                return objective(metric, experiments[key], solo, competing)
-            timelines[key] = Timeline.of(metric, experiments[key], solo, competing)
+                return objective.measured(experiments[key], solo, competing)
+            timelines[key] = Timeline.of(objective, experiments[key], solo, competing)
             return timelines[key].harm
 
         outcomes: dict[Candidate, dict[int, Outcome[HarmResult]]] = defaultdict(dict)
@@ -335,18 +354,27 @@ class _Search:
 
 
 def _write_claims(folder: Folder, result: SearchResult) -> None:
-    """Write the claims, their scenarios, and the figure of the first."""
+    """Write the claims and the simplest networks, their scenarios, and the figure of the first."""
     # Imports matplotlib, which takes a second.
     from ccbench.raygen.figures import throughput_figure  # noqa: PLC0415
 
     folder.write_table(CLAIMS_CSV, result.claims)
+    words = result.config.harm_words
     measured = result.claims[result.claims["error"] == ""]
     for claim in measured.to_dict("records"):
         experiment, title = result.claimed(claim["rank"]), result.describe(claim["number"])
-        words = result.config.harm_words
         heading = f"One run of {title}; its mean {words} is {claim['relative_harm']:+.3f}"
-        folder.write_claim(claim["rank"], heading, experiment)
+        folder.write_scenarios(f"worst-{claim['rank']}", heading, experiment)
         if claim["rank"] == 1:
             folder.write_picture(throughput_figure(experiment, result.timelines[1], title=title))
+    if result.config.maximised.is_shrunk:
+        folder.write_table(SIMPLEST_CSV, result.simplest)
+        for row in result.simplest[result.simplest["error"] == ""].to_dict("records"):
+            experiment, title = (
+                result.simplified(row["rank"]),
+                result.describe_simplest(row["rank"]),
+            )
+            heading = f"One run of {title}; its mean {words} is {row['relative_harm']:+.3f}"
+            folder.write_scenarios(f"simplest-{row['rank']}", heading, experiment)
     folder.write_timelines(result.timelines)
     folder.finish()

@@ -3,13 +3,15 @@
 
 A scenario is given by the values of some of its settings: by their paths in a scenario file, or by
 the names of genes. Flows become fewer, durations shorter and numbers round, one setting at a time,
-until nothing simpler has the property.
+until nothing simpler has the property. Perturbations are left out, or become shorter and weaker.
 """
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
+
+from ccbench.raygen.perturbations import NONE, is_of_perturbations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -34,8 +36,9 @@ def shrunk(
     ----------
     settings : mapping
         Values of settings by name, which have the property. Names that end in ``count`` or
-        ``flows`` are numbers of flows, ``duration_s`` is the duration; of other settings, numbers
-        become round, and words stay.
+        ``flows`` are numbers of flows, ``duration_s`` is the duration, and those of
+        :mod:`~ccbench.raygen.perturbations` are of perturbations; of other settings, numbers become
+        round, and words stay.
     shows : callable
         Returns whether settings have the property; equal settings, equal answers.
 
@@ -80,16 +83,23 @@ def digits(value: float) -> int:
 
 
 def _order(name: str) -> int:
-    """Return the order of settings: fewer flows first, as they save the most."""
-    return 0 if _is_count(name) else 2 if name == "duration_s" else 1
+    """Return the order of settings: fewer flows and perturbations first, as they save the most."""
+    is_first = _is_count(name) or _is_perturbation(name, "kind")
+    return 0 if is_first else 2 if name == "duration_s" else 1
 
 
 def _is_count(name: str) -> bool:
     return name.endswith(("count", "flows"))
 
 
+def _is_perturbation(name: str, *settings: str) -> bool:
+    return is_of_perturbations(name) and name.rpartition(".")[2] in settings
+
+
 def _simpler(name: str, value: Any) -> Iterator[Any]:
     """Yield simpler values of a setting, the simplest first."""
+    if _is_perturbation(name, "kind") and value != NONE:
+        yield NONE
     if isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
         return
     if _is_count(name):
@@ -97,6 +107,8 @@ def _simpler(name: str, value: Any) -> Iterator[Any]:
     elif name == "duration_s":
         yield from (duration_s for duration_s in DURATIONS_S if duration_s < value)
     elif value:
+        if _is_perturbation(name, "lasts_s", "share"):
+            yield _plain(float(f"{value / 2:.0e}"))
         yield from _rounder(value)
 
 

@@ -15,6 +15,7 @@ from ccbench.base.errors import InputError
 from ccbench.experiment import trace_library
 from ccbench.experiment.trace import Trace
 from ccbench.raygen.gene import Choice, Gene, Number, Value, read_gene
+from ccbench.raygen.perturbations import KINDS, NONE
 from ccbench.raygen.quantities import SHORT
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["DEFAULT_SPACE", "Chromosome", "Space"]
+__all__ = ["ADVERSARIAL_SPACE", "DEFAULT_SPACE", "Chromosome", "Space"]
 
 #: One value for each gene, in the order of the space.
 Chromosome: TypeAlias = tuple[Value, ...]
@@ -290,4 +291,22 @@ DEFAULT_SPACE = Space(
         Number(name="alpha_flows", low=1, high=5),
         Number(name="beta_flows", low=1, high=5),
     )
+)
+
+
+def _perturbation(number: int) -> tuple[Gene, ...]:
+    """Return the genes of a perturbation in the first 15 s, or of none."""
+    name = f"perturbations.{number}"
+    return (
+        Choice(name=f"{name}.kind", values=(NONE, *KINDS)),
+        Number(name=f"{name}.at_s", low=0.1, high=15, scale="linear", decimals=2),
+        Number(name=f"{name}.lasts_s", low=0.05, high=2, decimals=2),
+        Number(name=f"{name}.share", low=0.05, high=0.95, scale="linear", decimals=2),
+    )
+
+
+#: Up to four perturbations of a link like those of CC-Fuzz: 12 Mbit/s, 40 ms.
+ADVERSARIAL_SPACE = Space(
+    tuple(gene for number in range(4) for gene in _perturbation(number)),
+    path={"rtt_ms": 40, "bottlenecks": [{"bandwidth_mbps": 12, "queue_bdp": 2}]},
 )

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ccbench.harm import HarmResult, sides
-from ccbench.harm.experiment import INTERVAL_S
-from ccbench.raygen.objective import objective
+from ccbench.harm import HarmResult
 
 if TYPE_CHECKING:
-    from ccbench.harm import Experiment
-    from ccbench.metrics import Metric
+    from ccbench.raygen.objective import Case, Objective
     from ccbench.run.run import Run
 
 __all__ = ["Timeline"]
@@ -32,7 +29,8 @@ class Timeline:
     harm : HarmResult
         The harm, of which `relative` is the objective of the search.
     alpha, beta : DataFrame
-        Throughput in competition in Mbit/s: a row per second, a column per flow.
+        Throughput in competition in Mbit/s: a row per second, a column per flow. `beta` has no
+        column if alpha is alone.
     alone : DataFrame
         The same of the beta flows alone.
     """
@@ -43,24 +41,18 @@ class Timeline:
     alone: pd.DataFrame
 
     @classmethod
-    def of(
-        cls, metric: Metric | None, experiment: Experiment, solo: Run, competing: Run
-    ) -> Timeline:
+    def of(cls, objective: Objective, case: Case, solo: Run, competing: Run) -> Timeline:
         """Return the timeline of an experiment's runs.
 
         Raises
         ------
         InputError
-            As :func:`~ccbench.raygen.objective.objective`.
+            As :meth:`~ccbench.raygen.objective.Objective.measured`.
         """
-        flows = sides(solo.scenario, competing.scenario)
-        together = competing.throughput(INTERVAL_S).round(_DECIMALS)
-        return cls(
-            harm=objective(metric, experiment, solo, competing),
-            alpha=together.iloc[:, flows.alpha],
-            beta=together.iloc[:, flows.beta],
-            alone=solo.throughput(INTERVAL_S).round(_DECIMALS),
-        )
+        harm = objective.measured(case, solo, competing)
+        rates = objective.throughputs(solo, competing)
+        alpha, beta, alone = (table.round(_DECIMALS) for table in rates)
+        return cls(harm=harm, alpha=alpha, beta=beta, alone=alone)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the timeline as a dictionary of JSON-able values."""

@@ -20,7 +20,16 @@ from ccbench import Scenario
 from ccbench.emulate import Store, run
 from ccbench.experiment.trace import Trace
 from ccbench.harm import measure
-from ccbench.raygen import DEFAULT_SPACE, SearchConfig, Space, search, strategies
+from ccbench.raygen import (
+    DEFAULT_SPACE,
+    Choice,
+    Number,
+    SearchConfig,
+    Space,
+    search,
+    strategies,
+)
+from ccbench.raygen.objective import OBJECTIVES
 from tests.kernel.conftest import guests
 from tests.unit.conftest import assert_same
 
@@ -183,6 +192,66 @@ class TestSearch:
         config = replace(CONFIG, alpha="cubic", beta="reno", budget=4, repeat=3, duration_s=10)
         result = search(config)
         assert (result.experiments["relative_harm_sd"] > 0).all()
+
+
+#: An outage of a second in the 1.5 s in which BBR has four packets in flight to measure the RTT.
+OUTAGE = Space(
+    (
+        Choice(name="perturbations.0.kind", values=("loss", "none", "outage")),
+        Number(name="perturbations.0.at_s", low=9.5, high=11, scale="linear", decimals=1),
+        Number(name="perturbations.0.lasts_s", low=1, high=2, decimals=1),
+        Number(name="perturbations.0.share", low=0.05, high=0.1),
+    ),
+    path={"rtt_ms": 40, "bottlenecks": [{"bandwidth_mbps": 12, "queue_bdp": 2}]},
+)
+STALL = SearchConfig(
+    alpha="bbr",
+    objective="stall",
+    space=OUTAGE,
+    budget=8,
+    population=8,
+    confirm=2,
+    seed=3,
+    duration_s=18,
+    strategy_options=(("initial", "stratified"),),
+)
+
+
+@pytest.mark.usefixtures("own_store")
+class TestLoneFlow:
+    def test_finds_the_stall_of_bbr(self, tmp_path: Path) -> None:
+        """BBR's shrunk stall is one outage, shows again and needs it; CUBIC stalls no longer."""
+        result = search(STALL, output_dir=tmp_path / "out")
+        row = result.simplest.iloc[0]
+        assert row["relative_harm_low"] > 0.03
+        assert row["perturbations.0.kind"] == "outage"
+        tested = Scenario.load(tmp_path / "out" / "simplest-1.toml")
+        reference = Scenario.load(tmp_path / "out" / "simplest-1-solo.toml")
+        value = OBJECTIVES["stall"].value
+        outage_s = row["perturbations.0.lasts_s"] / STALL.duration_s
+        assert value(run(tested)) > value(run(reference)) + 0.03
+        assert value(run(reference)) == pytest.approx(outage_s, abs=0.02)
+        calm = replace(tested, path=replace(tested.path, changes=()))
+        assert value(run(calm)) == 0
+
+    def test_same_bytes_and_resumed(self, tmp_path: Path, boots: list[Path]) -> None:
+        """A search that stops while it confirms resumes, and ends with the same bytes."""
+
+        def stop(now: Progress) -> None:
+            if now.confirming and now.done > 24:
+                raise StopError
+
+        with pytest.raises(StopError):
+            search(STALL, output_dir=tmp_path / "out", on_progress=stop)
+        stored = Store().usage().runs
+        boots.clear()
+        search(STALL, jobs=1, output_dir=tmp_path / "out")
+        resumed = len(boots)
+        boots.clear()
+        search(STALL, jobs=2, store=Store(tmp_path / "more"), output_dir=tmp_path / "whole")
+        assert len(boots) == resumed + stored
+        assert "simplest.csv" in files(tmp_path / "whole")
+        assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
 class TestKill:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from ccbench.harm import Experiment
+    from ccbench.raygen.objective import Case
     from ccbench.raygen.timeline import Timeline
 
 __all__ = ["throughput_figure"]
@@ -23,12 +23,12 @@ __all__ = ["throughput_figure"]
 _TITLE_COLUMNS = 60
 
 
-def throughput_figure(experiment: Experiment, timeline: Timeline, *, title: str) -> Figure:
+def throughput_figure(experiment: Case, timeline: Timeline, *, title: str) -> Figure:
     """Draw the throughput of both sides over time, and that of beta alone.
 
     Parameters
     ----------
-    experiment : Experiment
+    experiment : Experiment or Trial
     timeline : Timeline
         Throughput of its runs.
     title : str
@@ -43,7 +43,7 @@ def throughput_figure(experiment: Experiment, timeline: Timeline, *, title: str)
     Examples
     --------
     >>> from ccbench.raygen.timeline import Timeline
-    >>> timeline = Timeline.of(None, experiment, solo, competing)  # doctest: +SKIP
+    >>> timeline = Timeline.of(config.maximised, experiment, solo, competing)  # doctest: +SKIP
     >>> figure = throughput_figure(experiment, timeline, title="Worst")  # doctest: +SKIP
     >>> len(figure.axes)  # doctest: +SKIP
     1
@@ -55,7 +55,8 @@ def throughput_figure(experiment: Experiment, timeline: Timeline, *, title: str)
     axes.axvspan(harm.from_s, harm.to_s, color="0.5", alpha=0.12, linewidth=0, label="measured")
     alpha_name, beta_name = flow_names(experiment.alpha), flow_names(experiment.beta)
     _draw_side(axes, timeline.alpha, alpha_name, ALPHA_COLOUR)
-    _draw_side(axes, timeline.beta, beta_name, BETA_COLOUR)
+    if len(timeline.beta.columns):
+        _draw_side(axes, timeline.beta, beta_name, BETA_COLOUR)
     alone = timeline.alone.sum(axis=1)
     axes.plot(alone.index, alone, color=BETA_COLOUR, linestyle=":", label=f"{beta_name} alone")
     axes.plot(

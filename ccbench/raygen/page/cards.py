@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base.errors import CcbenchError
 from ccbench.raygen.figures import throughput_figure
-from ccbench.raygen.objective import metric_of
 from ccbench.raygen.selection import CLAIMED
 from ccbench.raygen.timeline import Timeline
 
@@ -53,7 +52,7 @@ def cards_of(
         if not reason:
             try:
                 timeline = result.timelines.get(rank) or Timeline.of(
-                    metric_of(config.metric), experiment, *map(run, experiment.scenarios)
+                    config.maximised, experiment, *map(run, experiment.scenarios)
                 )
             except CcbenchError as error:
                 reason = f"Its throughput over time is missing: {error}"

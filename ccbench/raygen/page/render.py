@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ccbench.pages import FIGURES, rendered
 from ccbench.raygen.analysis.importance import importance
 from ccbench.raygen.analysis.regions import regions
-from ccbench.raygen.objective import HARM
 from ccbench.raygen.page.tables import all_columns, failure_columns, gene_column, worst_columns
 from ccbench.raygen.page.words import (
     facts,
@@ -17,12 +16,14 @@ from ccbench.raygen.page.words import (
     importance_words,
     importances,
     lead,
+    simplest_words,
     unfinished,
     worst_words,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ccbench.pages import Picture
     from ccbench.raygen.analysis.predictor import Predictor
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["page_of"]
 
 
-def page_of(
+def page_of(  # noqa: PLR0913 - parts of the page
     result: SearchResult,
+    folder: Path,
     cards: Sequence[Card],
     predictor: Predictor,
     *,
@@ -45,6 +47,8 @@ def page_of(
     Parameters
     ----------
     result : SearchResult
+    folder : Path
+        Its folder.
     cards : sequence of Card
         The worst networks, in descending order of harm.
     predictor : Predictor
@@ -61,13 +65,15 @@ def page_of(
         "report.html",
         alpha=config.alpha,
         beta=config.beta,
-        metric="" if config.metric == HARM else config.harm_words.removeprefix("harm by "),
+        measure=config.harm_words.capitalize(),
+        definition=config.maximised.definition(config.alpha, config.beta),
         lead=lead(result, cards),
         unfinished=unfinished(result),
         facts=facts(result),
         worst_words=worst_words(result),
         worst_columns=worst_columns(result, genes),
         cards=cards,
+        simplest=simplest_words(result, folder),
         regions=[
             {
                 "where": region.where(config.alpha, config.beta),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ccbench.pages import Column
 from ccbench.raygen.figures import quantity_name
 from ccbench.raygen.gene import VALUE_FORM, Choice, Number
+from ccbench.raygen.objective import HARM
 from ccbench.raygen.quantities import quantity_of
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ def worst_columns(result: SearchResult, genes: Sequence[Column]) -> list[Column]
 
 
 def _throughputs(config: SearchConfig) -> list[Column]:
-    return [
+    columns = [
         Column(name="solo_mbps", title=f"{config.beta} alone", unit="Mbit/s", form=".2f"),
         Column(name="competing_mbps", title=config.beta, unit="Mbit/s", form=".2f"),
         Column(name="alpha_mbps", title=config.alpha, unit="Mbit/s", form=".2f"),
     ]
+    return columns if config.objective == HARM else [columns[0], columns[2]]
 
 
 def all_columns(config: SearchConfig, genes: Sequence[Column]) -> list[Column]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base.counts import counted
@@ -13,6 +14,7 @@ from ccbench.raygen.page.tables import title_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ccbench.raygen.analysis.predictor import Predictor
     from ccbench.raygen.config import SearchConfig
@@ -27,6 +29,7 @@ __all__ = [
     "importance_words",
     "importances",
     "lead",
+    "simplest_words",
     "unfinished",
     "worst_words",
 ]
@@ -44,11 +47,28 @@ def lead(result: SearchResult, cards: Sequence[Card]) -> str:
     if first is None:
         return f"{tried}."
     harm = first.row["relative_harm"]
-    does = "harms" if harm > 0 else "does not harm"
-    return (
-        f"{tried}. In the worst, {config.alpha} {does} {config.beta}: {config.harm_words} "
-        f"{harm:+.3f} with {first.title}."
-    )
+    claim = config.maximised.claim(config.alpha, config.beta, harm)
+    return f"{tried}. In the worst, {claim}: {config.harm_words} {harm:+.3f} with {first.title}."
+
+
+def simplest_words(result: SearchResult, folder: Path) -> list[dict[str, Any]]:
+    """Return the simplest networks with their harm and the commands that repeat them."""
+    config = result.config
+    return [
+        {
+            "title": result.describe_simplest(row["rank"]),
+            "harm": f"{config.alpha} {row['absolute_harm']:.3f}, {config.beta} "
+            f"{row['expected_harm']:.3f}, difference {row['relative_harm']:+.3f} "
+            f"± {row['relative_harm_high'] - row['relative_harm']:.3f}",
+            "commands": {
+                cca: shlex.join(
+                    ["ccbench", "run", str(folder / f"simplest-{row['rank']}{end}.toml")]
+                )
+                for cca, end in ((config.alpha, ""), (config.beta, "-solo"))
+            },
+        }
+        for row in result.simplest[result.simplest["error"] == ""].to_dict("records")
+    ]
 
 
 def unfinished(result: SearchResult) -> str:

@@ -39,6 +39,7 @@ from ccbench.raygen.figures import (
     throughput_figure,
     top_figure,
 )
+from ccbench.raygen.objective import objective_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -327,7 +328,7 @@ class TestThroughputFigure:
         experiment = result.experiment(0)
         solo, competing = engine.run(experiment.solo), engine.run(experiment.competing)
         harm = measure(solo, competing)
-        timeline = Timeline.of(None, experiment, solo, competing)
+        timeline = Timeline.of(objective_of("harm", "harm"), experiment, solo, competing)
         (axes,) = throughput_figure(experiment, timeline, title="one run").axes
         lines = _lines(axes)
         assert lines[f"{harm.n_alpha} greedy"] == pytest.approx([harm.alpha_mbps] * 4)
