@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the strategies of `ccbench raygen`: work, and harm found, confirmed with fresh seeds.
+"""Compare the strategies of `ccbench raygen`: harm found, confirmed with fresh seeds, and work.
 
     .venv/bin/python benchmarks/searches.py [--budget N] [--seeds N] [-o FOLDER]
 
-Searches five pairs of CCAs with each strategy and several seeds, with an equal number of networks;
-and with strategies of short runs also with more networks, in about the same time. Work is the data
-that all links can carry in all runs of a search, without those of its confirmation: the time of a
-run is roughly proportional to it, but work is independent of the machine and its load. The best
-claim and the lowest of the five are means of fresh seeds; with 50 networks, the lowest is the 90th
-percentile of the networks. Differences are paired: same pair, same seed.
+Searches five pairs of CCAs with each strategy and several seeds: with an equal number of networks,
+and with as many networks as take about the time of the genetic search. Time is measured by work:
+the data that all links can carry in all runs of a search, without those of its confirmation. The
+time of a run is roughly proportional to it, but work is independent of the machine and its load.
+The best claim and the lowest of the five are means of fresh seeds; with 50 networks, the lowest is
+the 90th percentile of the networks. Differences are paired: same pair, same seed.
 
-Links have 4 to 20 Mbit/s, a twentieth of those of the default space, so that the benchmark takes
-half an hour of two cores.
+Links have 4 to 20 Mbit/s, a twentieth of those of the default space, so that a search takes a
+minute of one core. Interrupted, the same command continues. `searches.csv` has a row per search,
+`strategies.csv` is the table of docs/raygen.md, `searches.png` its figure.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ccbench.base.figures import Figure
 from ccbench.raygen import DEFAULT_SPACE, Number, SearchConfig, Space, strategies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from ccbench.experiment.scenario import Scenario
     from ccbench.raygen import SearchResult
@@ -47,9 +48,8 @@ PAIRS = (
 )
 #: The strategy with which the others are compared.
 BASELINE = "genetic"
-#: Networks of a further search with short runs, by those of the other strategies: its work is about
-#: theirs.
-MORE = 1.5
+#: Difference of work from the baseline's that counts as none, and most searches to get there.
+NEAR, TRIES = 0.15, 2
 SPACE = Space(
     tuple(
         replace(gene, low=4, high=20)
@@ -74,52 +74,89 @@ def work_mbit(result: SearchResult) -> float:
     return sum(run.path.bottlenecks[0].mean_mbps * run.duration_s for run in runs)
 
 
-def configs(
+def config_of(
+    strategy: str, pair: tuple[str, str], budget: int, duration_s: float, seed: int
+) -> SearchConfig:
+    """Return the search of a pair with one seed."""
+    return SearchConfig(
+        alpha=pair[0],
+        beta=pair[1],
+        space=SPACE,
+        budget=budget,
+        population=budget // 12 * 4,
+        duration_s=duration_s,
+        seed=seed,
+        strategy=strategy,
+        confirm=3,
+    )
+
+
+def searched(config: SearchConfig) -> tuple[SearchResult, float]:
+    """Return a search and its work."""
+    result = raygen.search(config, on_progress=lambda _: None)
+    return result, work_mbit(result)
+
+
+def in_time(config: SearchConfig, work: float, target: float) -> tuple[SearchResult, float]:
+    """Return a search with about the work of another one.
+
+    Parameters
+    ----------
+    config : SearchConfig
+    work : float
+        Its work.
+    target : float
+        Work of the other search.
+    """
+    tried = {0: 0.0, config.budget: work}
+    for _ in range(TRIES):
+        near, far = sorted(tried, key=lambda budget: abs(tried[budget] - target))[:2]
+        if abs(tried[near] / target - 1) < NEAR:
+            break
+        slope = (tried[far] - tried[near]) / (far - near)
+        budget = max(config.population, round(near + (target - tried[near]) / slope))
+        if budget in tried:
+            break
+        tried[budget] = searched(replace(config, budget=budget, confirm=1))[1]
+    nearest = min(tried, key=lambda budget: abs(tried[budget] - target))
+    return searched(replace(config, budget=nearest))
+
+
+def measured(
     pair: tuple[str, str], budget: int, duration_s: float, seed: int
-) -> Iterator[tuple[str, SearchConfig]]:
-    """Yield the searches of a pair with one seed by the names of their rows."""
-    for name in strategies.names():
-        config = SearchConfig(
-            alpha=pair[0],
-            beta=pair[1],
-            space=SPACE,
-            budget=budget,
-            population=budget // 12 * 4,
-            duration_s=duration_s,
-            seed=seed,
-            strategy=name,
-            confirm=3,
-        )
-        yield name, config
-        if config.first_share < 1:
-            yield f"{name}, {MORE:g} x networks", replace(config, budget=round(MORE * budget))
-
-
-def measured(searches: Iterable[tuple[str, SearchConfig]]) -> Iterator[dict[str, object]]:
-    """Search, and yield a row for each search."""
-    for name, config in searches:
-        result = raygen.search(config, on_progress=lambda _: None)
-        fresh = result.claims["relative_harm"]
-        yield {
-            "strategy": name,
-            "pair": f"{config.alpha}/{config.beta}",
-            "seed": config.seed,
-            "networks": result.networks,
-            "work_mbit": work_mbit(result),
-            "best": fresh.max(),
-            "lowest": fresh.min(),
-        }
+) -> Iterator[dict[str, object]]:
+    """Search with each strategy, and yield a row for each search."""
+    target = searched(config_of(BASELINE, pair, budget, duration_s, seed))[1]
+    for name in sorted(strategies.names(), key=lambda name: name != BASELINE):
+        config = config_of(name, pair, budget, duration_s, seed)
+        equal = searched(config)
+        for kind, (result, work) in (
+            ("networks", equal),
+            ("time", equal if name == BASELINE else in_time(config, equal[1], target)),
+        ):
+            fresh = result.claims["relative_harm"]
+            yield {
+                "equal": kind,
+                "strategy": name,
+                "pair": f"{config.alpha}/{config.beta}",
+                "seed": config.seed,
+                "networks": result.networks,
+                "work_mbit": work,
+                "best": fresh.max(),
+                "lowest": fresh.min(),
+            }
 
 
 def compared(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each strategy's work relative to the baseline's, and its paired differences."""
-    cases = rows.set_index(["pair", "seed"])
+    cases = rows.set_index(["equal", "pair", "seed"])
     baseline = cases[cases["strategy"] == BASELINE]
     found = []
-    for name, own in cases.groupby("strategy"):
+    for (equal, name), own in cases.groupby(["equal", "strategy"], sort=False):
         best, lowest = (Estimate(own[of] - baseline[of][own.index]) for of in ("best", "lowest"))
         found.append(
             {
+                "equal": equal,
                 "strategy": name,
                 "networks": own["networks"].mean(),
                 "work": own["work_mbit"].sum() / baseline["work_mbit"][own.index].sum(),
@@ -130,24 +167,43 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
                 "searches": len(own),
             }
         )
-    return pd.DataFrame(found).sort_values("work", ignore_index=True)
+    return pd.DataFrame(found).sort_values(["equal", "lowest"], ignore_index=True)
 
 
 def figure(table: pd.DataFrame) -> Figure:
-    """Return the figure of harm found over work."""
-    drawn = Figure(figsize=(7, 3.5), layout="constrained")
+    """Return the figure of harm found in equal time."""
+    drawn = Figure(figsize=(7, 2.6), layout="constrained")
+    own = table[(table["equal"] == "time") & (table["strategy"] != BASELINE)]
     for axes, (of, title) in zip(
         drawn.subplots(1, 2, sharex=True, sharey=True),
         {"best": "best claim", "lowest": "lowest of five claims"}.items(),
         strict=True,
     ):
-        for row in table.to_dict("records"):
-            axes.errorbar(row["work"], row[of], row[f"{of}_ci"], fmt="o", label=row["strategy"])
-        axes.axhline(0, color="0.7", linewidth=1, zorder=0)
-        axes.set(title=title, xlabel=f"work, relative to {BASELINE}", xlim=(0, None))
-    drawn.axes[0].set_ylabel(f"relative harm with fresh seeds\nless that of {BASELINE}")
-    drawn.axes[1].legend(fontsize="small")
+        axes.errorbar(own[of], own["strategy"], xerr=own[f"{of}_ci"], fmt="o", capsize=3)
+        axes.axvline(0, color="0.7", linewidth=1, zorder=0)
+        axes.set(title=title, xlabel=f"harm, less that of {BASELINE}")
     return drawn
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of the documentation."""
+    return pd.DataFrame(
+        {
+            "equal number of": table["equal"].replace("time", "hours"),
+            "strategy": "`" + table["strategy"] + "`",
+            "networks": table["networks"].map("{:.0f}".format),
+            "work": table["work"].map("{:.2f}".format),
+            **{
+                words: [
+                    "" if name == BASELINE else f"{mean:+.3f} ± {half:.3f}"
+                    for name, mean, half in zip(
+                        table["strategy"], table[of], table[f"{of}_ci"], strict=True
+                    )
+                ]
+                for of, words in (("best", "best claim"), ("lowest", "lowest of five claims"))
+            },
+        }
+    )
 
 
 def main() -> None:
@@ -160,23 +216,23 @@ def main() -> None:
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, object]] = []
+    table = pd.DataFrame()
     for seed, pair in itertools.product(range(1, options.seeds + 1), PAIRS):
-        for row in measured(configs(pair, options.budget, options.duration, seed)):
+        for row in measured(pair, options.budget, options.duration, seed):
             rows.append(row)
             pd.DataFrame(rows).to_csv(options.output / "searches.csv", index=False)
-    table = compared(pd.DataFrame(rows))
-    figure(table).savefig(options.output / "searches.png", dpi=150)
+        table = compared(pd.DataFrame(rows))
+        summary(table).to_csv(options.output / "strategies.csv", index=False)
+        figure(table).savefig(options.output / "searches.png", dpi=150)
     shown = Table(box=box.SIMPLE_HEAD)
-    for heading in ("strategy", "networks", "work", "best claim", "lowest of five"):
-        shown.add_column(heading, justify="left" if heading == "strategy" else "right")
-    for item in table.to_dict("records"):
-        shown.add_row(
-            *(str(item["strategy"]), f"{item['networks']:.0f}", f"{item['work']:.2f}"),
-            *(f"{item[of]:+.3f} ± {item[f'{of}_ci']:.3f}" for of in ("best", "lowest")),
-        )
+    found = summary(table)
+    for i, heading in enumerate(found):
+        shown.add_column(str(heading), justify="left" if i < 2 else "right")  # noqa: PLR2004
+    for cells in found.to_numpy().tolist():
+        shown.add_row(*map(str, cells))
     console = Console(width=100, highlight=False)
     console.print(shown)
-    searches = len(rows) // len(table)
+    searches = int(table["searches"].max())
     console.print(f"Differences from {BASELINE}: means over {searches} searches, 95 % intervals.")
 
 
