@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -171,17 +172,29 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure(table: pd.DataFrame) -> Figure:
-    """Return the figure of harm found in equal time."""
-    drawn = Figure(figsize=(7, 2.6), layout="constrained")
-    own = table[(table["equal"] == "time") & (table["strategy"] != BASELINE)]
+    """Return the figure of harm found over work: circles for equal networks, squares for time."""
+    drawn = Figure(figsize=(7, 3.2), layout="constrained")
+    names = sorted(set(table["strategy"]) - {BASELINE})
     for axes, (of, title) in zip(
         drawn.subplots(1, 2, sharex=True, sharey=True),
         {"best": "best claim", "lowest": "lowest of five claims"}.items(),
         strict=True,
     ):
-        axes.errorbar(own[of], own["strategy"], xerr=own[f"{of}_ci"], fmt="o", capsize=3)
-        axes.axvline(0, color="0.7", linewidth=1, zorder=0)
-        axes.set(title=title, xlabel=f"harm, less that of {BASELINE}")
+        for row in table[table["strategy"] != BASELINE].to_dict("records"):
+            is_time = row["equal"] == "time"
+            axes.errorbar(
+                row["work"],
+                row[of],
+                None if math.isnan(row[f"{of}_ci"]) else row[f"{of}_ci"],
+                fmt="s" if is_time else "o",
+                color=f"C{names.index(row['strategy'])}",
+                label=None if is_time else row["strategy"],
+                capsize=3,
+            )
+        axes.axhline(0, color="0.7", linewidth=1, zorder=0)
+        axes.set(title=title, xlabel=f"work, relative to {BASELINE}", xlim=(0, None))
+    drawn.axes[0].set_ylabel(f"relative harm with fresh seeds\nless that of {BASELINE}")
+    drawn.axes[1].legend(fontsize="small")
     return drawn
 
 
@@ -191,11 +204,12 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         {
             "equal number of": table["equal"].replace("time", "hours"),
             "strategy": "`" + table["strategy"] + "`",
+            "searches": table["searches"].map(str),
             "networks": table["networks"].map("{:.0f}".format),
             "work": table["work"].map("{:.2f}".format),
             **{
                 words: [
-                    "" if name == BASELINE else f"{mean:+.3f} ± {half:.3f}"
+                    "" if name == BASELINE else _words(mean, half)
                     for name, mean, half in zip(
                         table["strategy"], table[of], table[f"{of}_ci"], strict=True
                     )
@@ -204,6 +218,10 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
             },
         }
     )
+
+
+def _words(mean: float, half: float) -> str:
+    return f"{mean:+.3f}" + ("" if math.isnan(half) else f" ± {half:.3f}")
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import subprocess
 import sys
@@ -113,6 +114,14 @@ def metrics_table() -> str:
     return "\n".join(lines)
 
 
+def comparison_table() -> str:
+    """Return the table of the strategies compared, which `benchmarks/searches.py` writes."""
+    with (Path(__file__).parent / "strategies.csv").open(encoding="utf-8") as file:
+        heading, *rows = csv.reader(file)
+    table = [heading, ["---"] * len(heading), *rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in table)
+
+
 def findings_table() -> str:
     """Return the table of what searches with perturbations have found, from their results."""
     rows = [["one flow of", "on a link of", "meets", "value", "of it", "of the reference"]]
@@ -217,6 +226,7 @@ def index(words: str) -> str:
 
 _GENERATED = {
     "bibtex": bibtex,
+    "comparison": comparison_table,
     "engine pages": engine_pages,
     "engines": engines_table,
     "findings": findings_table,
