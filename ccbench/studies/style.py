@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["concluded", "finished", "save_figure", "style"]
 
 #: Colours in the order of matplotlib's own: blue, orange, green, red, and so on.
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#999999")
+_COLOURS = (
+    *("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#999999"),
+    *("#882255", "#b8a500"),
+)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LINES: Any = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 #: Widths of one and of two columns, and the least height of a row of panels.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.ticker import LogFormatter
 
 from ccbench.studies.abc.links import ABC, COLOURS
 from ccbench.studies.published import unbounded
@@ -80,6 +81,8 @@ def draw_tradeoff(
     edge = _edge(points, column)
     axes.plot(edge["p95_ms"], edge[column], "--", color="0.6", linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
     axes.invert_xaxis()  # as in the paper, better is up and to the right
     axes.set_xlabel("95th percentile of the delay (ms)")
     axes.set_ylabel(label)
