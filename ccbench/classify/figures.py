@@ -128,12 +128,12 @@ def traces_over_each(
         setting: _barycentres(training_set, setting) if barycentres else {}
         for setting in dict.fromkeys(trace.setting for trace in traces)
     }
-    title = "observed (black), and the nearest trace of each CCA (orange) with its distance"
-    title += " in packets" + (", and the barycentre of its traces (blue)" if barycentres else "")
+    title = "observed (black); of each CCA the nearest trace (orange) with its distance in packets"
+    title += ", and barycentre (blue)" if barycentres else ""
     for part, name, trace in zip(parts, names, traces, strict=True):
         classifier = training_set.classifier(trace.setting)
         (distances,), (indices,) = classifier.nearest_of_classes([trace.points])
-        part.suptitle(f"{name}, {trace.setting.name}: {title}", fontsize="medium")
+        part.suptitle(f"{name}, {trace.setting.name}: {title}", fontsize="small")
         panels = part.subplots(rows, _COLUMNS, sharex=True, sharey=True, squeeze=False).flat
         for i, axes in zip(np.argsort(distances, kind="stable"), panels, strict=False):
             cca = str(classifier.classes_[i])
