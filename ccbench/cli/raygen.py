@@ -210,6 +210,8 @@ def raygen(
     """
     if dry_run:
         workers.check_local("--dry-run")
+    if beta is None and settings["objective"] == "harm":
+        raise click.MissingParameter(param_hint="'--beta'", param_type="option")
 
     from ccbench import raygen as library
     from ccbench.experiment.noise import NO_NOISE
