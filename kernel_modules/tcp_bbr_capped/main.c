@@ -19,7 +19,7 @@
 #include "bounded_param.h"
 #include "cca_compat.h"
 #include "ccbench_describe.h"
-#include "current_cca.h"
+#include "derived_cca.h"
 
 #define BBR_UNIT		256	/* of gains */
 #define LINUX_CAP_PERCENT	200
@@ -65,21 +65,16 @@ static CONG_CONTROL(bbr_capped_cong_control, sk, rs)
 /* Other operations are copied from the running kernel's. */
 static struct tcp_congestion_ops bbr_capped = {
 	.name = "bbr_capped",
+	.cong_control = bbr_capped_cong_control,
 };
 
 static int __init bbr_capped_register(void)
 {
-	struct tcp_congestion_ops ops;
 	int err;
 
-	bbr = current_cca_get("bbr");
+	bbr = derived_cca_complete(&bbr_capped, "bbr");
 	if (IS_ERR(bbr))
 		return PTR_ERR(bbr);
-	ops = *bbr;
-	strscpy(ops.name, bbr_capped.name, sizeof(ops.name));
-	ops.owner = THIS_MODULE;
-	ops.cong_control = bbr_capped_cong_control;
-	bbr_capped = ops;
 	err = tcp_register_congestion_control(&bbr_capped);
 	if (err)
 		current_cca_put(bbr);

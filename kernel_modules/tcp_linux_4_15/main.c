@@ -14,7 +14,7 @@
 
 #include "cca_compat.h"
 #include "ccbench_describe.h"
-#include "current_cca.h"
+#include "derived_cca.h"
 
 #define BURSTS_IN_FLIGHT	3U
 #define MOST_SEGMENTS		127U
@@ -44,21 +44,16 @@ static CONG_CONTROL(bbr_4_15_cong_control, sk, rs)
 /* Other operations are copied from the running kernel's. */
 static struct tcp_congestion_ops bbr_4_15 = {
 	.name = "bbr_4_15",
+	.cong_control = bbr_4_15_cong_control,
 };
 
 static int __init linux_4_15_register(void)
 {
-	struct tcp_congestion_ops ops;
 	int err;
 
-	bbr = current_cca_get("bbr");
+	bbr = derived_cca_complete(&bbr_4_15, "bbr");
 	if (IS_ERR(bbr))
 		return PTR_ERR(bbr);
-	ops = *bbr;
-	strscpy(ops.name, bbr_4_15.name, sizeof(ops.name));
-	ops.owner = THIS_MODULE;
-	ops.cong_control = bbr_4_15_cong_control;
-	bbr_4_15 = ops;
 	err = tcp_register_congestion_control(&bbr_4_15);
 	if (err)
 		current_cca_put(bbr);

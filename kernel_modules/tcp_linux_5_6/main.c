@@ -26,14 +26,13 @@
 #include <net/tcp.h>
 
 #include "ccbench_describe.h"
-#include "current_cca.h"
+#include "derived_cca.h"
 #include "linux_5_6.h"
 
 #define SCALABLE_ACKS_PER_PACKET	50U
 
 struct older_cca {
 	const char *current_name;
-	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
 	const struct tcp_congestion_ops *current_ops;
 	struct tcp_congestion_ops ops;
 };
@@ -81,25 +80,20 @@ static void scalable_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 /* Other operations are copied from the current ones. */
 static struct older_cca older[] = {
-	{ .current_name = "bic", .cong_avoid = grow_per_ack, .ops.name = "bic_5_6" },
-	{ .current_name = "scalable", .cong_avoid = scalable_cong_avoid,
-	  .ops.name = "scalable_5_6" },
-	{ .current_name = "veno", .cong_avoid = veno_cong_avoid, .ops.name = "veno_5_6" },
+	{ .current_name = "bic", .ops = { .name = "bic_5_6", .cong_avoid = grow_per_ack } },
+	{ .current_name = "scalable",
+	  .ops = { .name = "scalable_5_6", .cong_avoid = scalable_cong_avoid } },
+	{ .current_name = "veno", .ops = { .name = "veno_5_6", .cong_avoid = veno_cong_avoid } },
 };
 
 static int older_register(size_t i)
 {
-	const struct tcp_congestion_ops *current_ops = current_cca_get(older[i].current_name);
-	struct tcp_congestion_ops ops;
+	const struct tcp_congestion_ops *current_ops;
 	int err;
 
+	current_ops = derived_cca_complete(&older[i].ops, older[i].current_name);
 	if (IS_ERR(current_ops))
 		return PTR_ERR(current_ops);
-	ops = *current_ops;
-	strscpy(ops.name, older[i].ops.name, sizeof(ops.name));
-	ops.owner = THIS_MODULE;
-	ops.cong_avoid = older[i].cong_avoid;
-	older[i].ops = ops;
 	older[i].current_ops = current_ops;
 	err = tcp_register_congestion_control(&older[i].ops);
 	if (err)
