@@ -296,6 +296,42 @@ class TestDeterminism:
         assert 1e9 <= int(ns) < 1.001e9
 
 
+class TestClock:
+    def test_read_without_calls(self, engine: KernelEngine) -> None:
+        """Programs read the kernel's clocks, without a call, which would take 1 ns."""
+        code = f"""
+import ctypes, os, threading, time
+asked = (ctypes.c_long * 2)()
+
+def ask(clock):
+    ctypes.CDLL(None).syscall(228, clock, asked)
+    return asked[0] * 10**9 + asked[1]
+
+def check():
+    for clock in (time.CLOCK_REALTIME, time.CLOCK_MONOTONIC, time.CLOCK_MONOTONIC_RAW, 7):
+        before, read, after = ask(clock), time.clock_gettime_ns(clock), ask(clock)
+        assert before <= read <= after <= before + 1000, (clock, before, read, after)
+    assert len({{time.monotonic_ns() for _ in range(100)}}) == 1
+
+check()
+time.sleep(0.5)
+check()
+thread = threading.Thread(target=check)
+thread.start()
+thread.join()
+if not (child := os.fork()):
+    time.sleep(0.1)
+    check()
+    print("child", flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+check()
+print("parent", flush=True)
+{WAITER}
+"""
+        assert printed(engine.run(alone(code))) == "child\nparent\n"
+
+
 class TestPolling:
     @pytest.mark.parametrize(
         "wait",

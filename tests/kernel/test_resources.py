@@ -32,9 +32,9 @@ _SLOW = Bottleneck(bandwidth_mbps=0.1, queue_packets=20)
 
 #: Runs a scenario, makes the tables of ``ccbench run`` and prints the peak use of each part: memory
 #: of guest and reader, the latter above its initial use, and records on the disk. The guest's
-#: memory is an unlinked file that only its process still has.
-MEASURE = """
-import gc, json, os, sys, tempfile
+#: memory is an unlinked file, of /dev/shm or a file system of its own, that only its process has.
+MEASURE = r"""
+import gc, json, os, re, sys, tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def look(_):
     for link in Path("/proc").glob("[0-9]*/fd/*"):
         with suppress(OSError):
             if link.parent.parent.joinpath("cwd").readlink().is_relative_to(tempfile.gettempdir()):
-                if str(link.readlink()).startswith("/dev/shm/"):
+                if re.match(r"(/dev/shm)?/#\d+ \(deleted\)", str(link.readlink())):
                     took["running"] = max(took["running"], link.stat().st_blocks * 512)
     records = sum(file.stat().st_size for file in Path(tempfile.gettempdir()).glob("*/*/*.bin"))
     took["scratch"] = max(took["scratch"], records)

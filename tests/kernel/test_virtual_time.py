@@ -53,8 +53,8 @@ class TestClocks:
             assert 0 <= int(took) - int(requested) <= 10
 
     def test_computing(self, measurements: list[list[str]]) -> None:
-        """Computation takes no time; reading the clock takes a nanosecond."""
-        assert ["busy", "1"] in measurements
+        """Computation takes no time, and neither does reading the clock."""
+        assert ["busy", "0"] in measurements
 
     def test_tcp_timestamps(self, measurements: list[list[str]]) -> None:
         """TCP's timestamps count the milliseconds of the same clock."""

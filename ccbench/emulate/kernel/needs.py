@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["needs"]
 
-#: Memory of a guest: constant, per packet on the path and per flow, in bytes.
-_GUEST_BYTES = 12e6
+#: Memory of a guest: constant, with huge pages, per packet on the path and per flow, in bytes.
+_GUEST_BYTES = 16e6
 _GUEST_PACKET_BYTES = 1200
 #: The same per background packet: it has its own payload, while packets of flows share a page.
 _BACKGROUND_PACKET_BYTES = 2400
