@@ -38,7 +38,6 @@ __all__ = [
     "TOP",
     "UNPUBLISHED",
     "best",
-    "briefly",
     "differences",
     "draw_cdf",
     "draw_top",
@@ -96,20 +95,6 @@ def reno_against_westwood(
 def quickly(config: SearchConfig) -> SearchConfig:
     """Return a small version of a search that takes seconds."""
     return replace(config, budget=6, population=4, duration_s=2, confirm=1)
-
-
-def briefly(config: SearchConfig) -> SearchConfig:
-    """Return a search with runs of a sixth of their length.
-
-    Harm in such runs ranks networks similarly, with correlations of 0.71 to 0.96; searches with
-    short runs first rely on it (:class:`~ccbench.raygen.ScreeningStrategy`).
-
-    Examples
-    --------
-    >>> briefly(reno_against_westwood("genetic")).duration_s
-    30.0
-    """
-    return replace(config, duration_s=config.duration_s / 6)
 
 
 def of(results: Iterable[SearchResult], strategy: str, seed: int | None = None) -> SearchResult:
