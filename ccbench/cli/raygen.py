@@ -90,7 +90,7 @@ def _objectives() -> Iterable[str]:
     return [HARM, *OBJECTIVES]
 
 
-@click.command(cls=_Command)
+@click.command(cls=_Command, short_help="Search for networks in which ALPHA harms BETA most.")
 @alpha_option
 @click.option(
     "--beta",

@@ -42,6 +42,10 @@ _COLUMN_INCHES, _PAGE_INCHES, _ROW_INCHES = 3.5, 7.0, 2.1
 _POINTS, _LEAST_POINTS = 8, 7
 #: The share of a panel's size along which its axes extend.
 _SHARE_OF_PANEL = 0.75
+#: Most characters in a line of a name along a vertical axis.
+_NAME_CHARACTERS = 48
+#: Height of a line of text.
+_LINE_INCHES = 0.12
 #: Size of an entry of a legend: its line, a character of its name, and a row.
 _HANDLE_INCHES, _CHARACTER_INCHES, _ROW_OF_LEGEND_INCHES = 0.5, 0.062, 0.17
 
@@ -106,7 +110,8 @@ def finished(figure: Figure) -> Figure:
     Parameters
     ----------
     figure : Figure
-        Changed in place. With several panels side by side it is as wide as a page.
+        Changed in place. With several panels side by side, or long names along a vertical axis, it
+        is as wide as a page.
 
     Examples
     --------
@@ -122,17 +127,39 @@ def finished(figure: Figure) -> Figure:
     grids = [axes.get_subplotspec().get_gridspec() for axes in panels]  # type: ignore[union-attr]
     columns, rows = max(grid.ncols for grid in grids), max(grid.nrows for grid in grids)
     width, height = figure.get_size_inches()
-    own = _COLUMN_INCHES if columns == 1 else _PAGE_INCHES
+    longest, names_inches = (max(sizes) for sizes in zip(*map(_wrap_names, panels), strict=True))
+    is_wide = columns > 1 or longest * _CHARACTER_INCHES > _COLUMN_INCHES / 2
+    own = _PAGE_INCHES if is_wide else _COLUMN_INCHES
     for axes in figure.axes:
         _tell_apart(axes)
     for axes in panels:
         _wrap(axes, own / columns, max(height * own / width / rows, _ROW_INCHES))
     legend_inches = _move_legends(figure, own)
-    figure.set_size_inches(own, max(height * own / width, rows * _ROW_INCHES) + legend_inches)
+    row_inches = max(height * own / width / rows, _ROW_INCHES, names_inches)
+    figure.set_size_inches(own, rows * row_inches + legend_inches)
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         text.set_fontsize(min(_POINTS, max(_LEAST_POINTS, text.get_fontsize())))
     return figure
+
+
+def _wrap_names(axes: Axes) -> tuple[int, float]:
+    """Break long names along the vertical axis.
+
+    Returns
+    -------
+    tuple
+        Number of characters of the longest line, and the height in inches of a panel in which
+        broken names do not overlap.
+    """
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    wrapped = [fill(name, _NAME_CHARACTERS) for name in names]
+    lines = [name.splitlines() for name in wrapped]
+    longest = max((len(line) for each in lines for line in each), default=0)
+    if wrapped == names:
+        return longest, 0.0
+    axes.set_yticks(axes.get_yticks(), wrapped)
+    return longest, max(map(len, lines)) * len(lines) * _LINE_INCHES + _ROW_INCHES
 
 
 def _wrap(axes: Axes, width: float, height: float) -> None:

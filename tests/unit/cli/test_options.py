@@ -67,4 +67,4 @@ class TestUnits:
 def test_no_such_study() -> None:
     """An unknown study is answered with the list of studies."""
     assert_refused(ccbench("study", "run", "nosuch"), *studies.names(), "choose one of these")
-    assert_refused(ccbench("study", "run", "ware-3.3"), "did you mean 'ware-")
+    assert_refused(ccbench("study", "run", "ware-3.11"), "did you mean 'ware-")

@@ -105,7 +105,7 @@ _UNMIXED = "parts of Linux that only programs need must not change the random nu
 _POLLING = "programs that wait without sleeping must see time pass"
 _PAGE_CLOCK = "programs read the clock a thousand times as fast without a system call"
 _NEAR = "in the large code model, which modules far from the kernel need, every call is slow"
-_HUGE = "a guest in huge pages takes 13 % less time"
+_HUGE = "a guest in huge pages misses fewer translations of addresses"
 _TSC = "programs must not see the host's time"
 
 EDITS = (
