@@ -49,11 +49,11 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("name", "step"),
         [
-            ("quic", r"choose the one that your QUIC runs, such as cubic$"),
+            ("quic", r"name a QUIC stack and its congestion control, such as quic:ngtcp2/bbr$"),
             ("udp", r'a UDP flow has none; write kind = "cbr" or kind = "poisson"$'),
             ("newreno", r"did you mean 'reno'\?"),
             (
-                "verus",
+                "remy",
                 r"choose one of these \(one of your own: name its folder",
             ),
         ],

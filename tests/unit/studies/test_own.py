@@ -35,11 +35,11 @@ def example(tmp_path: Path) -> Path:
 
 class TestStudyIn:
     def test_example(self, example: Path, engine: ArithmeticEngine, tmp_path: Path) -> None:
-        """The example in the documentation runs unchanged, and saves its three files."""
+        """The example in the documentation runs unchanged, and saves its files."""
         result = studies.run_study(str(example), engine=engine, store=None)
         expected = pd.DataFrame({"extra_ms": [0.0, 60.0], "ratio": [1.0, 1.0]})
         pd.testing.assert_frame_equal(expected, result.findings.table)
-        _, _, description = result.save(tmp_path / "kept")
+        *_, description = result.save(tmp_path / "kept")
         document = json.loads(description.read_text())
         assert "rtt-unfairness.json" == description.name
         assert "my thesis" == document["publication"]
