@@ -44,6 +44,7 @@ _GENTLE = "keeps 0.8 to 0.9 of the window at a loss, Reno 0.5, so CoDel drops fo
 _LEARNS = (
     "lowers its rate by 5 % in the first four round trips, then by more, and conserves nothing"
 )
+_SHORT = "grows while delays are short, as on this path: "
 _STEADY = "no flood (test_sent_in_recovery): "
 _SLOW = "grows by 6 % per 200 ms with any RTT: in 20 RTTs of 40 ms, to 1.3 times its window"
 #: Most drops in units of Reno's: measured, rounded up to a power of two.
@@ -53,12 +54,16 @@ MORE_DROPS: Exceptions = {
     ("CoDel", "multcp"): (4, _GENTLE),
     ("CoDel", "scalable"): (16, _GENTLE),
     ("CoDel", "yeah"): (16, _GENTLE),
+    ("CoDel", "verus"): (8, _SHORT + "42 drops in 2 s, Reno 9"),
     ("fall to a fortieth", "scalable"): (
         4,
         "620 of 1,122 drops at the end of the first slow start (Reno 2), of which it keeps 0.88",
     ),
     ("fall to a fortieth", "vivace"): (32, _LEARNS),
     ("30 % loss", "vivace"): (8, _LEARNS),
+    ("30 % loss", "verus"): (4, _SHORT + "losses only halve it"),
+    ("policer", "verus"): (64, _STEADY + _SHORT + "loses a third, for good"),
+    ("policer", "sprout"): (8, _STEADY + "forecasts arrivals; a loss is no signal"),
     ("policer", "vivace"): (16, _STEADY + _LEARNS),
     ("30 % loss", "bbr"): (4, "sends 33 Mbit/s at 30 % loss, Reno less than 1 in the second half"),
     ("policer", "bbr"): (16, _STEADY + "sends 1.0 to 1.1 of the rate, loses 2 to 7 %, for good"),
@@ -85,6 +90,7 @@ LATER: Exceptions = {
     ("CoDel", "vcp"): (1 / 8, _SLOW),
     ("drop-tail queue of 10 BDP", "vcp"): (1 / 8, _SLOW),
     ("30 % loss", "vcp"): (1 / 16, _SLOW),
+    ("30 % loss", "sprout"): (1 / 16, "still forecasts from the few arrivals of before"),
     ("30 % loss", "rapid"): (1 / 64, "no estimate within 1.6 s: a stream at 0.1 Mbit/s takes 2.6"),
 }
 
