@@ -44,12 +44,8 @@ def experiment(  # noqa: PLR0913 - all by keyword
     beta: str,
     duration_s: float,
     seed: int,
-    noise: Iterable[tuple[str, float]] = (),
-    trace: Trace | None = None,
-    qdisc: str = "droptail",
-    qdisc_options: Iterable[tuple[str, Value]] = (),
-    ecn: bool | str = False,
     fixed: Mapping[str, Any] = MappingProxyType({}),
+    **network: Any,
 ) -> Experiment:
     """Return the experiment with these values of genes.
 
@@ -64,17 +60,8 @@ def experiment(  # noqa: PLR0913 - all by keyword
         these flows.
     seed : int
         Seed of both runs.
-    noise : iterable of (str, float)
-        Non-typical levels of noise, by the fields of :class:`~ccbench.experiment.noise.Noise`.
-    trace : Trace, optional
-        Trace of a link without ``bandwidth_mbps``.
-    qdisc, qdisc_options
-        The queue, as in :class:`~ccbench.experiment.bottleneck.Bottleneck`, unless a gene varies
-        its discipline.
-    ecn : bool or "accecn"
-        As in :class:`~ccbench.experiment.path.NetworkPath`.
-    fixed : mapping
-        Further settings of the path, as a document, in which the genes change values.
+    fixed, **network
+        As of :func:`network_path`.
 
     Raises
     ------
@@ -131,12 +118,8 @@ def experiment(  # noqa: PLR0913 - all by keyword
         values,
         rtt_ms=rtt_ms,
         shorter_ms=shorter_ms,
-        noise=noise,
-        trace=trace,
-        qdisc=qdisc,
-        qdisc_options=qdisc_options,
-        ecn=ecn,
         fixed=fixed,
+        **network,
     )
     return Experiment(
         alpha=(alpha_group,),
@@ -158,22 +141,33 @@ def network_path(  # noqa: PLR0913 - all by keyword
     *,
     rtt_ms: float,
     shorter_ms: float,
-    noise: Iterable[tuple[str, float]],
-    trace: Trace | None,
-    qdisc: str,
-    qdisc_options: Iterable[tuple[str, Value]],
-    ecn: bool | str,
-    fixed: Mapping[str, Any],
+    noise: Iterable[tuple[str, float]] = (),
+    trace: Trace | None = None,
+    qdisc: str = "droptail",
+    qdisc_options: Iterable[tuple[str, Value]] = (),
+    ecn: bool | str = False,
+    fixed: Mapping[str, Any] = MappingProxyType({}),
 ) -> NetworkPath:
     """Return the path with these values of genes.
 
     Parameters
     ----------
-    values, noise, trace, qdisc, qdisc_options, ecn, fixed
-        As in :func:`experiment`.
+    values : mapping
+        Values by the names in :mod:`ccbench.raygen.quantities`.
     rtt_ms, shorter_ms : float
         Base round-trip time of the beta flows, to which the queue's length in BDP refers, and the
         shortest one of all flows.
+    noise : iterable of (str, float)
+        Non-typical levels of noise, by the fields of :class:`~ccbench.experiment.noise.Noise`.
+    trace : Trace, optional
+        Trace of a link without ``bandwidth_mbps``.
+    qdisc, qdisc_options
+        The queue, as in :class:`~ccbench.experiment.bottleneck.Bottleneck`, unless a gene varies
+        its discipline.
+    ecn : bool or "accecn"
+        As in :class:`~ccbench.experiment.path.NetworkPath`.
+    fixed : mapping
+        Further settings of the path, as a document, in which the genes change values.
     """
     document = copy.deepcopy(dict(fixed))
     link = document.setdefault("bottlenecks", [{}])[0]

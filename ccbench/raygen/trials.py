@@ -16,11 +16,9 @@ from ccbench.raygen.experiments import base_rtt_ms, network_path
 from ccbench.raygen.perturbations import changes, cross_traffic, perturbations_of, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from ccbench.base.settings import Value
     from ccbench.experiment.path import NetworkPath
-    from ccbench.experiment.trace import Trace
     from ccbench.raygen.perturbations import Perturbation
 
 __all__ = ["Trial", "trial"]
@@ -100,18 +98,14 @@ def trial(  # noqa: PLR0913 - all by keyword
     beta: str,
     duration_s: float,
     seed: int,
-    noise: Iterable[tuple[str, float]] = (),
-    trace: Trace | None = None,
-    qdisc: str = "droptail",
-    qdisc_options: Iterable[tuple[str, Value]] = (),
-    ecn: bool | str = False,
     fixed: Mapping[str, Any] = MappingProxyType({}),
+    **network: Any,
 ) -> Trial:
     """Return the trial with these values of genes.
 
     Parameters
     ----------
-    values, duration_s, seed, noise, trace, qdisc, qdisc_options, ecn, fixed
+    values, duration_s, seed, fixed, **network
         As of :func:`~ccbench.raygen.experiments.experiment`, and perturbations.
     alpha, beta : str
         The CCA under test and the reference, by their Linux names.
@@ -138,12 +132,8 @@ def trial(  # noqa: PLR0913 - all by keyword
         values,
         rtt_ms=rtt_ms,
         shorter_ms=rtt_ms,
-        noise=noise,
-        trace=trace,
-        qdisc=qdisc,
-        qdisc_options=qdisc_options,
-        ecn=ecn,
         fixed=fixed,
+        **network,
     )
     return Trial(
         alpha=(Flow(cca=alpha),),
