@@ -38,12 +38,12 @@
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
-#include <linux/slab.h>
 #include <net/tcp.h>
 
 #include "bounded_param.h"
 #include "cca_compat.h"
 #include "ccbench_describe.h"
+#include "large_state.h"
 #include "model.h"
 #include "recovery.h"
 
@@ -66,10 +66,9 @@ struct sprout {
 	u32	observed;	/* ticks */
 };
 
-/* It is larger than the area that Linux has for it in a socket. NULL before .init. */
 static struct sprout *sprout_of(const struct sock *sk)
 {
-	return *(struct sprout **)inet_csk_ca(sk);
+	return large_state(sk);
 }
 
 static void sprout_decide(struct sprout *sprout)
@@ -182,42 +181,26 @@ static size_t sprout_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_
 	return sizeof(info->vegas);
 }
 
-/* For sockets that get no memory. */
-static struct tcp_congestion_ops sprout_reno __read_mostly = {
-	.name		= "sprout_reno",
-	.owner		= THIS_MODULE,
-	.cong_avoid	= tcp_reno_cong_avoid,
-	.ssthresh	= tcp_reno_ssthresh,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
-};
+LARGE_STATE_RENO(sprout_reno, "sprout_reno");
 
 static void sprout_init(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct sprout *sprout = kzalloc(sizeof(*sprout), GFP_ATOMIC | __GFP_NOWARN);
+	struct sprout *sprout = large_state_begin(sk, sizeof(*sprout), &sprout_reno);
 
-	*(struct sprout **)inet_csk_ca(sk) = sprout;
-	if (!sprout) {
-		inet_csk(sk)->icsk_ca_ops = &sprout_reno;
+	if (!sprout)
 		return;
-	}
 	sprout->tick_us = tp->tcp_mstamp;
 	sprout_know_nothing(&sprout->belief);
 	sprout_decide(sprout);
 	tcp_snd_cwnd_set(tp, min(sprout->window, tp->snd_cwnd_clamp));
 }
 
-static void sprout_release(struct sock *sk)
-{
-	kfree(sprout_of(sk));
-	*(struct sprout **)inet_csk_ca(sk) = NULL;
-}
-
 static struct tcp_congestion_ops sprout __read_mostly = {
 	.name		= "sprout",
 	.owner		= THIS_MODULE,
 	.init		= sprout_init,
-	.release	= sprout_release,
+	.release	= large_state_end,
 	.cong_control	= sprout_cong_control,
 	.ssthresh	= sprout_ssthresh,
 	.undo_cwnd	= sprout_undo_cwnd,

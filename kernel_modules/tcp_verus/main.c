@@ -36,12 +36,12 @@
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
-#include <linux/slab.h>
 #include <net/tcp.h>
 
 #include "bounded_param.h"
 #include "cca_compat.h"
 #include "ccbench_describe.h"
+#include "large_state.h"
 #include "profile.h"
 #include "recovery.h"
 
@@ -77,10 +77,9 @@ struct verus {
 		in_loss : 1;
 };
 
-/* It is larger than the area that Linux has for it in a socket. NULL before .init. */
 static struct verus *verus_of(const struct sock *sk)
 {
-	return *(struct verus **)inet_csk_ca(sk);
+	return large_state(sk);
 }
 
 static u64 verus_most_us(const struct verus *verus)
@@ -257,40 +256,24 @@ static size_t verus_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_i
 	return sizeof(info->vegas);
 }
 
-/* For sockets that get no memory. */
-static struct tcp_congestion_ops verus_reno __read_mostly = {
-	.name		= "verus_reno",
-	.owner		= THIS_MODULE,
-	.cong_avoid	= tcp_reno_cong_avoid,
-	.ssthresh	= tcp_reno_ssthresh,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
-};
+LARGE_STATE_RENO(verus_reno, "verus_reno");
 
 static void verus_init(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	struct verus *verus = kzalloc(sizeof(*verus), GFP_ATOMIC | __GFP_NOWARN);
+	struct verus *verus = large_state_begin(sk, sizeof(*verus), &verus_reno);
 
-	*(struct verus **)inet_csk_ca(sk) = verus;
-	if (!verus) {
-		inet_csk(sk)->icsk_ca_ops = &verus_reno;
+	if (!verus)
 		return;
-	}
 	verus_restart(sk, verus);
 	verus->window = tcp_snd_cwnd(tp);
-}
-
-static void verus_release(struct sock *sk)
-{
-	kfree(verus_of(sk));
-	*(struct verus **)inet_csk_ca(sk) = NULL;
 }
 
 static struct tcp_congestion_ops verus __read_mostly = {
 	.name		= "verus",
 	.owner		= THIS_MODULE,
 	.init		= verus_init,
-	.release	= verus_release,
+	.release	= large_state_end,
 	.cong_control	= verus_cong_control,
 	.ssthresh	= verus_ssthresh,
 	.set_state	= verus_set_state,

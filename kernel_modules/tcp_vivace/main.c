@@ -40,12 +40,12 @@
 #include <linux/inet_diag.h>
 #include <linux/module.h>
 #include <linux/random.h>
-#include <linux/slab.h>
 #include <net/tcp.h>
 
 #include "bounded_param.h"
 #include "cca_compat.h"
 #include "ccbench_describe.h"
+#include "large_state.h"
 #include "utility.h"
 
 #define VIVACE_INTERVALS	4U	/* that may be under way */
@@ -97,13 +97,9 @@ struct vivace {
 		known : 2;		/* utilities of probes: 1 above, 2 below */
 };
 
-/*
- * It is larger than the area that Linux has for it in a socket. NULL before .init, which comes
- * after the ACK of a passive handshake, and after .release, when the socket can still be shown.
- */
 static struct vivace *vivace_of(const struct sock *sk)
 {
-	return *(struct vivace **)inet_csk_ca(sk);
+	return large_state(sk);
 }
 
 static u32 vivace_srtt_us(const struct tcp_sock *tp)
@@ -382,26 +378,16 @@ static size_t vivace_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_
 	return sizeof(info->vegas);
 }
 
-/* For sockets that get no memory. */
-static struct tcp_congestion_ops vivace_reno __read_mostly = {
-	.name		= "vivace_reno",
-	.owner		= THIS_MODULE,
-	.cong_avoid	= tcp_reno_cong_avoid,
-	.ssthresh	= tcp_reno_ssthresh,
-	.undo_cwnd	= tcp_reno_undo_cwnd,
-};
+LARGE_STATE_RENO(vivace_reno, "vivace_reno");
 
 static void vivace_init(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct vivace *vivace = kzalloc(sizeof(*vivace), GFP_ATOMIC | __GFP_NOWARN);
+	struct vivace *vivace = large_state_begin(sk, sizeof(*vivace), &vivace_reno);
 	u64 kbps = VIVACE_INIT_KBPS;
 
-	*(struct vivace **)inet_csk_ca(sk) = vivace;
-	if (!vivace) {
-		inet_csk(sk)->icsk_ca_ops = &vivace_reno;
+	if (!vivace)
 		return;
-	}
 	if (tp->srtt_us)
 		kbps = div_u64((u64)tcp_snd_cwnd(tp) * tp->mss_cache * BITS_PER_BYTE *
 			       USEC_PER_MSEC, vivace_srtt_us(tp));
@@ -409,17 +395,11 @@ static void vivace_init(struct sock *sk)
 	vivace_restart(sk, min_t(u64, kbps, VIVACE_MAX_KBPS));
 }
 
-static void vivace_release(struct sock *sk)
-{
-	kfree(vivace_of(sk));
-	*(struct vivace **)inet_csk_ca(sk) = NULL;
-}
-
 static struct tcp_congestion_ops vivace __read_mostly = {
 	.name		= "vivace",
 	.owner		= THIS_MODULE,
 	.init		= vivace_init,
-	.release	= vivace_release,
+	.release	= large_state_end,
 	.cong_control	= vivace_cong_control,
 	.ssthresh	= vivace_ssthresh,
 	.set_state	= vivace_set_state,
