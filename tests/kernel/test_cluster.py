@@ -119,6 +119,10 @@ class Cluster:
         self.workers.append(Worker(process, temporary))
         return self.workers[-1]
 
+    def dead(self) -> list[Worker]:
+        """Return the workers whose processes have ended."""
+        return [worker for worker in self.workers if worker.process.poll() is not None]
+
     def wait_for_workers(self, count: int) -> None:
         """Wait until so many workers are ready."""
         with distributed.Client(self.address, set_as_default=False) as client:
@@ -264,11 +268,12 @@ class TestLosses:
                     on_failure=lambda i, error: failures.append((i, str(error))),
                 )
                 assert sorted(i for i, _ in results) == [1, 2, 3, 4, 5, 6]
-            dead = [worker for worker in started.workers if worker.process.poll() is not None]
+            # The scheduler notices a death before this process can: connections close first.
+            wait_until(lambda: len(started.dead()) >= 2)
+            assert len(started.dead()) == 2
         ((position, reason),) = failures
         assert position == 0
         assert reason.startswith("the worker that had this run was killed (1 in turn, the last")
-        assert len(dead) == 2
 
     def test_scheduler_lost(self, tmp_path: Path) -> None:
         """The loss of the scheduler is one clear error; finished runs are stored."""
