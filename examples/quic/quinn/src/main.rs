@@ -7,7 +7,7 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, LineWriter};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,8 @@ async fn serve(address: SocketAddr, cca: &str) -> Result<()> {
     while let Some(incoming) = endpoint.accept().await {
         // Times in a qlog count from its creation.
         let mut qlog = QlogConfig::default();
-        qlog.writer(Box::new(File::create(format!("{connections}.sqlog"))?));
+        let file = File::create(format!("{connections}.sqlog"))?;
+        qlog.writer(Box::new(LineWriter::new(file))); // not a system call for each word
         let mut transport = transport()?;
         transport.congestion_controller_factory(controller(cca)?);
         transport.qlog_stream(qlog.into_stream());
