@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the strategies of `ccbench raygen`: harm found, confirmed with fresh seeds, and work.
 
-    .venv/bin/python benchmarks/searches.py [--budget N] [--seeds N] [-o FOLDER]
+    .venv/bin/python benchmarks/searches.py [--seeds N] [--strategy NAME ...] [-o FOLDER]
 
 Searches five pairs of CCAs with each strategy and several seeds: with an equal number of networks,
 and with as many networks as take about the time of the genetic search. Time is measured by work:
@@ -124,17 +124,19 @@ def in_time(config: SearchConfig, work: float, target: float) -> tuple[SearchRes
 
 
 def measured(
-    pair: tuple[str, str], budget: int, duration_s: float, seed: int
+    pair: tuple[str, str], options: argparse.Namespace, seed: int
 ) -> Iterator[dict[str, object]]:
     """Search with each strategy, and yield a row for each search."""
+    budget, duration_s = options.budget, options.duration
     target = searched(config_of(BASELINE, pair, budget, duration_s, seed))[1]
-    for name in sorted(strategies.names(), key=lambda name: name != BASELINE):
+    for name in (BASELINE, *(name for name in options.strategy if name != BASELINE)):
         config = config_of(name, pair, budget, duration_s, seed)
-        equal = searched(config)
-        for kind, (result, work) in (
-            ("networks", equal),
-            ("time", equal if name == BASELINE else in_time(config, equal[1], target)),
-        ):
+        found = {"networks": searched(config)}
+        if options.equal == "both":
+            work = found["networks"][1]
+            is_first = name == BASELINE
+            found["time"] = found["networks"] if is_first else in_time(config, work, target)
+        for kind, (result, work) in found.items():
             fresh = result.claims["relative_harm"]
             yield {
                 "equal": kind,
@@ -230,13 +232,27 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=48, metavar="N")
     parser.add_argument("--seeds", type=int, default=3, metavar="N")
     parser.add_argument("--duration", type=float, default=180.0, metavar="S")
+    parser.add_argument(
+        "--strategy",
+        choices=strategies.names(),
+        default=strategies.names(),
+        nargs="+",
+        metavar="NAME",
+        help=f"strategies to compare with {BASELINE}; by default all",
+    )
+    parser.add_argument(
+        "--equal",
+        choices=("networks", "both"),
+        default="both",
+        help="whether to search with equal time too",
+    )
     parser.add_argument("-o", "--output", type=Path, default=Path("searches"), metavar="FOLDER")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, object]] = []
     table = pd.DataFrame()
     for seed, pair in itertools.product(range(1, options.seeds + 1), PAIRS):
-        for row in measured(pair, options.budget, options.duration, seed):
+        for row in measured(pair, options, seed):
             rows.append(row)
             pd.DataFrame(rows).to_csv(options.output / "searches.csv", index=False)
         table = compared(pd.DataFrame(rows))
