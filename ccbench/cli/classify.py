@@ -176,6 +176,12 @@ _OF_FILES = {
     show_default=True,
     help="Minimum utilisation of the link for a trace to be valid.",
 )
+@click.option(
+    "--http3",
+    is_flag=True,
+    help="Download over QUIC, whose congestion control is the server's, not its kernel's. Needs "
+    "ccbench[http3].",
+)
 @click.option("--insecure", is_flag=True, help="Accept servers without a valid certificate.")
 @click.option("--dry-run", is_flag=True, help="Print the planned requests without sending any.")
 @json_option
@@ -336,6 +342,7 @@ def _classify_servers(
     pause: float,
     contact: str,
     min_utilisation: float,
+    http3: bool,
     insecure: bool,
     dry_run: bool,
     as_json: bool,
@@ -354,6 +361,8 @@ def _classify_servers(
     )
     # Errors in targets and manners are raised before the slow import of pandas.
     from ccbench.classify.filters import Filters
+    from ccbench.classify.web.h2load import H2Load
+    from ccbench.classify.web.http3 import Http3
     from ccbench.classify.web.survey import Survey
 
     survey = Survey(
@@ -363,6 +372,7 @@ def _classify_servers(
         filters=Filters(**filters),
         manners=manners,
         min_utilisation=min_utilisation,
+        client=Http3() if http3 else H2Load(),
         verify=not insecure,
     )
     links = resolve_link(engine.make())

@@ -67,7 +67,9 @@ def _servers(engine: Engine, checks: Iterable[Check]) -> list[Check]:
     """Return the additional checks for measuring servers through this engine's links."""
     if not isinstance(engine, LinkEngine):
         return []
-    from ccbench.classify.web import download
+    from ccbench.classify.web.h2load import H2Load
+    from ccbench.classify.web.http3 import Http3
 
     own = {check.name for check in checks}
-    return [check for check in download.checks(engine) if check.name not in own]
+    needed = (*engine.link_checks(), *(client.check(engine.user) for client in (H2Load(), Http3())))
+    return [check for check in needed if check.name not in own]

@@ -221,6 +221,10 @@ class ChoosingEngine(Engine, Protocol):
 class LinkEngine(Engine, Protocol):
     """An engine that can also run any program behind an emulated link that reaches servers."""
 
+    @property
+    def user(self) -> str:
+        """The ordinary user that runs these programs."""
+
     def link_checks(self) -> list[Check]:
         """Return the checks of the requirements of :meth:`record` on this machine."""
 

@@ -18,6 +18,7 @@ import pytest
 
 from ccbench.base.errors import EngineError
 from ccbench.emulate.realtime.namespaces import inside_namespace_of
+from ccbench.experiment import stacks
 from tests.realtime.disturbance import WATCH, is_busy, stalled_phase
 
 if TYPE_CHECKING:
@@ -155,6 +156,8 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Alone]:
 ADDRESS, _CLIENT = "198.18.0.2", "198.18.0.1"
 _MAIN = "from ccbench.cli.main import main; main()"
 
+_QUIC_SERVER = Path(stacks.__file__).parent / "aioquic" / "server.py"
+
 _WEB_PROGRAMS = ("nginx", "apache2", "h2load", "openssl")
 
 _CERTIFICATE = (
@@ -225,7 +228,9 @@ class Web:
 
 
 @contextmanager
-def serving(folder: Path, program: str, cca: str, page_bytes: int) -> Iterator[Web]:
+def serving(
+    folder: Path, program: str, cca: str, page_bytes: int, *, quic_cca: str = ""
+) -> Iterator[Web]:
     """Provide two machines with a wire between them, and a web server on the second.
 
     Parameters
@@ -238,6 +243,9 @@ def serving(folder: Path, program: str, cca: str, page_bytes: int) -> Iterator[W
         The server's CCA: one of the host's.
     page_bytes : int
         Size of its page.
+    quic_cca : str
+        The CCA of aioquic's HTTP/3 server with an endless page at the same port; by default there
+        is none.
     """
     pages = folder / "pages"
     pages.mkdir(parents=True)
@@ -254,12 +262,22 @@ def serving(folder: Path, program: str, cca: str, page_bytes: int) -> Iterator[W
         text = _NGINX if program == "nginx" else _APACHE
         config.write_text(text.format(folder=folder, address=ADDRESS))
         words = ["-c"] if program == "nginx" else ["-DFOREGROUND", "-f"]
-        command = ["nsenter", "-t", str(server), "-n", program, *words, str(config)]
-        with (folder / "said").open("wb") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=output)
-        stack.callback(process.wait, _TIMEOUT_S)
-        stack.callback(process.terminate)
-        _wait(client, process, folder / "said")
+        output = stack.enter_context((folder / "said").open("wb"))
+
+        def start(*command: str) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen(
+                ["nsenter", "-t", str(server), "-n", *command],
+                stdout=output,
+                stderr=output,
+                cwd=folder,
+            )
+            stack.callback(process.wait, _TIMEOUT_S)
+            stack.callback(process.terminate)
+            return process
+
+        if quic_cca:
+            start(sys.executable, str(_QUIC_SERVER), ADDRESS, "443", quic_cca)
+        _wait(client, start(program, *words, str(config)), folder / "said")
         yield Web(client, folder)
 
 

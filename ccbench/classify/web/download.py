@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Downloads through an emulated link with h2load, and the queue that they cause."""
+"""Downloads through an emulated link, and the queue that they cause."""
 
 from __future__ import annotations
 
 import math
-import re
-import shutil
 import tempfile
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
 from ccbench.base.errors import EngineError, ServerError
 from ccbench.classify.occupancy import DURATION_S, STEP_S
+from ccbench.classify.web.client import MOST_REQUESTS, Responses
 from ccbench.classify.web.target import INSTEAD_OF_LOOPBACK, is_loopback
-from ccbench.emulate.engine import Check
 from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import MTU_BYTES
 
@@ -25,118 +23,37 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ccbench.classify.setting import Setting
+    from ccbench.classify.web.client import Client
     from ccbench.classify.web.manners import Manners
     from ccbench.classify.web.site import Site
-    from ccbench.emulate.engine import LinkEngine
     from ccbench.emulate.recording import CommandRecording
 
     #: Type of ``record`` of a :class:`ccbench.emulate.engine.LinkEngine`.
     Recorder = Callable[..., CommandRecording]
 
 __all__ = [
-    "ASKED_S",
     "UTILISATION",
-    "Responses",
     "added_rtt_ms",
     "check_download",
     "check_utilisation",
-    "checks",
     "download",
     "link_of",
     "utilisation",
 ]
 
-#: Duration of a download in seconds: that of a trace, plus time for the handshakes before it.
-ASKED_S = DURATION_S + 2.0
 #: Minimum utilisation: below it, the server is not limited by its CCA (section 2.5.1).
 UTILISATION = 0.8
 
-#: Bytes requested at once, so that the server always has data to send, and the minimum and maximum
-#: number of simultaneous requests.
-_ASKED_BYTES, _MIN_REQUESTS, _MAX_REQUESTS = 16_000_000, 2, 100
 #: Minimum ratio of the requested bytes to the capacity of path and queue, so that the CCA limits
 #: the server, and not the requests.
 _MIN_RATIO = 2.0
-#: Time in seconds without data after which h2load gives up.
-_INACTIVITY_S = 10
-#: Time in seconds after the end of the download after which h2load is terminated.
-_GRACE_S = 5.0
 #: Minimum fraction of responses with a page.
 _MIN_PAGES = 0.9
 #: Resolution of the added round-trip time: mm-delay takes whole milliseconds per direction, from 1.
 _RTT_STEP_MS = 2
 
-#: Terminates a program that has opened too many connections; prints the number of connections.
-_SCRIPT = """
-most=$1; shift
-"$@" & asking=$!
-count() { while read -r name _ _ _ _ opened _; do [ "$name" != Tcp: ] || echo "$opened"; done \
-</proc/net/snmp | tail -n 1; }
-while kill -0 $asking 2>/dev/null; do
-  sleep 0.2
-  [ "$(count)" -le "$most" ] || kill $asking 2>/dev/null
-done
-wait $asking
-status=$?
-echo "connections opened: $(count)"
-exit $status
-"""
-#: Exit statuses of success, and of termination by timeout and by the script.
+#: Exit statuses of success, and of termination by timeout and by the client's script.
 _ENDINGS = (0, 124, 143)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Responses:
-    """Statistics of a server's responses.
-
-    Parameters
-    ----------
-    protocol : str
-        Application protocol: ``"h2"`` or ``"http/1.1"``; empty without a response.
-    connections : int
-        Number of opened TCP connections.
-    pages : int
-        Responses with a page (status 200 to 299), complete or not.
-    others : int
-        Responses with another status.
-    broken : int
-        Requests without a complete response when the connection ended.
-    """
-
-    protocol: str
-    connections: int
-    pages: int
-    others: int
-    broken: int
-
-    @classmethod
-    def read(cls, text: str) -> Responses:
-        """Parse the output of h2load.
-
-        Examples
-        --------
-        >>> Responses.read("Application protocol: h2").protocol
-        'h2'
-        """
-
-        def number(pattern: str) -> int:
-            match = re.search(pattern, text)
-            return int(match[1]) if match else 0
-
-        protocol = re.search(r"Application protocol: (\S+)", text)
-        return cls(
-            protocol=protocol[1] if protocol else "",
-            connections=number(r"connections opened: (\d+)"),
-            pages=number(r"status codes: (\d+) 2xx"),
-            others=sum(number(rf"(\d+) {kind}xx") for kind in (3, 4, 5)),
-            broken=number(r"(\d+) errored"),
-        )
-
-
-def checks(engine: LinkEngine) -> list[Check]:
-    """Return the checks of the requirements for downloads through an engine's links."""
-    missing = {} if shutil.which("h2load") else {"h2load": "nghttp2-client"}
-    return [*engine.link_checks(), Check.of_programs("programs for downloads", missing)]
 
 
 def added_rtt_ms(setting: Setting, rtt_ms: float) -> int:
@@ -159,12 +76,13 @@ def link_of(setting: Setting) -> Bottleneck:
     return Bottleneck(bandwidth_mbps=setting.bandwidth_mbps, queue_packets=setting.queue_packets)
 
 
-def download(
+def download(  # noqa: PLR0913 - the download, and what it runs with
     site: Site,
     setting: Setting,
     manners: Manners,
     record: Recorder,
     *,
+    client: Client,
     others: Sequence[Setting] = (),
 ) -> CommandRecording:
     """Download for :data:`ASKED_S` through the link of a setting.
@@ -177,6 +95,8 @@ def download(
     record : callable
         Function that runs a command behind a link, such as
         :meth:`ccbench.emulate.engine.LinkEngine.record`.
+    client : Client
+        Program of the download.
     others : sequence of Setting
         All settings of the measurement. The advice for a page that is too small names the size that
         all need.
@@ -192,7 +112,7 @@ def download(
     ServerError
         If the server is too far away, its page is too small, or its address is a loopback address.
     EngineError
-        If the link or h2load fails, or no packet passes the link.
+        If the link or the client fails, or no packet passes the link.
     """
     if is_loopback(site.address):
         message = f"its address is {site.address}, this machine's loopback, which no link reaches"
@@ -202,7 +122,7 @@ def download(
     _check_page(site, setting, others)
     with tempfile.TemporaryFile() as output:
         start_s = time.monotonic()
-        recording = record(_command(site, manners), link, added_ms, output=output)
+        recording = record(client.command(site, manners), link, added_ms, output=output)
         duration_s = time.monotonic() - start_s
         if recording.was_interrupted:
             raise KeyboardInterrupt
@@ -210,17 +130,16 @@ def download(
         printed = output.read().decode(errors="replace")
     if recording.status not in _ENDINGS:
         words = printed.strip().splitlines()[-2:-1] or ["no output"]
-        raise EngineError(f"h2load ended with status {recording.status}: {words[0]}")
+        raise EngineError(f"{client.name} ended with status {recording.status}: {words[0]}")
     if not len(recording.queue):
-        step = "check that no firewall drops forwarded packets (iptables -S FORWARD)"
-        raise EngineError(f"no packet has passed the link: {step}")
+        raise client.silence()
     provenance = {
         **recording.provenance,
         "setting": setting.name,
         "url": site.target.url,
         "address": site.address,
         "server_rtt_ms": site.rtt_ms,
-        "answers": asdict(Responses.read(printed)),
+        "answers": asdict(client.responses(printed)),
         "seconds": round(duration_s, 3),
     }
     return replace(recording, provenance=provenance)
@@ -293,7 +212,7 @@ def _check_page(site: Site, setting: Setting, others: Sequence[Setting]) -> None
     """Check that simultaneous requests for the page can fill path and queue."""
     if site.body_bytes < _least_page_bytes(setting):
         message = (
-            f"its page of {site.body_bytes} bytes is too small for {_MAX_REQUESTS} requests at once"
+            f"its page of {site.body_bytes} bytes is too small for {MOST_REQUESTS} requests at once"
         )
         least = max(map(_least_page_bytes, (setting, *others)))
         step = f"name a file of {least} bytes or more, which is enough for all settings"
@@ -304,25 +223,4 @@ def _least_page_bytes(setting: Setting) -> int:
     """Return the size of a page whose simultaneous requests fill path and queue twice."""
     path_bytes = setting.bandwidth_mbps * 1e6 / 8 * setting.rtt_ms / 1e3
     capacity_bytes = path_bytes + setting.queue_packets * MTU_BYTES
-    return math.ceil(_MIN_RATIO * capacity_bytes / _MAX_REQUESTS)
-
-
-def _command(site: Site, manners: Manners) -> list[str]:
-    target = site.target
-    requests = math.ceil(_ASKED_BYTES / max(1, site.body_bytes))
-    command = [
-        "timeout",
-        f"{ASKED_S + _GRACE_S:.0f}",
-        "h2load",
-        "--clients=1",
-        "--threads=1",
-        f"--max-concurrent-streams={min(max(requests, _MIN_REQUESTS), _MAX_REQUESTS)}",
-        f"--duration={ASKED_S:.0f}",
-        f"--connection-inactivity-timeout={_INACTIVITY_S}",
-        f"--header=user-agent: {manners.user_agent}",
-        f"--connect-to={site.address}:{target.port}",
-        target.url,
-    ]
-    if target.scheme == "http":
-        command.insert(3, "--h1")  # few servers speak HTTP/2 without TLS
-    return ["sh", "-c", _SCRIPT, "sh", str(manners.max_connections), *command]
+    return math.ceil(_MIN_RATIO * capacity_bytes / MOST_REQUESTS)

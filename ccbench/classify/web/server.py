@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ccbench.classify.filters import Filters
     from ccbench.classify.trace import QueueTrace
     from ccbench.classify.training_set import TrainingSet
+    from ccbench.classify.web.client import Client
     from ccbench.classify.web.download import Recorder
     from ccbench.classify.web.folder import ServerFolder
     from ccbench.classify.web.manners import Manners
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Observation", "ServerVerdict", "classify_server"]
 
 #: Kinds of errors that would recur in the other settings.
-_FINAL_KINDS = {"loopback", "refused", "status", "connections"}
+_FINAL_KINDS = {"loopback", "refused", "status", "connections", "tls"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,8 @@ class Observation:
         Utilisation of the link; None without a download.
     error, kind : str, optional
         Reason for the lack of a valid trace, as a sentence and as a word.
+    protocol : str, optional
+        Protocol of the download, such as ``"h2"``; None without a response.
     megabytes, seconds : float
         Size and duration of the download.
     trace : QueueTrace, optional
@@ -57,6 +60,7 @@ class Observation:
     utilisation: float | None = None
     error: str | None = None
     kind: str | None = None
+    protocol: str | None = None
     megabytes: float = 0.0
     seconds: float = 0.0
     trace: QueueTrace | None = field(default=None, repr=False, compare=False)
@@ -68,6 +72,7 @@ class Observation:
         return {
             "setting": self.setting.name,
             **{name: verdict.get(name) for name in names},
+            "protocol": self.protocol,
             "utilisation": self.utilisation,
             "error": self.error,
             "kind": self.kind,
@@ -147,6 +152,7 @@ def classify_server(  # noqa: PLR0913 - the settings of a Survey
     *,
     settings: Sequence[Setting] = SETTINGS,
     manners: Manners,
+    client: Client,
     verify: bool = True,
     filters: Filters = NO_FILTERS,
     min_utilisation: float = UTILISATION,
@@ -168,6 +174,8 @@ def classify_server(  # noqa: PLR0913 - the settings of a Survey
         The bottlenecks of the observations.
     manners : Manners
         Limits on the load of the server.
+    client : Client
+        Program of the downloads.
     verify : bool
         Whether to require a valid certificate.
     filters : Filters
@@ -208,7 +216,9 @@ def classify_server(  # noqa: PLR0913 - the settings of a Survey
             if recording is None and failure is not None:
                 raise failure
             if recording is None or recording.provenance["address"] != site.address:
-                recording = _downloaded(site, setting, manners, record, settings)
+                recording = _downloaded(
+                    site, setting, manners, record, client=client, settings=settings
+                )
                 folder.keep(setting, recording)
         except ServerError as error:
             observation = Observation(setting=setting, error=str(error), kind=error.kind)
@@ -231,16 +241,18 @@ def _stored_site(recording: CommandRecording) -> Site:
     )
 
 
-def _downloaded(
+def _downloaded(  # noqa: PLR0913 - those of a download
     site: Site,
     setting: Setting,
     manners: Manners,
     record: Recorder,
+    *,
+    client: Client,
     settings: Sequence[Setting],
 ) -> CommandRecording:
     with visit(site.address, manners.pause_s):
         try:
-            return download(site, setting, manners, record, others=settings)
+            return download(site, setting, manners, record, client=client, others=settings)
         except EngineError as error:  # other settings may still succeed
             raise ServerError(str(error), "link") from error
 
@@ -252,6 +264,7 @@ def _observation(
     measured: dict[str, Any] = {
         "setting": setting,
         "utilisation": utilisation(queue, setting),
+        "protocol": recording.provenance["answers"]["protocol"] or None,
         "megabytes": float(queue.loc[queue["event"] == "dequeue", "bytes"].sum()) / 1e6,
         "seconds": recording.provenance["seconds"],
     }

@@ -12,9 +12,10 @@ from ccbench.classify.figures import traces_over_nearest
 from ccbench.classify.filters import LEAST_S, NO_FILTERS, Filters
 from ccbench.classify.occupancy import DURATION_S
 from ccbench.classify.setting import SETTINGS
-from ccbench.classify.web import download
-from ccbench.classify.web.download import ASKED_S, UTILISATION, check_utilisation
+from ccbench.classify.web.client import ASKED_S, Client
+from ccbench.classify.web.download import UTILISATION, check_utilisation, link_of
 from ccbench.classify.web.folder import RESULT, ServerFolder
+from ccbench.classify.web.h2load import H2Load
 from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.server import classify_server
 from ccbench.emulate.engine import require
@@ -56,6 +57,8 @@ class Survey:
         Limits on the load of each server.
     min_utilisation : float
         Minimum utilisation of the link for a trace to be valid.
+    client : Client
+        Program of the downloads: h2load, or that of HTTP/3, whose results have other folders.
     verify : bool
         Whether to require valid certificates.
 
@@ -82,6 +85,7 @@ class Survey:
     filters: Filters = NO_FILTERS
     manners: Manners = field(default_factory=Manners)
     min_utilisation: float = UTILISATION
+    client: Client = field(default_factory=H2Load)
     verify: bool = True
 
     def __post_init__(self) -> None:
@@ -111,7 +115,7 @@ class Survey:
         count = len(self.settings)
         return {
             "servers": [
-                {"url": target.url, "has_result": (folder / target.folder_name / RESULT).exists()}
+                {"url": target.url, "has_result": (self._folder(folder, target) / RESULT).exists()}
                 for target in self.targets
             ],
             "each": {
@@ -165,8 +169,8 @@ class Survey:
         links = resolve_link(engine)
         for setting in self.settings:
             with validation.within(f"setting {setting.name}: "):
-                links.nearest_link(download.link_of(setting))
-        require(download.checks(links))
+                links.nearest_link(link_of(setting))
+        require([*links.link_checks(), self.client.check(links.user)])
         loaded = self._load()
         provenance = {**links.provenance(), "training": dict(loaded.provenance)}
         filters = self.filters.of_length_of(loaded, observed_s=DURATION_S)
@@ -182,7 +186,9 @@ class Survey:
         thresholds = training_set.thresholds
         limits = {setting.name: thresholds[setting].typical for setting in self.settings}
         common = {"limits": limits, **identity, "provenance": provenance}
-        folders = [ServerFolder(folder / target.folder_name, links.name) for target in self.targets]
+        folders = [
+            ServerFolder(self._folder(folder, target), links.name) for target in self.targets
+        ]
         for own in folders:  # raises for damaged results before the first request
             own.result()
         for target, own in zip(self.targets, folders, strict=True):
@@ -203,6 +209,9 @@ class Survey:
                     plots.save(_figure(verdict, training_set), own.path / FIGURE)
                 own.finish(row)
             yield row
+
+    def _folder(self, folder: Path, target: Target) -> Path:
+        return folder / f"{target.folder_name}{self.client.suffix}"
 
     def _load(self) -> TrainingSet:
         """Load the training set, which must have samples of all settings."""
@@ -236,6 +245,7 @@ class Survey:
             folder,
             settings=self.settings,
             manners=self.manners,
+            client=self.client,
             verify=self.verify,
             filters=filters,
             min_utilisation=self.min_utilisation,

@@ -18,7 +18,8 @@ from ccbench.base.figures import Figure
 from ccbench.classify.implementation import CCAS
 from ccbench.classify.setting import SETTINGS, Setting
 from ccbench.classify.training import VARIATIONS, scenario
-from ccbench.classify.web.download import ASKED_S, UTILISATION, utilisation
+from ccbench.classify.web.client import ASKED_S
+from ccbench.classify.web.download import UTILISATION, utilisation
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, quantity, similar, unbounded
 from ccbench.studies.study import Comparison, Findings, Rows, Study

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ccbench.classify.setting import SETTINGS
+from ccbench.classify.web.http3 import Http3
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from tests.realtime.disturbance import skip_if_busy
 
@@ -27,6 +28,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 _SERVER = "198.18.0.2"
+
+_HTTP_3_CHECK = Http3().check(MahimahiEngine().user)
+needs_http_3 = pytest.mark.skipif(not _HTTP_3_CHECK.ok, reason=_HTTP_3_CHECK.detail)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Server:
         The settings of the links.
     options : tuple of str
         Further options.
+    quic_cca : str
+        CCA of its HTTP/3, of which it has none by default.
     """
 
     program: str
@@ -53,6 +59,7 @@ class Server:
     target: str = _SERVER
     settings: tuple[Setting, ...] = SETTINGS[:1]
     options: tuple[str, ...] = ("--insecure", "--pause", "0")
+    quic_cca: str = ""
 
     @property
     def words(self) -> list[str]:
@@ -74,6 +81,10 @@ _CLOSING = Server(
     "nginx", "cubic", 10_000, f"http://{_SERVER}:8005", options=("--max-connections", "3")
 )
 _FAILING = Server("nginx", "cubic", 10_000, "hosts")
+_HTTP_3 = Server(
+    *("nginx", "bbr", 200_000), options=("--insecure", "--pause", "0", "--http3"), quic_cca="reno"
+)
+_NO_HTTP_3 = replace(_HTTP_3, quic_cca="")
 
 #: Targets without a label, and the kind of failure of each.
 _FAILURES = {
@@ -126,7 +137,8 @@ def classify(server: Server, folder: Path, serving: Callable[..., Any]) -> Class
     """Classify a server, and repeat the command."""
     (folder / "web").mkdir(parents=True)
     (folder / "web" / "hosts").write_text("\n".join(_FAILURES))
-    with serving(folder / "web", server.program, server.cca, server.page_bytes) as web:
+    settings = (server.program, server.cca, server.page_bytes)
+    with serving(folder / "web", *settings, quic_cca=server.quic_cca) as web:
         output = folder / "servers"
         command = ("classify", *server.words, "--json", "-o", str(output))
         done = web.ccbench(*command)
@@ -140,7 +152,9 @@ def classified(
     tmp_path_factory: pytest.TempPathFactory, web_server: Callable[..., Any]
 ) -> Mapping[Server, Future[Classified]]:
     """Give the results of all servers; they are classified simultaneously, mostly waiting."""
-    servers = (*_LABELLED.values(), _HTTP_1, _CLOSING, _FAILING)
+    servers = [*_LABELLED.values(), _HTTP_1, _CLOSING, _FAILING]
+    if _HTTP_3_CHECK.ok:
+        servers += [_HTTP_3, _NO_HTTP_3]
     with ThreadPoolExecutor(len(servers)) as pool:
         results = {
             server: pool.submit(classify, server, tmp_path_factory.mktemp("server"), web_server)
@@ -182,6 +196,28 @@ def test_http_1(classified: Mapping[Server, Future[Classified]]) -> None:
     connections = {connection for _, _, connection, _ in requests}
     assert len(connections) == 2
     assert all("ccbench/" in agent and "me@example.com" in agent for *_, agent in requests)
+
+
+@needs_http_3
+def test_http_3(classified: Mapping[Server, Future[Classified]]) -> None:
+    """HTTP/3 shows the congestion control of the QUIC server, not that of its TCP.
+
+    A stack's Reno may differ from Linux's, which is in the training set.
+    """
+    result = classified[_HTTP_3].result()
+    (trace,) = result.row["traces"]
+    assert trace["protocol"] == "h3", json.dumps(trace, indent=1)
+    assert trace["utilisation"] > 0.8
+    assert trace["nearest"] not in {"bbr", "bbr3"}
+    assert (result.output / f"{_SERVER}+http3" / "traces.png").exists()
+
+
+@needs_http_3
+def test_no_http_3(classified: Mapping[Server, Future[Classified]]) -> None:
+    """A server without HTTP/3 is an error that says so, not a label of its TCP."""
+    row = classified[_NO_HTTP_3].result().row
+    assert (row["label"], row["kind"]) == (None, "refused")
+    assert "may not speak HTTP/3" in row["error"] or "does not answer" in row["error"]
 
 
 def test_too_many_connections(classified: Mapping[Server, Future[Classified]]) -> None:

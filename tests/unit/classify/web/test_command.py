@@ -10,8 +10,10 @@ from click.testing import CliRunner
 
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import TrainingSet
+from ccbench.classify.web.h2load import H2Load
 from ccbench.cli.main import program
 from ccbench.emulate.bess.engine import BessEngine
+from ccbench.emulate.engine import Check
 from ccbench.emulate.mahimahi.engine import MahimahiEngine
 from tests.unit.classify.web.conftest import download, serving
 
@@ -58,7 +60,7 @@ class TestCommand:
             is_chosen = one.name == engine
             monkeypatch.setattr(one, "record", record if is_chosen else pytest.fail)
             monkeypatch.setattr(one, "link_checks", lambda _: [])
-        monkeypatch.setattr("ccbench.classify.web.download.checks", lambda one: one.link_checks())
+        monkeypatch.setattr(H2Load, "check", lambda *_: Check.of_programs("h2load", {}))
         names = [f"--setting={setting.name}" for setting in (SETTINGS[0], SETTINGS[2])]
         where = ["--bess-dir", str(tmp_path)] if engine == "bess" else []
         with serving() as (url, _):

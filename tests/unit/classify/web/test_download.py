@@ -8,13 +8,10 @@ import pytest
 
 from ccbench.base.errors import ServerError
 from ccbench.classify.setting import SETTINGS
-from ccbench.classify.web.download import (
-    Responses,
-    added_rtt_ms,
-    check_download,
-    utilisation,
-)
+from ccbench.classify.web.client import Responses
+from ccbench.classify.web.download import added_rtt_ms, check_download, utilisation
 from ccbench.classify.web.download import download as load
+from ccbench.classify.web.h2load import H2Load
 from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.site import Site
 from ccbench.classify.web.target import Target
@@ -32,12 +29,12 @@ status codes: 620 2xx, 0 3xx, 12 4xx, 1 5xx
 connections opened: 2
 """
         expected = Responses(protocol="h2", connections=2, pages=620, others=13, broken=3)
-        assert Responses.read(text) == expected
+        assert H2Load().responses(text) == expected
 
     def test_nothing(self) -> None:
         """An empty output means no answers."""
         nothing = Responses(protocol="", connections=0, pages=0, others=0, broken=0)
-        assert Responses.read("") == nothing
+        assert H2Load().responses("") == nothing
 
 
 class TestAdded:
@@ -61,7 +58,7 @@ class TestDownload:
             target=Target.named("my-host.com"), address="127.0.1.1", rtt_ms=0.1, body_bytes=10**6
         )
         with pytest.raises(ServerError, match=r"127\.0\.1\.1, .*hostname -I") as caught:
-            load(site, SETTINGS[0], Manners(), pytest.fail)
+            load(site, SETTINGS[0], Manners(), pytest.fail, client=H2Load())
         assert caught.value.kind == "loopback"
 
 

@@ -14,9 +14,11 @@ from ccbench.classify.filters import Filters
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
 from ccbench.classify.web.folder import ServerFolder
+from ccbench.classify.web.h2load import H2Load
 from ccbench.classify.web.manners import Manners
 from ccbench.classify.web.survey import FIGURE, Survey
 from ccbench.classify.web.target import Target
+from ccbench.emulate.engine import Check
 from ccbench.emulate.registry import ENGINES
 from tests.unit.classify.web.conftest import download, serving
 from tests.unit.conftest import ArithmeticEngine
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ccbench.emulate import Check
     from ccbench.emulate.recording import CommandRecording
     from ccbench.experiment.bottleneck import Bottleneck
 
@@ -36,6 +37,7 @@ class Links(ArithmeticEngine):
     """An engine whose links are functions of the tests."""
 
     name = "made up"
+    user = "nobody"
 
     def __init__(self, record: Callable[..., CommandRecording]) -> None:
         super().__init__()
@@ -62,7 +64,7 @@ class Links(ArithmeticEngine):
 @pytest.fixture(autouse=True)
 def _h2load(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do without h2load; the tests make the downloads."""
-    monkeypatch.setattr("ccbench.classify.web.download.checks", lambda one: one.link_checks())
+    monkeypatch.setattr(H2Load, "check", lambda *_: Check.of_programs("h2load", {}))
 
 
 class TestSurvey:
