@@ -58,19 +58,6 @@ _ENGINES = {
     "mahimahi": "Mahimahi",
 }
 
-#: The quantity before, in the names of quantities.
-_SAME = "the same"
-#: Words of quantities, and what a page says.
-_BETTER = {
-    r"\bbeside it\b": "next to it",
-    r"\bbeside\b": "against",
-    r"\bless (?!than|that\b)": "minus ",
-    "less that": "minus that",
-    # Ratios; not "falls by", "divided by", "by queue length" and such.
-    r"(?<!falls|iffer|vided|erged|rdict|ments| link|start),? by "
-    r"(?!queue length|number|from|ratio)": " ÷ ",
-}
-
 #: Rows of an overview.
 _MOST_STUDIES = 10
 
@@ -168,8 +155,8 @@ _MOST_NUMBERS = 3
 
 def _drawn(result: Result) -> str:
     """Return the figure of a study, with what the publication states about it."""
-    title = re.sub(r"\bbeside\b", "against", result["title"])
-    stated = [each for each in _worded(result)["comparisons"] if each["kind"] != "unbounded"]
+    title = result["title"]
+    stated = [each for each in result["comparisons"] if each["kind"] != "unbounded"]
     stated.sort(key=lambda each: each["kind"] != "number")
     shown = [
         f"{each['quantity']} {_measured(each)}{_unit(each)} ({each['published']})"
@@ -195,7 +182,7 @@ def explained(page: str) -> set[str]:
 
 
 def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
-    shown = [_worded(of[name]) for name in names if name in of]
+    shown = [of[name] for name in names if name in of]
     compared, others = (_selected(shown, is_compared=is_compared) for is_compared in (True, False))
     parts = []
     if compared:
@@ -214,28 +201,6 @@ def _comparisons(names: Sequence[str], of: Mapping[str, Result]) -> str:
     if missing:
         parts.append(f"Not run with this version yet: {missing}.")
     return "\n\n".join(parts)
-
-
-def _worded(result: Result) -> Result:
-    """Return a result whose quantities can be read apart from each other and as English."""
-    comparisons, before = [], ""
-    for comparison in result["comparisons"]:
-        quantity = comparison["quantity"]
-        if quantity.startswith(_SAME):
-            quantity = f"as “{before}”, but {quantity.removeprefix(_SAME).lstrip(', ')}"
-        elif f": {_SAME}" in quantity:
-            quantity = quantity.replace(_SAME, before.partition(": ")[2])
-        else:
-            before = quantity
-        comparisons.append({**comparison, "quantity": _in_english(quantity)})
-    return {**result, "comparisons": comparisons}
-
-
-def _in_english(words: str) -> str:
-    """Return the words of a study as a page has them."""
-    for word, better in _BETTER.items():
-        words = re.sub(word, better, words)
-    return words
 
 
 def _selected(of: Iterable[Result], *, is_compared: bool) -> list[Result]:

@@ -198,7 +198,7 @@ def run_study(  # noqa: PLR0913 - independent options, all by keyword
     """
     study = _chosen(study, cca, engine)
     if quick and full:
-        raise validation.bad("full", full, "left out beside quick", "leave out one of the two")
+        raise validation.bad("full", full, "left out with quick", "leave out one of the two")
     if isinstance(study, ModelStudy):
         return _computed(study, quick=quick, full=full)
     if isinstance(study, SimulationStudy):

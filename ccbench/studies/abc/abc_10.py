@@ -88,7 +88,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="ms",
             ),
             Comparison(
-                quantity="mean delay with CUBIC less that without it",
+                quantity="mean delay with CUBIC minus that without it",
                 measured=Estimate(
                     tuple(
                         with_cubic.groupby("seed")["mean_ms"].mean()

@@ -89,7 +89,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(ratios.mean(axis=1), by_rtt.mean()),
         comparisons=(
             Comparison(
-                quantity="two flows: ratio of throughputs by ratio of round-trip times (slope)",
+                quantity="two flows: ratio of throughputs over ratio of round-trip times (slope)",
                 measured=Estimate(np.polyfit(ratios.index, ratios, 1)[0]),
                 published=quantity(1, "section 7.5", text="inversely proportional to the RTT"),
                 note=", ".join(f"{x:g}: {y:.2f}" for x, y in ratios.mean(axis=1).items()),
@@ -104,7 +104,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 for rtt_ms, mbps in _TABLE.items()
             ),
             Comparison(
-                quantity="six flows: the one of 120 ms by the one of 20 ms",
+                quantity="six flows: the one of 120 ms ÷ the one of 20 ms",
                 measured=Estimate(100 * by_rtt[_RTTS_MS[-1]] / by_rtt[_RTTS_MS[0]]),
                 published=percentage(35, "section 7.5", text="about 35"),
                 unit="%",
@@ -119,7 +119,7 @@ def _figure(ratio: pd.Series[float], by_rtt: pd.Series[float]) -> Figure:
     left.plot(ratio.index, ratio, "o-")
     left.axline((1, 1), slope=1, color="0.6", linestyle="--", linewidth=1)
     left.set_xlabel("ratio of RTTs")
-    left.set_ylabel("ratio of throughputs, the shorter RTT's by the other's")
+    left.set_ylabel("ratio of throughputs, the shorter RTT's ÷ the other's")
     right.plot(by_rtt.index, by_rtt, "o-", label="measured")
     right.plot(list(_TABLE), list(_TABLE.values()), "x", color="0.4", label="published")
     right.set_xlabel("RTT (ms)")

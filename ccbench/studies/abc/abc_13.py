@@ -170,7 +170,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity=f"{compared:g} ms: CUBIC's standard deviation by ABC's, smallest of all "
+                quantity=f"{compared:g} ms: CUBIC's standard deviation ÷ ABC's, smallest of all "
                 "loads",
                 measured=float(cubic_by_abc.min()),
                 published=at_least(1, _TEXT, text="ABC's is smaller"),
@@ -180,7 +180,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 for rtt_ms in variants
             ),
             Comparison(
-                quantity=f"{compared:g} ms: CUBIC's mean throughput by ABC's with RCP's Zombie "
+                quantity=f"{compared:g} ms: CUBIC's mean throughput ÷ ABC's with RCP's Zombie "
                 "list, most short flows",
                 measured=_at_most_load(table[table["weights"] == _ZOMBIES]),
                 published=at_least(_RATIO, _TEXT, text="less fair than ABC's"),
@@ -193,7 +193,7 @@ def _apart(percent: pd.Series[float], rtt_ms: float, published: Published) -> Co
     """Compare the difference of mean throughputs at the load with the largest difference."""
     means = percent.groupby(level="load_percent").mean()
     return Comparison(
-        quantity=f"{rtt_ms:g} ms: CUBIC's mean throughput less ABC's, largest of all loads",
+        quantity=f"{rtt_ms:g} ms: CUBIC's mean throughput minus ABC's, largest of all loads",
         measured=_largest(percent),
         published=published,
         unit="%",

@@ -78,7 +78,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note=f"BBR: {overshoots[bbr]:.0f} %, ABC: {overshoots[abc]:.0f} %.",
             ),
             Comparison(
-                quantity="95th percentile of BBR's delay by ABC's",
+                quantity="95th percentile of BBR's delay ÷ ABC's",
                 measured=float(p95_ms[bbr] / p95_ms[abc]),
                 published=at_least(1, _WHERE, text="excessive queuing"),
                 note=f"BBR: {p95_ms[bbr]:.0f} ms, ABC: {p95_ms[abc]:.0f} ms.",

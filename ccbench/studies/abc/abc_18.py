@@ -82,7 +82,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 for name in ("RCP", "VCP")
             ),
             Comparison(
-                quantity="ABC's mean delay less VCP's",
+                quantity="ABC's mean delay minus VCP's",
                 measured=float(means["mean_ms"][ABC.name] - means["mean_ms"]["VCP"]),
                 published=at_least(0, _APPENDIX, text="slightly higher"),
                 unit="ms",

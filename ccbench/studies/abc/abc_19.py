@@ -85,7 +85,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="the lower of both less RCP's utilisation",
+                quantity="the lower of both minus RCP's utilisation",
                 measured=float(min(used[ABC.name], used["XCPw"]) - used["RCP"]),
                 published=at_least(0, _CAPTION, text="RCP: under-utilization"),
                 unit="points",

@@ -58,7 +58,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                quantity="95th percentile of the delay, arrivals by departures, mean of all links",
+                quantity="95th percentile of the delay, arrivals ÷ departures, mean of all links",
                 measured=float(ratio.mean()),
                 published=quantity(2, "caption of Figure 2", text="2×"),
                 note=f"{ratio.min():.2f} to {ratio.max():.2f}, by link",

@@ -108,7 +108,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                quantity="Jain's index, mean of the stages, with additive increase less without",
+                quantity="Jain's index, mean of the stages, with additive increase minus without",
                 measured=Estimate(together.mean() - apart.mean()),
                 published=at_least(0, _FIGURE, text="additive increase leads to fairness"),
             ),

@@ -95,7 +95,7 @@ def _of_one_user(rows: pd.DataFrame) -> list[Comparison]:
         ),
         *(
             Comparison(
-                quantity=f"one user: 95th percentile of {name}'s delay, by ABC's",
+                quantity=f"one user: 95th percentile of {name}'s delay ÷ ABC's",
                 measured=Estimate(p95_ms[name] / p95_ms[own]),
                 published=between(1.67, 6, _TEXT, text="67 % to 6× higher"),
             )

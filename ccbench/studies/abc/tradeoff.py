@@ -143,7 +143,7 @@ def above_frontier(points: pd.DataFrame, where: str = "") -> Comparison:
     abc, edge = points.loc[ABC.name], _edge(points)
     line = np.interp(np.log(abc["p95_ms"]), np.log(edge["p95_ms"]), edge["utilisation_percent"])
     return Comparison(
-        quantity=f"{where}ABC's utilisation less that of the others' frontier at its delay",
+        quantity=f"{where}ABC's utilisation minus that of the others' frontier at its delay",
         measured=float(abc["utilisation_percent"] - line),
         published=unbounded("well outside", "caption of Figure 7"),
         unit="points",

@@ -141,7 +141,7 @@ def _goals(table: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[Comparison]:
             ("bbr", unbounded("version 3 only", _GOAL)),
         ):
             yield Comparison(
-                quantity=f"{name}'s rate beside 1 {VERSIONS[alpha]}, 50 Mbit/s, 30 ms, 1 BDP",
+                quantity=f"{name}'s rate against 1 {VERSIONS[alpha]}, 50 Mbit/s, 30 ms, 1 BDP",
                 measured=Estimate(by_version[alpha]),
                 published=published,
                 unit="Mbit/s",
@@ -150,7 +150,7 @@ def _goals(table: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[Comparison]:
     small = _plane(pairs, rtt_ms=_RTTS_MS[0], queue_bdp=1.0)
     share = small[small["alpha"] == "bbr3"]["beta_share_percent"]
     yield Comparison(
-        quantity="CUBIC's share beside 1 BBRv3, BDP of 42 packets, queue of 1 BDP",
+        quantity="CUBIC's share against 1 BBRv3, BDP of 42 packets, queue of 1 BDP",
         measured=Estimate(share),
         published=at_least(50, _TIME_SCALES, text="at least as high as that BBR flow"),
         unit="%",
@@ -172,26 +172,26 @@ def _repairs(pairs: pd.DataFrame) -> Iterator[Comparison]:
     worst = max(by_network, key=lambda network: by_network[network].mean)
     best = min(by_network, key=lambda network: by_network[network].mean)
     yield Comparison(
-        quantity="relative harm, BBRv3 less BBRv1, 0.25 BDP, mean over RTTs",
+        quantity="relative harm, BBRv3 minus BBRv1, 0.25 BDP, mean over RTTs",
         measured=_seed_difference(shallow, "relative_harm"),
         published=at_most(0, _THESIS_SHALLOW, text="expected to patch the problem"),
     )
     lost = shallow.pivot_table("lost_percent", "seed", "alpha")
     yield Comparison(
-        quantity="lost packets beside BBRv3 by those beside BBRv1, 0.25 BDP",
+        quantity="lost packets against BBRv3 ÷ those against BBRv1, 0.25 BDP",
         measured=Estimate(100 * lost["bbr3"] / lost["bbr"]),
         published=at_most(100, _THESIS_LOSS, text="tries to fix significant packet loss"),
         unit="%",
         note=f"Means: {lost['bbr3'].mean():.2g} and {lost['bbr'].mean():.2g} %.",
     )
     yield Comparison(
-        quantity="largest difference in relative harm, BBRv3 less BBRv1, of all networks",
+        quantity="largest difference in relative harm, BBRv3 minus BBRv1, of all networks",
         measured=by_network[worst],
         published=at_least(0, _ZEYNALI, text="in some instances even worse"),
         note=f"{worst}.",
     )
     yield Comparison(
-        quantity="the same, smallest",
+        quantity="smallest difference in relative harm, BBRv3 minus BBRv1, of all networks",
         measured=by_network[best],
         published=NOT_STATED,
         note=f"{best}.",

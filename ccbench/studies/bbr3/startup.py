@@ -109,7 +109,7 @@ def _plateau_seen(state: State, point: Point) -> Iterator[Fact]:
         return
     after = state.at(startup.end_s)
     bw_mbps = after["pacing_mbps"] / GAINS[after["phase"]] / PACING_MARGIN
-    yield near("pacing rate after startup, less its gain,", bw_mbps, point.payload_mbps)
+    yield near("pacing rate after startup ÷ its gain", bw_mbps, point.payload_mbps)
     rounds = _flat_rounds(state, startup)
     if rounds is not None:
         yield Fact(

@@ -48,7 +48,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published=at_least(2, _WHERE, text="can double within a fraction of a second"),
             ),
             Comparison(
-                quantity="largest decline of the same",
+                quantity="largest decline of the capacity from a quarter of a second to the next",
                 measured=float(1 / np.nanmin(growth[growth > 0])),
                 published=at_least(2, _WHERE, text="or reduce to half"),
             ),

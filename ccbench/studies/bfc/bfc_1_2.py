@@ -61,8 +61,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=drawn,
         comparisons=tuple(
             Comparison(
-                quantity=f"mean change of the fair share per μs, {faster:g} Gbit/s by "
-                f"{slower:g} Gbit/s",
+                quantity=f"mean change of the fair share per μs, {faster:g} Gbit/s "
+                f"relative to {slower:g} Gbit/s",
                 measured=by_seed(table, partial(growth, slower=slower, faster=faster)),
                 published=at_least(1, _WHERE, text="fluctuates more significantly"),
             )

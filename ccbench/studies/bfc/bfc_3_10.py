@@ -45,18 +45,18 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, ("mean", "p95", "p99")),
         comparisons=(
             Comparison(
-                quantity="p99 slowdown of flows up to 3 KB, HPCC by BFC",
+                quantity="p99 slowdown of flows up to 3 KB, HPCC ÷ BFC",
                 measured=ratio("hpcc", BFC.name),
                 published=between(2.3, 3, _WHERE),
             ),
             Comparison(
-                quantity="the same, BFC by Ideal-FQ",
+                quantity="p99 slowdown of flows up to 3 KB, BFC ÷ Ideal-FQ",
                 measured=ratio(BFC.name, "ideal-fq", 100),
                 published=similar(100, _WHERE, text="closely tracks optimal"),
                 unit="%",
             ),
             Comparison(
-                quantity="the same, DCQCN by DCTCP",
+                quantity="p99 slowdown of flows up to 3 KB, DCQCN ÷ DCTCP",
                 measured=ratio("dcqcn", "dctcp"),
                 published=at_least(1, _WHERE, text="DCQCN is worst"),
             ),

@@ -43,21 +43,21 @@ def _conclude(table: pd.DataFrame) -> Findings:
         part = table[table["traffic"] == name]
         comparisons += [
             Comparison(
-                quantity=f"p99 slowdown of flows up to 3 KB {words}, least of the others by BFC",
+                quantity=f"p99 slowdown of flows up to 3 KB {words}, least of the others ÷ BFC",
                 measured=by_seed(
                     part, lambda rows: min(ratio(rows, of, BFC.name) for of in OTHERS)
                 ),
                 published=at_least(1, _WHERE, text="trends as with Google's flows: BFC is best"),
             ),
             Comparison(
-                quantity=f"the same {words}, HPCC by BFC",
+                quantity=f"p99 slowdown of flows up to 3 KB {words}, HPCC ÷ BFC",
                 measured=by_seed(part, lambda rows: ratio(rows, "hpcc", BFC.name)),
                 published=unbounded("not stated for these flows", _WHERE),
             ),
         ]
     comparisons.append(
         Comparison(
-            quantity="the same without incast, BFC by Ideal-FQ",
+            quantity="p99 slowdown of flows up to 3 KB without incast, BFC ÷ Ideal-FQ",
             measured=by_seed(
                 table[table["traffic"] == "none"],
                 lambda rows: 100 * ratio(rows, BFC.name, "ideal-fq"),

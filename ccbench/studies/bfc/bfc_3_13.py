@@ -42,22 +42,24 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, "incast degree", log=True),
         comparisons=(
             Comparison(
-                quantity="p99 slowdown of short flows, HPCC by BFC, mean of degrees from 1000",
+                quantity="p99 slowdown of short flows, HPCC ÷ BFC, mean of degrees from 1000",
                 measured=ratio(table, "short_p99", "hpcc", bfc, _EXTREME, statistic="mean"),
                 published=at_most(1, _WHERE, text="BFC becomes worse than HPCC"),
             ),
             Comparison(
-                quantity="mean slowdown of long flows, BFC, degrees from 1000 by those up to 200",
+                quantity="mean slowdown of long flows, BFC, degrees from 1000 relative to "
+                "those up to 200",
                 measured=by_seed(table, lambda rows: degradation(rows, bfc, _HIGH, _MODERATE)),
                 published=at_least(1, _WHERE, text="degrades beyond 8 times the queues"),
             ),
             Comparison(
-                quantity="the same with 128 queues, a degree of 2000 by those up to 1000",
+                quantity="mean slowdown of long flows, BFC with 128 queues, a degree of 2000 "
+                "relative to those up to 1000",
                 measured=by_seed(table, lambda rows: degradation(rows, more, _MOST, _HIGH)),
                 published=at_least(1, _WHERE, text="degrades beyond 8 times the queues"),
             ),
             Comparison(
-                quantity="mean slowdown of long flows, HPCC by BFC, mean of degrees from 1000",
+                quantity="mean slowdown of long flows, HPCC ÷ BFC, mean of degrees from 1000",
                 measured=ratio(table, "long_mean", "hpcc", bfc, _EXTREME, statistic="mean"),
                 published=at_least(1, _WHERE, text="BFC retains some of its advantage"),
             ),

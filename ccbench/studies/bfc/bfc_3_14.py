@@ -93,23 +93,23 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                quantity="median slowdown of direct mice, BFC, 128 long flows by 8",
+                quantity="median slowdown of direct mice, BFC, 128 long flows relative to 8",
                 measured=growth("direct_p50", _MODERATE),
                 published=at_least(1, _WHERE, text="degrades beyond the number of queues"),
             ),
             Comparison(
-                quantity="median slowdown of indirect mice, BFC, 128 long flows by 8",
+                quantity="median slowdown of indirect mice, BFC, 128 long flows relative to 8",
                 measured=100 * growth("indirect_p50", _MODERATE),
                 published=similar(100, _WHERE, text="degrades only beyond 8 times the queues"),
                 unit="%",
             ),
             Comparison(
-                quantity="the same, 1024 long flows by 8",
+                quantity="median slowdown of indirect mice, BFC, 1024 long flows relative to 8",
                 measured=growth("indirect_p50", _MOST),
                 published=at_least(1, _WHERE, text="degrades beyond 8 times the queues"),
             ),
             Comparison(
-                quantity="median slowdown of mice, BFC with end-to-end control by Ideal-FQ, worst "
+                quantity="median slowdown of mice, BFC with end-to-end control ÷ Ideal-FQ, worst "
                 "case",
                 measured=100 * _farthest(by_count),
                 published=similar(100, _WHERE, text="close to Ideal-FQ in all cases"),

@@ -81,7 +81,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="p99 slowdown of flows up to 3 KB without incast, by Ideal-FQ",
+                quantity="p99 slowdown of flows up to 3 KB without incast ÷ Ideal-FQ",
                 measured=by_seed(none, lambda part: p99_ratio(part, with_cc, "ideal-fq", **SHORT)),
                 published=at_most(2, _WHERE, text="close to IdealFQ (in Figure 3-14)"),
             ),

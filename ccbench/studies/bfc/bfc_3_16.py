@@ -49,7 +49,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
     def dropped(name: str) -> Comparison:
         return Comparison(
-            quantity=f"dropped packets, {name} by {_NO_PFC}",
+            quantity=f"dropped packets, {name} ÷ {_NO_PFC}",
             measured=100 * ratio(table, "dropped_packets", name, _NO_PFC),
             published=similar(100, _WHERE, text="drops at the same rate"),
             unit="%",
@@ -58,7 +58,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     def short(of: str, by: str, *, where: str, text: str, better: bool) -> Comparison:
         bound = at_most if better else at_least
         return Comparison(
-            quantity=f"p99 slowdown of flows up to 3 KB, {of} by {by}",
+            quantity=f"p99 slowdown of flows up to 3 KB, {of} ÷ {by}",
             measured=by_seed(table, lambda rows: p99_ratio(rows, of, by, **SHORT)),
             published=bound(1, where, text=text),
         )
@@ -69,7 +69,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             short(_NO_PFC, _PFC, where=_ABOUT_PFC, text="improves", better=True),
             Comparison(
-                quantity=f"buffered bytes, p99 of the fullest switch, {_NO_PFC} by {_PFC}",
+                quantity=f"buffered bytes, p99 of the fullest switch, {_NO_PFC} ÷ {_PFC}",
                 measured=by_seed(table, lambda rows: ratio(rows, "buffer_p99_mb", _NO_PFC, _PFC)),
                 published=at_least(1, _ABOUT_PFC, text="higher tail buffer occupancy"),
             ),
@@ -77,7 +77,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             short(_SFQ, _NO_PFC, where=_WHERE, text="improves short flows", better=True),
             short(_DQA, _SFQ, where=_WHERE, text="SFQ has the higher tail", better=True),
             Comparison(
-                quantity=f"mean slowdown of flows above 3 MB, {_DQA} by {_NO_PFC}",
+                quantity=f"mean slowdown of flows above 3 MB, {_DQA} ÷ {_NO_PFC}",
                 measured=by_seed(table, lambda rows: 100 * mean_ratio(rows, _DQA, _NO_PFC, **LONG)),
                 published=similar(100, _WHERE, text="no benefit for long flows"),
                 unit="%",

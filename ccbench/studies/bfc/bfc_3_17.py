@@ -91,25 +91,26 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=drawn,
         comparisons=(
             Comparison(
-                quantity="p99 slowdown of flows up to 3 KB, DCTCP by BFC, most of all classes",
+                quantity="p99 slowdown of flows up to 3 KB, DCTCP ÷ BFC, most of all classes",
                 measured=by_seed(table, lambda rows: max(gains(rows, "dctcp", _BFC.name))),
                 published=quantity(5, _WHERE, text="up to 5 times"),
             ),
             Comparison(
-                quantity="the same in the last class",
+                quantity="p99 slowdown of flows up to 3 KB, DCTCP ÷ BFC, last class",
                 measured=by_seed(table, lambda rows: 100 * gains(rows, "dctcp", _BFC.name)[_LAST]),
                 published=similar(100, _WHERE, text="converges to that of BFC"),
                 unit="%",
             ),
             Comparison(
-                quantity="the same, BFC with 128 queues by BFC with 32, mean of all classes",
+                quantity="p99 slowdown of flows up to 3 KB, BFC with 128 queues ÷ BFC with 32, "
+                "mean of all classes",
                 measured=by_seed(
                     table, lambda rows: sum(gains(rows, _BFC_128.name, _BFC.name)) / _CLASSES
                 ),
                 published=at_most(1, _WHERE, text="only slightly better"),
             ),
             Comparison(
-                quantity="HPCC: p99 slowdown of flows of 1 to 3 MB of the first class by that of "
+                quantity="HPCC: p99 slowdown of flows of 1 to 3 MB of the first class ÷ that of "
                 "flows up to 3 KB of the last",
                 measured=by_seed(table, inverted),
                 published=at_least(1, _WHERE, text="priority inversion"),

@@ -88,7 +88,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="without incast: p99 slowdown of flows up to 3 KB, by BFC's",
+                quantity="without incast: p99 slowdown of flows up to 3 KB ÷ BFC's",
                 measured=by_seed(none, lambda rows: p99_ratio(rows, _SLOW, BFC.name, **SHORT)),
                 published=at_least(1, _WHERE, text="still slower than with BFC"),
             ),

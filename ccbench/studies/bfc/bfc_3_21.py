@@ -52,17 +52,18 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, ("p99",)),
         comparisons=(
             Comparison(
-                quantity="p99 slowdown, stochastic by dynamic, least of all flow sizes",
+                quantity="p99 slowdown, stochastic ÷ dynamic, least of all flow sizes",
                 measured=by_seed(table, lambda rows: min(p99(rows, size) for size in _SIZES)),
                 published=at_least(1, _WHERE, text="much worse for all flow sizes"),
             ),
             Comparison(
-                quantity="the same of flows up to 3 KB by that of flows above 3 MB",
+                quantity="p99 slowdown, stochastic ÷ dynamic, of flows up to 3 KB ÷ that of "
+                "flows above 3 MB",
                 measured=by_seed(table, lambda rows: p99(rows, EDGES[0]) / p99(rows, _SIZES[-1])),
                 published=at_least(1, "caption of Figure 3-21", text="especially for small flows"),
             ),
             Comparison(
-                quantity="flows that meet others in their queue, stochastic by dynamic",
+                quantity="flows that meet others in their queue, stochastic ÷ dynamic",
                 measured=by_seed(table, lambda rows: ratio(rows, "collision_percent", **SHORT)),
                 published=at_least(1, "caption of Figure 3-21", text="more"),
             ),

@@ -44,12 +44,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, "entries of the flow table for each queue", log=True),
         comparisons=(
             Comparison(
-                quantity="p99 slowdown of short flows, smallest table by the usual one",
+                quantity="p99 slowdown of short flows, smallest table ÷ the usual one",
                 measured=by_seed(table, lambda rows: ratio(rows, _SIZES[0])),
                 published=at_least(1, _WHERE, text="degrades"),
             ),
             Comparison(
-                quantity="the same, the largest table by the usual one",
+                quantity="p99 slowdown of short flows, largest table ÷ the usual one",
                 measured=by_seed(table, lambda rows: ratio(rows, _SIZES[-1])),
                 published=at_most(1, _WHERE, text="moderately better"),
             ),

@@ -64,7 +64,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    quantity=f"{sizes}: change over 8 μs at 100 Gbit/s by that at 10 Gbit/s",
+                    quantity=f"{sizes}: change over 8 μs at 100 Gbit/s ÷ that at 10 Gbit/s",
                     measured=by_seed(table, partial(by_rate, sizes=sizes)),
                     published=at_least(1, _WHERE, text="more rapidly as link speeds increase"),
                 )
@@ -72,7 +72,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             *(
                 Comparison(
-                    quantity=f"change over 8 μs at 100 Gbit/s, {shorter} by {longer}",
+                    quantity=f"change over 8 μs at 100 Gbit/s, {shorter} ÷ {longer}",
                     measured=by_seed(table, partial(by_sizes, shorter=shorter, longer=longer)),
                     published=at_least(1, _WHERE, text="more rapidly as flows become shorter"),
                 )

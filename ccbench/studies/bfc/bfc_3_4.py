@@ -128,19 +128,19 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note="The text does not say which quantile.",
             ),
             Comparison(
-                quantity="mean of active flows, most by least of the link rates, worst load up to "
-                "85 %",
+                quantity="mean of active flows, largest ÷ smallest of the link rates, worst load "
+                "up to 85 %",
                 measured=by_seed(table, lambda rows: 100 * spread(rows)),
                 published=similar(100, _WHERE, text="invariant to link speed"),
                 unit="%",
             ),
             Comparison(
-                quantity="p99 of active flows, FIFO by fair queueing, loads up to 85 %",
+                quantity="p99 of active flows, FIFO ÷ fair queueing, loads up to 85 %",
                 measured=by_seed(table, lambda rows: p99(rows, "fifo") / p99(rows, "fair")),
                 published=at_least(1, _WHERE, text="much larger"),
             ),
             Comparison(
-                quantity="the same, SRF by fair queueing",
+                quantity="p99 of active flows, SRF ÷ fair queueing, loads up to 85 %",
                 measured=by_seed(table, lambda rows: p99(rows, "srf") / p99(rows, "fair")),
                 published=at_most(1, _WHERE, text="fewer still"),
             ),

@@ -103,12 +103,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 "delay of its links is not known.",
             ),
             Comparison(
-                quantity="mean queue, largest threshold by smallest",
+                quantity="mean queue, largest threshold ÷ smallest",
                 measured=growth("mean_queue_kb"),
                 published=at_least(1, "section 3.3.3.2", text="increased buffering"),
             ),
             Comparison(
-                quantity="pauses, largest threshold by smallest",
+                quantity="pauses, largest threshold ÷ smallest",
                 measured=growth("pauses_per_ms"),
                 published=at_most(1, "section 3.3.3.2", text="fewer"),
             ),

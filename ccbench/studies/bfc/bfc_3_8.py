@@ -90,30 +90,31 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                quantity="FCT of group 1, single queue by stochastic assignment, all numbers of "
+                quantity="FCT of group 1, single queue ÷ stochastic assignment, all numbers of "
                 "flows",
                 measured=float((mean["single"] / mean["stochastic"]).mean()),
                 published=at_least(1, _WHERE, text="the worst; stochastic is substantially lower"),
             ),
             Comparison(
-                quantity="the same, stochastic by dynamic",
+                quantity="FCT of group 1, stochastic ÷ dynamic assignment, all numbers of flows",
                 measured=float((mean["stochastic"] / mean["dynamic"]).mean()),
                 published=at_least(1, _WHERE, text="dynamic has the lowest"),
             ),
             Comparison(
-                quantity="deviation of the FCT by its mean, dynamic, fewer flows than queues",
+                quantity="deviation of the FCT ÷ its mean, dynamic, fewer flows than queues",
                 measured=float(steady.max()),
                 published=similar(0, _WHERE, text="close to 0"),
                 unit="%",
             ),
             Comparison(
-                quantity="the same with more flows, less that with fewer",
+                quantity="deviation of the FCT ÷ its mean, dynamic, more flows than queues minus "
+                "fewer",
                 measured=float(crowded.max() - steady.max()),
                 published=at_least(0, _WHERE, text="increases"),
                 unit="points",
             ),
             Comparison(
-                quantity="deviation of the FCT by its mean, stochastic, fewer flows than queues",
+                quantity="deviation of the FCT ÷ its mean, stochastic, fewer flows than queues",
                 measured=float(relative["stochastic"][few].max()),
                 published=unbounded("high", _WHERE),
                 unit="%",

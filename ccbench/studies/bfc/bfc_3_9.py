@@ -46,7 +46,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    quantity=f"p99 slowdown of flows up to 3 KB, {other.upper()} by BFC",
+                    quantity=f"p99 slowdown of flows up to 3 KB, {other.upper()} ÷ BFC",
                     measured=ratio(other, BFC.name, **SHORT),
                     published=between(
                         5,
@@ -58,13 +58,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 for other in OTHERS
             ),
             Comparison(
-                quantity="p99 slowdown of flows up to 3 KB, HPCC by BFC as in the text",
+                quantity="p99 slowdown of flows up to 3 KB, HPCC ÷ BFC as in the text",
                 measured=ratio("hpcc", "bfc", **SHORT),
                 published=unbounded("variant", _WHERE),
                 note="Flows of one packet pause their upstream queue, too.",
             ),
             Comparison(
-                quantity="p99 slowdown of incast flows, HPCC by BFC",
+                quantity="p99 slowdown of incast flows, HPCC ÷ BFC",
                 measured=ratio("hpcc", BFC.name, kind="incast"),
                 published=quantity(2, _WHERE),
             ),

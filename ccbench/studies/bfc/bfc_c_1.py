@@ -60,7 +60,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="the same, largest value of equation C.4",
+                quantity="worst time without packets, BFC's threshold, largest value of equation "
+                "C.4",
                 measured=value(table, "largest_percent", **own),
                 published=percentage(20, _WHERE),
                 unit="%",
@@ -72,7 +73,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="gain per threshold, last step by the first",
+                quantity="gain per threshold, last step ÷ the first",
                 measured=float(gains[-1] / gains[0]),
                 published=at_most(1, _WHERE, text="diminishing returns"),
             ),

@@ -81,17 +81,18 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="Google with incast: mean slowdown of flows above 3 MB, by BFC's",
+                quantity="Google with incast: mean slowdown of flows above 3 MB ÷ BFC's",
                 measured=by_seed(google, lambda rows: long(rows, BFC.name)),
                 published=quantity(17, _SUMMARY, text="17 times worse for long flows"),
             ),
             Comparison(
-                quantity="Google without incast: the same, by HPCC's",
+                quantity="Google without incast: mean slowdown of flows above 3 MB ÷ HPCC's",
                 measured=by_seed(quiet, lambda rows: long(rows, "hpcc")),
                 published=at_least(1, _WHERE, text="the worst throughput of all systems"),
             ),
             Comparison(
-                quantity="the same by BFC's without incast, Google's flows by Facebook's",
+                quantity="mean slowdown of flows above 3 MB ÷ BFC's without incast, Google's "
+                "relative to Facebook's",
                 measured=by_seed(table, in_facebook),
                 published=at_least(1, _WHERE, text="performs better with Facebook's"),
             ),

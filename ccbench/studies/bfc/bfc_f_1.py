@@ -96,23 +96,23 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
         comparisons += [
             Comparison(
-                quantity=f"{sizes}: mean slowdown of flows above 3 MB, {_BFC.name} by {_HOMA}",
+                quantity=f"{sizes}: mean slowdown of flows above 3 MB, {_BFC.name} ÷ {_HOMA}",
                 measured=by_seed(rows, lambda part: others(part, _BFC.name, _HOMA)),
                 published=between(1, 2, _WHERE, text="up to 2 times better with Homa"),
             ),
             Comparison(
-                quantity=f"{sizes}: the same, {_IDEAL} by {_HOMA}",
+                quantity=f"{sizes}: mean slowdown of flows above 3 MB, {_IDEAL} ÷ {_HOMA}",
                 measured=by_seed(rows, lambda part: others(part, _IDEAL, _HOMA)),
                 published=at_least(1, _WHERE, text="Homa even outperforms IdealSRF+ECMP"),
             ),
             Comparison(
-                quantity=f"{sizes}: the same, {_BFC.name} by {_IDEAL}",
+                quantity=f"{sizes}: mean slowdown of flows above 3 MB, {_BFC.name} ÷ {_IDEAL}",
                 measured=by_seed(rows, lambda part: 100 * others(part, _BFC.name, _IDEAL)),
                 published=similar(100, _WHERE, text="close to IdealSRF+ECMP"),
                 unit="%",
             ),
             Comparison(
-                quantity=f"{sizes}: the same, {_ECMP} by {_BFC.name}",
+                quantity=f"{sizes}: mean slowdown of flows above 3 MB, {_ECMP} ÷ {_BFC.name}",
                 measured=by_seed(rows, lambda part: others(part, _ECMP, _BFC.name)),
                 published=at_least(1, _WHERE, text="Homa is worse"),
             ),

@@ -68,13 +68,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
         rows = table[table["traffic"] == sizes]
         comparisons += [
             Comparison(
-                quantity=f"{sizes}: p99 slowdown, {_BFC.name} by {_IDEAL}, mean of all sizes",
+                quantity=f"{sizes}: p99 slowdown, {_BFC.name} ÷ {_IDEAL}, mean of all sizes",
                 measured=by_seed(rows, lambda part: 100 * over_sizes(part, _BFC.name, _IDEAL)),
                 published=similar(100, "caption of Figure F-2", text="close to optimal"),
                 unit="%",
             ),
             Comparison(
-                quantity=f"{sizes}: the same, {_HOMA} by {_BFC.name}",
+                quantity=f"{sizes}: p99 slowdown, {_HOMA} ÷ {_BFC.name}, mean of all sizes",
                 measured=by_seed(rows, lambda part: over_sizes(part, _HOMA, _BFC.name)),
                 published=at_least(1, _WHERE, text="BFC-SRF is better at the tail"),
             ),

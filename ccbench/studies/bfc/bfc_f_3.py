@@ -71,17 +71,18 @@ def _conclude(table: pd.DataFrame) -> Findings:
         rows = table[table["traffic"] == sizes]
         comparisons += [
             Comparison(
-                quantity=f"{sizes}: mean slowdown of flows up to 3 KB, {_BFC.name} by {_HOMA}",
+                quantity=f"{sizes}: mean slowdown of flows up to 3 KB, {_BFC.name} ÷ {_HOMA}",
                 measured=by_seed(rows, lambda part: mean_ratio(part, _BFC.name, _HOMA, **SHORT)),
                 published=at_least(1, _WHERE, text="higher with BFC-SRF"),
             ),
             Comparison(
-                quantity=f"{sizes}: {_HOMA}, p99 slowdown of flows of 1 to 2 BDPs by 2 to 4",
+                quantity=f"{sizes}: {_HOMA}, p99 slowdown of flows of 1 to 2 BDPs relative to "
+                "2 to 4",
                 measured=by_seed(rows, hump),
                 published=at_least(1, _WHERE, text="high at the tail between 1 and 2 BDP"),
             ),
             Comparison(
-                quantity=f"{sizes}: p99 slowdown of flows of 1 to 2 BDPs, {_HOMA} by {_BFC.name}",
+                quantity=f"{sizes}: p99 slowdown of flows of 1 to 2 BDPs, {_HOMA} ÷ {_BFC.name}",
                 measured=by_seed(rows, by_bfc),
                 published=unbounded("read off the figure only", "Figure F-3"),
             ),

@@ -79,9 +79,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
         return factor * of / by
 
     words = {
-        "target": "HPCC, η = 0.98 by 0.9",
-        "marking": "DCTCP, marking from 200 KB by from 50 KB",
-        "alpha": "ExpressPass, α = 1/2 by 1/16",
+        "target": "HPCC, η = 0.98 relative to 0.9",
+        "marking": "DCTCP, marking from 200 KB relative to 50 KB",
+        "alpha": "ExpressPass, α = 1/2 relative to 1/16",
     }
     comparisons = []
     for parameter, varied in words.items():
@@ -106,7 +106,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     ):
         comparisons.append(
             Comparison(
-                quantity=f"ExpressPass, 32 credits by 8: {quantity}",
+                quantity=f"ExpressPass, 32 credits relative to 8: {quantity}",
                 measured=by_seed(
                     rows,
                     partial(growth, parameter="credits", column=column, factor=100, **where),

@@ -167,7 +167,7 @@ def _differences(axes: Axes, rows: pd.DataFrame) -> None:
             label=f"{mbps:g} Mbit/s, {rtt_ms:g} ms",
         )
     axes.axvline(0, color="grey", linewidth=0.6)
-    axes.set_yticks(range(len(mixes)), [mix.replace(" and ", " beside ") for mix in mixes])
+    axes.set_yticks(range(len(mixes)), [mix.replace(" and ", " against ") for mix in mixes])
     axes.invert_yaxis()
     axes.grid(alpha=0.3)
     axes.legend(fontsize="x-small")

@@ -80,7 +80,7 @@ _LOGGED_SEEDS = 2
 #: Floyd and Jacobson's two flows: rate in Mbit/s, RTTs in ms, queue in packets.
 _PHASE_MBPS, _PHASE_RTT_MS, _PHASE_QUEUE = 12.0, 50, 20
 _PHASE_EXTRA_MS = tuple(round(0.1 * i, 1) for i in range(11))
-_PHASE = "Reno beside Reno"
+_PHASE = "Reno against Reno"
 
 
 def _noise(kind: str, level: float, *, packet_ms: float, rtt_ms: float) -> Noise:
@@ -125,7 +125,7 @@ def _shares(*, quick: bool) -> Iterator[tuple[Scenario, ...]]:
                 noise=_noise(kind, level, packet_ms=link.packet_ms, rtt_ms=rtt_ms),
             ),
             duration_s=5.0 if quick else _DURATION_S,
-            name=f"{' beside '.join(pair)}, {mbps:g} Mbit/s, {bdp:g} BDP, {qdisc}: "
+            name=f"{' against '.join(pair)}, {mbps:g} Mbit/s, {bdp:g} BDP, {qdisc}: "
             f"{kind} {level:g}",
         )
         yield tuple(
@@ -245,7 +245,8 @@ def _conclude(cells: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="the same with random time at the sender of up to a packet's time",
+                quantity="two Reno flows in step, random time at the sender of up to a packet's "
+                "time: largest share",
                 measured=100 * float(np.maximum(random, 1 - random).max()),
                 published=percentage(50, "section 4", text="no phase effects: about equal"),
                 unit="%",
@@ -317,7 +318,7 @@ def _losses_figure(cells: pd.DataFrame) -> Figure:
     for axes, pair in zip(panels, pairs, strict=True):
         of_pair = here[here["pair"] == pair].sort_values("level")
         both, first = 100 * of_pair["both_lose"], 100 * of_pair["only_first_loses"]
-        names = pair.split(" beside ")
+        names = pair.split(" against ")
         parts = {
             f"only {names[0]}": first,
             "both": both,

@@ -142,7 +142,7 @@ def _figure(cases: pd.DataFrame) -> Figure:
         axes.plot(positions, own["mean"], "o", markersize=3, alpha=0.6, label=f"starts {starts}")
     axes.axhline(0, color="0.6", linewidth=0.8)
     axes.set_xticks(range(len(ccas)), ccas, rotation=60, ha="right", fontsize="small")
-    axes.set_ylabel("alpha's rate less beta's, of both")
+    axes.set_ylabel("alpha's rate minus beta's, of both")
     axes.grid(alpha=0.3, axis="y")
     axes.legend(fontsize="small")
     return figure

@@ -94,19 +94,19 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(beside),
         comparisons=(
             _extreme(
-                "beside CUBIC: mean delay of the L4S queue",
+                "against CUBIC: mean delay of the L4S queue",
                 beside,
                 "l4s_mean_ms",
                 at_most(1, _LOW_DELAY, text="below a millisecond"),
             ),
             _extreme(
-                "beside CUBIC: 99th percentile of the delay of the L4S queue",
+                "against CUBIC: 99th percentile of the delay of the L4S queue",
                 beside,
                 "l4s_p99_ms",
                 at_most(2, _LOW_DELAY, text="below about 2"),
             ),
             Comparison(
-                quantity="beside CUBIC: delay of the classic queue, mean of all paths",
+                quantity="against CUBIC: delay of the classic queue, mean of all paths",
                 measured=Estimate(targets),
                 published=at_most(_TARGET_MS, _TARGET, text="below the target of 15"),
                 unit="ms",
@@ -126,7 +126,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unbounded("see above", _LOW_DELAY),
             ),
             _extreme(
-                "beside CUBIC: use of the link by both",
+                "against CUBIC: use of the link by both",
                 beside,
                 "used_percent",
                 unbounded("see above", _LOW_DELAY),

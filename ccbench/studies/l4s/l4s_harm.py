@@ -124,20 +124,20 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table),
         comparisons=(
             Comparison(
-                quantity="FQ-CoDel: share of Prague beside CUBIC",
+                quantity="FQ-CoDel: share of Prague against CUBIC",
                 measured=_share(table, _PAIR, _FQ_CODEL),
                 published=percentage(50, _FAIR, text="equal shares"),
                 unit="%",
             ),
             Comparison(
-                quantity="FQ-CoDel: share of Prague beside CUBIC and BBR",
+                quantity="FQ-CoDel: share of Prague against CUBIC and BBR",
                 measured=_share(table, _ALL, _FQ_CODEL),
                 published=unbounded("see above", _FAIR),
                 unit="%",
                 note=_shares(table, _ALL, _FQ_CODEL),
             ),
             Comparison(
-                quantity="drop-tail: CUBIC's rate beside Prague, of that beside Reno",
+                quantity="drop-tail: CUBIC's rate against Prague, of that against Reno",
                 measured=Estimate(kept.groupby("seed")["percent"].mean()),
                 published=unbounded("safe coexistence", _LOSS),
                 unit="%",
@@ -157,7 +157,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             *(
                 Comparison(
-                    quantity=f"{queue}: share of Prague beside {_OTHERS[mix]}",
+                    quantity=f"{queue}: share of Prague against {_OTHERS[mix]}",
                     measured=_share(table, mix, queue),
                     published=unbounded("not available", _HARMGEN),
                     unit="%",

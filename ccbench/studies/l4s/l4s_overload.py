@@ -170,7 +170,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="ms",
             ),
             Comparison(
-                quantity="UDP with ECT(1) below the link's rate: 99th percentile of the same",
+                quantity="UDP with ECT(1) below the link's rate: 99th percentile of the delay of "
+                "the L4S queue",
                 measured=_mean(below[below["ecn"] == _L4S], "l4s_p99_ms"),
                 published=unbounded("not stated", "RFC 9332, section 4.2.1"),
                 unit="ms",

@@ -93,7 +93,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    quantity=f"{cca}, {count} subflow{'s' if count > 1 else ''}: share beside TCP",
+                    quantity=f"{cca}, {count} subflow{'s' if count > 1 else ''}: share against TCP",
                     measured=_share(table, cca, count),
                     published=percentage(
                         100 * count / (count + 1), _UNCOUPLED, text=f"{count} of {count + 1} shares"
@@ -106,7 +106,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             *(
                 Comparison(
-                    quantity=f"{cca}: largest share beside TCP, of 1 to {max(_SUBFLOWS)} subflows",
+                    quantity=f"{cca}: largest share against TCP, of 1 to {max(_SUBFLOWS)} subflows",
                     measured=max(
                         (_share(table, cca, count) for count in _SUBFLOWS),
                         key=lambda share: share.mean,
@@ -134,7 +134,7 @@ def _figure(table: pd.DataFrame) -> Figure:
         axes.plot(_SUBFLOWS, shares, style, color=f"C{i // 2}", label=label)
     axes.set_xticks(_SUBFLOWS)
     axes.set_xlabel("subflows (n)")
-    axes.set_ylabel("share beside one TCP flow (%)")
+    axes.set_ylabel("share against one TCP flow (%)")
     axes.legend(fontsize="small")
     return figure
 

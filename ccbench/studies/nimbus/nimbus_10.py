@@ -46,7 +46,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             link_mbps=_LINK_MBPS,
             duration_s=16.0 if quick else 80.0,
             seed=seed,
-            name=f"{cca} beside a video",
+            name=f"{cca} against a video",
         )
         for cca in CCAS
         for seed in seeds(quick=quick)
@@ -79,7 +79,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         ),
         *(
             compared(
-                f"throughput of {cca} by CUBIC's",
+                f"throughput of {cca} ÷ CUBIC's",
                 100 * mbps[cca] / mbps["cubic"],
                 unbounded("low", "caption of Figure 10"),
             )
@@ -89,12 +89,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
     if "nimbus" in mbps:
         comparisons += [
             compared(
-                "throughput of NimbusCC by CUBIC's",
+                "throughput of NimbusCC ÷ CUBIC's",
                 100 * mbps["nimbus"] / mbps["cubic"],
                 similar(100, _WHERE),
             ),
             compared(
-                "mean delay of CUBIC less that of NimbusCC",
+                "mean delay of CUBIC minus that of NimbusCC",
                 delay["cubic"] - delay["nimbus"],
                 quantity(15, _WHERE),
                 unit="ms",

@@ -134,17 +134,17 @@ def _conclude(table: pd.DataFrame) -> Findings:
             at_least(90, _TEXT, text="more than 90"),
         ),
         compared(
-            f"the same, pulses of {max(pulses) / 1e3:g} less {min(pulses) / 1e3:g}",
+            f"mean accuracy, pulses of {max(pulses) / 1e3:g} minus {min(pulses) / 1e3:g}",
             by_pulse[max(pulses)] - by_pulse[min(pulses)],
             at_least(0, _TEXT, text="larger pulses: higher"),
         ),
         compared(
-            f"the same, {max(links):g} less {min(links):g} Mbit/s",
+            f"mean accuracy, {max(links):g} minus {min(links):g} Mbit/s",
             by_link[max(links)] - by_link[min(links)],
             at_least(0, _TEXT, text="faster links: higher"),
         ),
         compared(
-            f"the same, pulses of {max(pulses) / 1e3:g} and a share of {least:g} %",
+            f"mean accuracy, pulses of {max(pulses) / 1e3:g} and a share of {least:g} %",
             corner.groupby("seed")["accuracy_percent"].mean(),
             percentage(60, _TEXT, text="about 60 with high pulses and a low share"),
         ),

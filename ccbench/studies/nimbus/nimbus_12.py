@@ -94,22 +94,22 @@ def _conclude(table: pd.DataFrame) -> Findings:
             unbounded("high in all cases", _TEXT),
         ),
         compared(
-            "accuracy, inelastic traffic above 80 % of the link, NimbusCC less Copa",
+            "accuracy, inelastic traffic above 80 % of the link, NimbusCC minus Copa",
             high["nimbus"] - high["copa"],
             at_least(0, "caption of Figure 12", text="more accurate"),
         ),
         compared(
-            "accuracy, Copa, inelastic traffic above 80 % of the link less that below",
+            "accuracy, Copa, inelastic traffic above 80 % of the link minus that below",
             high["copa"] - low["copa"],
             at_most(0, _TEXT, text="drops sharply"),
         ),
         compared(
-            "accuracy, NewReno of 4 times the RTT, NimbusCC less Copa",
+            "accuracy, NewReno of 4 times the RTT, NimbusCC minus Copa",
             far["nimbus"] - far["copa"],
             at_least(0, _TEXT, text="much higher"),
         ),
         compared(
-            "accuracy, Copa, NewReno of 4 times the RTT less that of the same RTT",
+            "accuracy, Copa, NewReno of 4 times the RTT minus that of the same RTT",
             far["copa"] - near["copa"],
             at_most(0, _TEXT, text="degrades"),
         ),
@@ -129,7 +129,7 @@ def _figure(inelastic: pd.DataFrame, elastic: pd.DataFrame) -> Figure:
         mean = rows.groupby("times_rtt")["accuracy_percent"].mean()
         right.plot(mean.index, mean, color=COLOURS[str(name)], label=name)
     left.set_xlabel("inelastic traffic (% of the link)")
-    right.set_xlabel("RTT of NewReno by the sender's")
+    right.set_xlabel("RTT of NewReno ÷ the sender's")
     left.set_ylabel("accuracy (%)")
     left.legend(fontsize="small")
     return figure

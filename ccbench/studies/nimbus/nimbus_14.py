@@ -135,7 +135,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         )
         comparisons += [
             compared(
-                f"link that varies, {cross} traffic: throughput by CUBIC's",
+                f"link that varies, {cross} traffic: throughput ÷ CUBIC's",
                 100 * nimbus["mbps"] / usual["mbps"],
                 relative_to(change, "Table 3"),
             ),
@@ -160,7 +160,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             unbounded("high", _TEXT),
         ),
         compared(
-            f"accuracy, aggregation over {longest} ms less that over {short} ms",
+            f"accuracy, aggregation over {longest} ms minus that over {short} ms",
             mean[longest] - mean[short],
             at_most(0, _TEXT, text="drops drastically"),
         ),

@@ -158,17 +158,17 @@ def _conclude(table: pd.DataFrame) -> Findings:
             unit="ms",
         ),
         compared(
-            f"beside others: rate by the fair share, farther from it ({phase})",
+            f"against others: rate ÷ the fair share, farther from it ({phase})",
             share,
             similar(100, "caption of Figure 16", text="their fair share"),
         ),
         compared(
-            "beside constant traffic: time with a flow in competitive mode",
+            "with constant traffic: time with a flow in competitive mode",
             100 * inelastic["competitive"].agg(lambda x: (x > 0).mean()),
             at_most(50, "section 7.4, Figure 16", text="in delay-controlling mode for most"),
         ),
         compared(
-            "beside constant traffic: mean queueing delay",
+            "with constant traffic: mean queueing delay",
             inelastic["delay_ms"].mean(),
             unbounded("low", "section 7.4, Figure 16"),
             unit="ms",

@@ -99,7 +99,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             percentage(_HALF, "section 3.2", text="roughly half"),
         ),
         compared(
-            "self-inflicted delay, elastic by inelastic phase, less 1",
+            "self-inflicted delay, elastic ÷ inelastic phase − 1",
             off,
             similar(0, "section 3.2", text="looks the same"),
         ),

@@ -53,7 +53,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     comparisons = (
         *(
             compared(
-                f"10th percentile of the deviation from the fair share, {cca} less CUBIC",
+                f"10th percentile of the deviation from the fair share, {cca} minus CUBIC",
                 lowest[cca] - lowest["cubic"],
                 at_most(0, _TEXT, text="loses throughput"),
                 unit="Mbit/s",
@@ -61,7 +61,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             for cca in ("copa", "vegas")
         ),
         compared(
-            "median RTT, CUBIC less NimbusCC",
+            "median RTT, CUBIC minus NimbusCC",
             rtt_ms["cubic"] - rtt_ms["nimbus"],
             at_least(0, _TEXT, text="lower delays"),
             unit="ms",

@@ -62,7 +62,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     name, values = farthest({f"{bdp:g} BDP": of for bdp, of in percent.groupby("buffer_bdp")}, 100)
     comparisons = (
         compared(
-            f"throughput of NimbusCC by CUBIC's, the buffer with the largest difference ({name})",
+            f"throughput of NimbusCC ÷ CUBIC's, the buffer with the largest difference ({name})",
             values,
             similar(100, "appendix B.2", text="the same for all buffer sizes"),
         ),
@@ -73,7 +73,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         mean = rows.groupby("buffer_bdp")["mbps"].mean()
         axes.plot(mean.index, mean, "o-", color=COLOURS[str(cca)], label=cca)
     axes.set_xlabel("buffer (BDP)")
-    axes.set_ylabel("throughput beside BBR (Mbit/s)")
+    axes.set_ylabel("throughput against BBR (Mbit/s)")
     axes.legend(fontsize="small")
     return Findings(table=table, figure=figure, comparisons=comparisons)
 

@@ -117,14 +117,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
             for traffic, cca in ((_LOW, "nimbus"), (_LOW, "copa"), (_HIGH, "nimbus"))
         ),
         compared(
-            "constant traffic: mean delay, copa, beside 80 less beside 24 Mbit/s",
+            "constant traffic: mean delay, copa, with 80 minus with 24 Mbit/s",
             delay[_HIGH, "copa"] - delay[_LOW, "copa"],
             at_least(0, "caption of Figure 23", text="higher"),
             unit="ms",
         ),
         *(
             compared(
-                f"{_NEAR}: throughput by the fair share, {cca}",
+                f"{_NEAR}: throughput ÷ the fair share, {cca}",
                 100 * mbps[_NEAR, cca] / _FAIR_MBPS,
                 similar(100, _NEWRENO, text="their fair share"),
             )

@@ -39,12 +39,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
     region, by_share = farthest({name: variant[column] for name, column in _REGIONS.items()}, 100)
     comparisons = (
         compared(
-            f"NewReno + BasicDelay: throughput by the fair share, farther off ({region} traffic)",
+            f"NewReno + BasicDelay: throughput ÷ the fair share, farther off ({region} traffic)",
             by_share,
             similar(100, _WHERE, text="their fair-share rate"),
         ),
         compared(
-            "NewReno + BasicDelay: throughput by that of NewReno by itself, elastic traffic",
+            "NewReno + BasicDelay: throughput ÷ that of NewReno alone, elastic traffic",
             100 * variant["elastic_percent"] / newreno["elastic_percent"],
             unbounded("not in the paper", _WHERE),
         ),
@@ -56,7 +56,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         ),
         *(
             compared(
-                f"CUBIC + Copa: throughput by the fair share, {name} traffic",
+                f"CUBIC + Copa: throughput ÷ the fair share, {name} traffic",
                 copa[column],
                 _ELSEWHERE,
             )

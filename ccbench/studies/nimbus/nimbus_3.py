@@ -116,7 +116,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="",
             ),
             compared(
-                f"{cross}: peak at 5 Hz by the highest one beside it, median of all windows",
+                f"{cross}: peak at 5 Hz ÷ the highest peak next to it, median of all windows",
                 rows["elasticity"],
                 peak,
                 unit="",

@@ -187,8 +187,8 @@ def regions(table: pd.DataFrame) -> pd.DataFrame:
 def _conclude(table: pd.DataFrame) -> Findings:
     by_region = regions(table)
     quantities = (
-        ("elastic_percent", "throughput by the fair share, elastic traffic", "%"),
-        ("inelastic_percent", "throughput by the fair share, inelastic traffic", "%"),
+        ("elastic_percent", "throughput ÷ the fair share, elastic traffic", "%"),
+        ("inelastic_percent", "throughput ÷ the fair share, inelastic traffic", "%"),
         ("delay_ms", "mean queueing delay, inelastic traffic", "ms"),
     )
     comparisons = tuple(

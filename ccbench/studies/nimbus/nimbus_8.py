@@ -128,7 +128,7 @@ def mixed(
         *_mix(seed, duration_s - _DRAIN_S, others),
         duration_s=duration_s,
         seed=seed,
-        name=f"{cca} beside a mix of flows",
+        name=f"{cca} against a mix of flows",
         settings=settings,
     )
 
@@ -344,7 +344,7 @@ def profile_difference(of: Mapping[str, pd.DataFrame], published: Published) -> 
     apart = {name: 100 * (each["nimbus"] - each["cubic"]) / LINK_MBPS for name, each in of.items()}
     name, values = farthest(apart, 0)
     return compared(
-        f"deviation from the fair share, NimbusCC less CUBIC, farthest percentile ({name})",
+        f"deviation from the fair share, NimbusCC minus CUBIC, farthest percentile ({name})",
         values,
         published,
         unit="% of the link",
@@ -369,17 +369,17 @@ def _conclude(table: pd.DataFrame) -> Findings:
             unit="KB",
         ),
         compared(
-            "time with elastic flows, beside Copa",
+            "time with elastic flows, against Copa",
             of("elastic_percent")["copa"],
             percentage(25, _TEXT, text="about 25"),
         ),
         compared(
-            "time with flows of more than 5 s, beside Copa",
+            "time with flows of more than 5 s, against Copa",
             of("lasting_percent")["copa"],
             unbounded("variant", _TEXT),
         ),
         compared(
-            "throughput of Copa by NimbusCC's",
+            "throughput of Copa ÷ NimbusCC's",
             100 * rates["copa"] / rates["nimbus"],
             similar(100, _TEXT, text="the same"),
         ),
@@ -391,14 +391,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
         ),
         profile_difference(profile, similar(0, _TEXT, text="comparable")),
         compared(
-            "median RTT, NimbusCC less Vegas",
+            "median RTT, NimbusCC minus Vegas",
             median["nimbus"] - median["vegas"],
             quantity(10, _TEXT),
             unit="ms",
         ),
         *(
             compared(
-                f"median RTT, {cca} less NimbusCC",
+                f"median RTT, {cca} minus NimbusCC",
                 median[cca] - median["nimbus"],
                 at_least(50, _TEXT, text="over 50"),
                 unit="ms",
@@ -406,19 +406,19 @@ def _conclude(table: pd.DataFrame) -> Findings:
             for cca in ("cubic", "bbr")
         ),
         compared(
-            "median RTT, NimbusCC less Copa",
+            "median RTT, NimbusCC minus Copa",
             median["nimbus"] - median["copa"],
             quantity(5, introduction),
             unit="ms",
         ),
         compared(
-            f"95th percentile of completion times {_SHORT}, CUBIC by NimbusCC",
+            f"95th percentile of completion times {_SHORT}, CUBIC ÷ NimbusCC",
             short["cubic"] / short["nimbus"],
             quantity(1.3, appendix),
             unit="",
         ),
         compared(
-            f"95th percentile of completion times {_SHORT}, BBR by NimbusCC",
+            f"95th percentile of completion times {_SHORT}, BBR ÷ NimbusCC",
             short["bbr"] / short["nimbus"],
             between(3, 4, appendix),
             unit="",

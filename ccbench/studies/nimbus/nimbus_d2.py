@@ -70,18 +70,18 @@ def _conclude(table: pd.DataFrame) -> Findings:
     )
     comparisons = (
         compared(
-            "time in delay-control mode, threshold 6 less threshold 1",
+            "time in delay-control mode, threshold 6 minus threshold 1",
             high["delay_percent"] - low["delay_percent"],
             at_least(0, _TEXT, text="a higher fraction"),
         ),
         compared(
-            "median RTT, threshold 6 less threshold 1",
+            "median RTT, threshold 6 minus threshold 1",
             high["median_rtt_ms"] - low["median_rtt_ms"],
             at_most(0, _TEXT, text="lower"),
             unit="ms",
         ),
         compared(
-            "10th percentile of the deviation from fair share, threshold 6 less threshold 1",
+            "10th percentile of the deviation from fair share, threshold 6 minus threshold 1",
             high["deviation_p10_mbps"] - low["deviation_p10_mbps"],
             at_most(0, "caption of Figure 25", text="loses throughput"),
             unit="Mbit/s",

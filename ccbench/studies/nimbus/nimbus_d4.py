@@ -110,7 +110,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         nimbus, usual = (case.xs(cca, level="cca") for cca in ("nimbus", _STATUS_QUO))
         comparisons += [
             compared(
-                f"{first}, then {second}: throughput by CUBIC's",
+                f"{first}, then {second}: throughput ÷ CUBIC's",
                 100 * nimbus["mbps"] / usual["mbps"],
                 relative_to(change, "Table 4"),
             ),

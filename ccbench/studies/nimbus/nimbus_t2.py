@@ -45,7 +45,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             other,
             duration_s=16.0 if quick else 60.0,
             seed=seed,
-            name=f"nimbus beside {name}",
+            name=f"nimbus against {name}",
             module_parameters=_HALF_BDP if name == _FIXED else (),
         )
         for name, other in _OTHERS.items()

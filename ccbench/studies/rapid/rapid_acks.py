@@ -56,7 +56,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return tuple(
         network(
             Flow(cca="rapid", acks="delayed" if case == _DELAYED else "default"),
-            *((cbr(mbps / 2),) if beside else ()),
+            *((cbr(mbps / 2),) if has_cross else ()),
             mbps=mbps,
             duration_s=_QUICK_S if quick else _DURATION_S,
             parameters=parameters,
@@ -66,23 +66,23 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
         )
         for mbps in ((_QUICK_MBPS,) if quick else _SPEEDS)
         for case in (_QUICK_CASES if quick else _CASES)
-        for beside in ((True,) if mbps == MBPS else (False, True))
+        for has_cross in ((True,) if mbps == MBPS else (False, True))
         for parameters in (DEFAULTS, EXACT)
     )
 
 
 def _measure(run: Run) -> Rows:
     scenario = run.scenario
-    beside = len(scenario.flows) > 1
+    has_cross = len(scenario.flows) > 1
     link = scenario.path.bottlenecks[0].mean_mbps
     mbps = run.throughput(0.1).loc[scenario.duration_s * _FROM_PART :].mean()
     return [
         {
             "link_mbps": link,
             "acks": scenario.name,
-            "beside": "half" if beside else "nothing",
+            "others": "a flow on half of the link" if has_cross else "no other flow",
             "tolerance": tolerance_of(scenario),
-            "used_percent": 100 * float(mbps[0]) / (link / (2 if beside else 1)),
+            "used_percent": 100 * float(mbps[0]) / (link / (2 if has_cross else 1)),
             "queue_ms": run.queueing_delay_ms(),
             "drops": int(run.summary()["drops"].sum()),
         }
@@ -91,14 +91,14 @@ def _measure(run: Run) -> Rows:
 
 def _conclude(table: pd.DataFrame) -> Findings:
     comparisons = []
-    for (link, beside, tolerance), part in table.groupby(["link_mbps", "beside", "tolerance"]):
+    for (link, others, tolerance), part in table.groupby(["link_mbps", "others", "tolerance"]):
         course = ", ".join(
             f"{row.acks}: {row.used_percent:.1f} % ({row.queue_ms:.1f} ms, {row.drops} dropped)"
             for row in part.itertuples()
         )
         comparisons.append(
             Comparison(
-                quantity=f"{link:g} Mbit/s, beside {beside}, tolerance {tolerance}: least use",
+                quantity=f"{link:g} Mbit/s, {others}, tolerance {tolerance}: least use",
                 measured=float(part["used_percent"].min()),
                 published=unbounded("not in the paper", "section IV"),
                 unit="%",
@@ -111,8 +111,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
 def _figure(table: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     axes = figure.subplots()
-    for (link, beside, tolerance), part in table.groupby(["link_mbps", "beside", "tolerance"]):
-        label = f"{link:g} Mbit/s, beside {beside}, tolerance {tolerance}"
+    for (link, others, tolerance), part in table.groupby(["link_mbps", "others", "tolerance"]):
+        label = f"{link:g} Mbit/s, {others}, tolerance {tolerance}"
         axes.plot(part["acks"], part["used_percent"], "o-", label=label)
     axes.set_ylabel("used of the spare bandwidth (%)")
     axes.tick_params(axis="x", rotation=30)

@@ -44,7 +44,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     return tuple(
         network(
             Flow(cca="rapid"),
-            *((cbr(mbps / 2),) if beside else ()),
+            *((cbr(mbps / 2),) if has_cross else ()),
             mbps=mbps,
             queue_packets=round(room * bdp_packets(mbps)) if room <= 1 else round(room),
             duration_s=_QUICK_S if quick else _DURATION_S,
@@ -52,22 +52,22 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
             sysctls=SMALL_BUFFERS,
         )
         for room in (_QUICK_ROOMS if quick else _ROOMS)
-        for beside in (False, True)
+        for has_cross in (False, True)
         for parameters in (DEFAULTS, EXACT)
     )
 
 
 def _measure(run: Run) -> Rows:
     scenario = run.scenario
-    beside = len(scenario.flows) > 1
-    spare = scenario.path.bottlenecks[0].mean_mbps / (2 if beside else 1)
+    has_cross = len(scenario.flows) > 1
+    spare = scenario.path.bottlenecks[0].mean_mbps / (2 if has_cross else 1)
     mbps = run.throughput(0.1).loc[scenario.duration_s * _FROM_PART :].mean()
     summary = run.queue_summary
     assert summary is not None
     arrived = summary.packets("enqueue", 0)
     return [
         {
-            "beside": "half" if beside else "nothing",
+            "others": "a flow on half of the link" if has_cross else "no other flow",
             "tolerance": tolerance_of(scenario),
             "queue_packets": scenario.path.bottlenecks[0].queue_packets,
             "used_percent": 100 * float(mbps[0]) / spare,
@@ -80,7 +80,7 @@ def _measure(run: Run) -> Rows:
 
 def _conclude(table: pd.DataFrame) -> Findings:
     comparisons = []
-    for (beside, tolerance), part in table.groupby(["beside", "tolerance"]):
+    for (others, tolerance), part in table.groupby(["others", "tolerance"]):
         rows = part.sort_values("queue_packets", ascending=False)
         course = ", ".join(
             f"{row.queue_packets}: {row.used_percent:.1f} % ({row.dropped_percent:.2g} % dropped, "
@@ -90,7 +90,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         enough = rows[rows["used_percent"] >= 0.95 * rows["used_percent"].iloc[0]]
         comparisons.append(
             Comparison(
-                quantity=f"beside {beside}, tolerance {tolerance}: shortest queue with 95 % of "
+                quantity=f"{others}, tolerance {tolerance}: shortest queue with 95 % of "
                 "what the longest gives",
                 measured=float(enough["queue_packets"].min()),
                 published=unbounded("not in the paper", "section IV"),
@@ -104,9 +104,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
 def _figure(table: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
-    for (beside, tolerance), part in table.groupby(["beside", "tolerance"]):
+    for (others, tolerance), part in table.groupby(["others", "tolerance"]):
         rows = part.sort_values("queue_packets")
-        label = f"beside {beside}, tolerance {tolerance}"
+        label = f"{others}, tolerance {tolerance}"
         axes.plot(rows["queue_packets"], rows["used_percent"], "o-", label=label)
     axes.set_xscale("log")
     axes.set_xlabel("room of the queue (packets)")

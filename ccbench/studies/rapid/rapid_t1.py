@@ -119,7 +119,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             *(
                 Comparison(
-                    quantity=f"{scheme}: the same, a new transfer in its slow start",
+                    quantity=f"{scheme}: time to acquire 1 Gbit/s, a new transfer in its slow "
+                    "start",
                     measured=float(first[scheme, "new"]),
                     published=unbounded("variant", _WHERE),
                     unit="RTT",

@@ -113,7 +113,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="spread of the difference (standard deviation), later half by earlier "
+                quantity="spread of the difference (standard deviation), later half ÷ earlier "
                 "half",
                 measured=Estimate(pd.Series([_spread(rows) for _, rows in harms.groupby("seed")])),
                 published=at_least(1, _WHERE, text="varies significantly for later convergence"),
@@ -151,7 +151,7 @@ def _figure(harms: pd.DataFrame) -> Figure:
         )
     axes.axhline(0, color="0.6", linewidth=0.8)
     axes.set_xlabel("time of convergence (s)")
-    axes.set_ylabel("relative harm, whole run less converged (%)")
+    axes.set_ylabel("relative harm, whole run minus converged (%)")
     axes.grid(alpha=0.3)
     if not harms.empty:
         axes.legend(fontsize="small")

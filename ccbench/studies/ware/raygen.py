@@ -155,7 +155,7 @@ def unpublished_comparisons(results: Iterable[SearchResult]) -> tuple[Comparison
     )
     return tuple(
         Comparison(
-            quantity=f"{better} less {other}: {what}",
+            quantity=f"{better} minus {other}: {what}",
             measured=differences(results, better, other, measure),
             published=UNPUBLISHED,
         )

@@ -59,20 +59,20 @@ def conclude(results: Sequence[SearchResult], *, where: str, soon: str, improves
         figure=_figure(results, sweep, seeds),
         comparisons=(
             Comparison(
-                quantity=f"genetic: best of {_SOON} experiments by the sweep's best",
+                quantity=f"genetic: best of {_SOON} experiments ÷ the sweep's best",
                 measured=Estimate(_soon(results, "genetic", seed, sweep) for seed in seeds),
                 published=similar(100, where, text=soon),
                 unit="%",
                 note=f"The best of {len(sweep.experiments)} in the sweep: {best(sweep):+.3f}.",
             ),
             Comparison(
-                quantity="genetic: 90th percentile after all generations less after the first",
+                quantity="genetic: 90th percentile after all generations minus after the first",
                 measured=Estimate(_improved(of(results, "genetic", seed)) for seed in seeds),
                 published=at_least(0, where, text=improves),
             ),
             *(
                 Comparison(
-                    quantity=f"{name}: best of {_SOON} experiments by the sweep's best",
+                    quantity=f"{name}: best of {_SOON} experiments ÷ the sweep's best",
                     measured=Estimate(_soon(results, name, seed, sweep) for seed in seeds),
                     published=UNPUBLISHED,
                     unit="%",
@@ -81,7 +81,7 @@ def conclude(results: Sequence[SearchResult], *, where: str, soon: str, improves
             ),
             *(
                 Comparison(
-                    quantity=f"{name}: claims less the sweep's claims, means with fresh seeds",
+                    quantity=f"{name}: claims minus the sweep's claims, means with fresh seeds",
                     measured=Estimate(
                         tuple(
                             fresh_mean(of(results, name, seed)) - fresh_mean(sweep)

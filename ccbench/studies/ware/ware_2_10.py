@@ -52,17 +52,17 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="median distance between two CCAs by that within a CCA",
+                quantity="median distance between two CCAs ÷ that within a CCA",
                 measured=float(between.median() / within.median()),
                 published=at_least(1, "section 2.3.3.4", text="much higher"),
             ),
             Comparison(
-                quantity="largest distance within a CCA by the 95th percentile",
+                quantity="largest distance within a CCA ÷ the 95th percentile",
                 measured=float(within.max()) / percentile,
                 published=quantity(
                     _LARGEST / _PERCENTILE,
                     "section 2.3.3.4 and Table 2.3",
-                    text="2.2: roughly 15 by 6.68",
+                    text="2.2: roughly 15 ÷ 6.68",
                 ),
                 note=f"Farthest apart: {farthest}.",
             ),

@@ -109,7 +109,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="distance between queues of CUBIC and H-TCP by the largest within one",
+                quantity="distance between queues of CUBIC and H-TCP ÷ the largest within one",
                 measured=_distinct(queues),
                 published=at_least(1, _WHERE, text="easily distinguishable"),
             ),

@@ -81,7 +81,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table),
         comparisons=tuple(
             Comparison(
-                quantity=f"time between probes of {probe}, BBRv3 by BBRv1, mean of both paths",
+                quantity=f"time between probes of {probe}, BBRv3 ÷ BBRv1, mean of both paths",
                 measured=Estimate(ratio[ratio["probe"] == probe].groupby("seed")["ratio"].mean()),
                 published=at_least(1, _WHERE, text="more spaced out"),
                 note=_note(table[table["probe"] == probe]),

@@ -131,13 +131,14 @@ def _comparisons(labelled: pd.DataFrame) -> tuple[Comparison, ...]:
             similar(100, "caption of Figure 2.9", text="near perfect"),
         ),
         Comparison(
-            quantity=f"clean, nearest of all traces: {lengths_s[0]:g} s less {DURATION_S:g} s",
+            quantity=f"clean, nearest of all traces: {lengths_s[0]:g} s minus {DURATION_S:g} s",
             measured=right[0] - right[usual_at],
             published=at_most(0, "section 2.3.3.3", text="a modest dip"),
             unit="points",
         ),
         Comparison(
-            quantity=f"the same, from {DURATION_S:g} s on: largest difference between lengths",
+            quantity=f"clean, nearest of all traces, from {DURATION_S:g} s on: largest "
+            "difference between lengths",
             measured=max(right[usual_at:]) - min(right[usual_at:]),
             published=similar(0, "section 2.3.3.3", text="relatively indistinguishable"),
             unit="points",

@@ -86,7 +86,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="the same, less its share against Reno",
+                quantity="BBR's share against CUBIC minus that against Reno, longest queue",
                 measured=Estimate(cubic.loc[longest] - reno.loc[longest]),
                 published=at_most(0, _WHERE, text="generous especially to CUBIC"),
                 unit="points",

@@ -97,7 +97,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note=", ".join(f"{other}: {scaled_up[other].mean():.0f} s" for other in _OTHERS),
             ),
             Comparison(
-                quantity="BBR's part of the queue by Reno's, last minute",
+                quantity="BBR's part of the queue ÷ Reno's, last minute",
                 measured=Estimate(100 * means["bbr_packets"] / means["other_packets"]),
                 published=similar(100, _WHERE, text="matches Reno's queue occupancy"),
                 unit="%",

@@ -100,7 +100,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="min",
             ),
             Comparison(
-                quantity="BBR's goodput over the longest interval by that over 30 s, longest queue",
+                quantity="BBR's goodput over the longest interval ÷ that over 30 s, longest queue",
                 measured=Estimate(means.iloc[-1] / means.loc[30]),
                 published=at_least(
                     1, _WHERE, text="depends on the interval, as BBR takes longer to scale up"

@@ -73,7 +73,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="s",
             ),
             Comparison(
-                quantity="BBR's throughput in a dip by its mean, median",
+                quantity="BBR's throughput in a dip ÷ its mean, median",
                 measured=Estimate(100 * dips["depth"]),
                 published=similar(0, "section 3.4", text="almost zero"),
                 unit="%",

@@ -82,7 +82,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="the latter less the former",
+                quantity="BBR's share with a cap of 4 BDP minus that with 2 BDP",
                 measured=Estimate(share[high] - share[low]),
                 published=at_least(0, "section 3.5.2", text="BBR increases its share"),
                 unit="points",

@@ -104,7 +104,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table),
         comparisons=(
             Comparison(
-                quantity="RTT estimate of one flow by the base RTT",
+                quantity="RTT estimate of one flow ÷ the base RTT",
                 measured=Estimate(of_seed["alone_percent"]),
                 published=similar(100, "section 3.5.3", text="measures the baseline RTT"),
                 unit="%",
@@ -117,19 +117,20 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="flows",
             ),
             Comparison(
-                quantity="from there on, variance of the estimate that a line explains",
+                quantity="from that number on, variance of the estimate that a line explains",
                 measured=Estimate(of_seed["linear_percent"]),
                 published=similar(100, _WHERE, text="increases linearly"),
                 unit="%",
             ),
             Comparison(
-                quantity="from there on, growth of the estimate with each flow by that of (3.6)",
+                quantity="from that number on, growth of the estimate with each flow ÷ that of "
+                "(3.6)",
                 measured=Estimate(of_seed["growth_percent"]),
                 published=similar(100, _WHERE, text="similar to the prediction"),
                 unit="%",
             ),
             Comparison(
-                quantity="in-flight cap by 2 x RTT estimate x link rate, most flows",
+                quantity="in-flight cap ÷ (2 × RTT estimate × link rate), most flows",
                 measured=Estimate(of_seed["cap"]),
                 published=unbounded("the estimate corresponds to the cap", _WHERE),
             ),

@@ -77,7 +77,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table),
         comparisons=(
             Comparison(
-                quantity="prediction (3.11) less probe time, median",
+                quantity="prediction (3.11) minus probe time, median",
                 measured=Estimate(excess_s.median()),
                 published=between(1, 3, _WHERE, text="most commonly 1 to 3"),
                 unit="s",

@@ -72,7 +72,7 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="tail of Westwood against Reno, less the longest of the other pairs",
+                quantity="tail of Westwood against Reno, minus the longest of the other pairs",
                 measured=float(tails["westwood", "reno"] - others[longest]),
                 published=at_least(0, _WHERE, text="a longer tail than the other pairs"),
                 note="From the 90th percentile to the largest harm. "

@@ -37,7 +37,7 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     draw_top(figure.subplots(), results)
     better = Comparison(
-        quantity=f"genetic less random: median of the top {TOP}",
+        quantity=f"genetic minus random: median of the top {TOP}",
         measured=differences(results, "genetic", "random", top_median),
         published=at_least(0, "caption of Figure 5.13", text="more harmful scenarios"),
     )

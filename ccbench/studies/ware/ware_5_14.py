@@ -36,14 +36,14 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                quantity="median distance, genetic by random",
+                quantity="median distance, genetic ÷ random",
                 measured=100 * float(median["genetic"] / median["random"]),
                 published=similar(100, "section 5.5", text="as much variety"),
                 unit="%",
                 note=f"Medians: {in_words}.",
             ),
             Comparison(
-                quantity="median distance, surrogate by random",
+                quantity="median distance, surrogate ÷ random",
                 measured=100 * float(median["surrogate"] / median["random"]),
                 published=UNPUBLISHED,
                 unit="%",

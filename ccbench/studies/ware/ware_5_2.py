@@ -64,7 +64,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(pairs),
         comparisons=(
             Comparison(
-                quantity=f"smallest relative harm beside {_ALIKE_FLOWS} BBR, Jain's index about "
+                quantity=f"smallest relative harm against {_ALIKE_FLOWS} BBR, Jain's index about "
                 "0.8",
                 measured=100 * float(alike.min()),
                 published=at_most(0, _WHERE, text="below 0 in one of two examples"),
@@ -72,7 +72,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note="Of means over seeds.",
             ),
             Comparison(
-                quantity="the same, largest",
+                quantity=f"largest relative harm against {_ALIKE_FLOWS} BBR, Jain's index about "
+                "0.8",
                 measured=100 * float(alike.max()),
                 published=at_least(0, _WHERE, text="above 0 in the other"),
                 unit="%",
@@ -84,13 +85,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity=f"absolute harm beside {most} BBR flows less that beside 1, mean",
+                quantity=f"absolute harm from {most} BBR flows minus that from 1, mean",
                 measured=Estimate(_growth(pairs, "absolute_harm", most)),
                 published=at_least(0, _WHERE, text="gets worse with the number of flows"),
                 unit="%",
             ),
             Comparison(
-                quantity=f"relative harm beside {most} BBR flows less that beside 1, mean",
+                quantity=f"relative harm from {most} BBR flows minus that from 1, mean",
                 measured=Estimate(_growth(pairs, "relative_harm", most)),
                 published=unbounded("worst settings do not depend on the number", _WHERE),
                 unit="%",
@@ -125,7 +126,7 @@ def _figure(pairs: pd.DataFrame) -> Figure:
         axes.set_xlabel("Jain's index")
         axes.set_ylabel(column.replace("_", " "))
         axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", title="beside 1 CUBIC", title_fontsize="small")
+    axes.legend(fontsize="small", title="against 1 CUBIC", title_fontsize="small")
     return figure
 
 

@@ -112,7 +112,7 @@ def _numbers(
             published=fraction(relative, _CAPTION, text=f"{relative:.3f}"),
         ),
         Comparison(
-            quantity="the same, from convergence on",
+            quantity=f"{name}: relative harm from convergence on, {_LONG_QUEUE} packets",
             measured=Estimate(long.loc[[alpha], "settled_harm"]),
             published=unbounded("variant", _CAPTION),
         ),
@@ -130,19 +130,19 @@ def _statements(pairs: pd.DataFrame, long: pd.DataFrame) -> tuple[Comparison, ..
     harms = {packets: Estimate(less[packets]) for packets in less}
     return (
         Comparison(
-            quantity=f"Jain's index, BBRv3 less BBRv1, largest of {_words(indices)} packets",
+            quantity=f"Jain's index, BBRv3 minus BBRv1, largest of {_words(indices)} packets",
             measured=indices[highest],
             published=at_most(0, _TEXT, text="lower"),
             note=f"{each}.",
         ),
         Comparison(
-            quantity=f"relative harm, BBRv3 less BBRv1, {_LONG_QUEUE} packets",
+            quantity=f"relative harm, BBRv3 minus BBRv1, {_LONG_QUEUE} packets",
             measured=harms[_LONG_QUEUE],
             published=at_most(0, _TEXT, text="BBRv3 is less harmful"),
         ),
         *(
             Comparison(
-                quantity=f"the same, {packets} packets",
+                quantity=f"relative harm, BBRv3 minus BBRv1, {packets} packets",
                 measured=difference,
                 published=unbounded("curves only", "Figure 5.3"),
             )
@@ -150,7 +150,7 @@ def _statements(pairs: pd.DataFrame, long: pd.DataFrame) -> tuple[Comparison, ..
             if packets != _LONG_QUEUE
         ),
         Comparison(
-            quantity=f"CUBIC's share beside BBRv3, first 150 s, {_LONG_QUEUE} packets",
+            quantity=f"CUBIC's share against BBRv3, first 150 s, {_LONG_QUEUE} packets",
             measured=Estimate(long["early_share_percent"]),
             published=at_least(50, _TEXT, text="unfair to BBR for the first 150 s"),
             unit="%",

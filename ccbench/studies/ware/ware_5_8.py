@@ -96,13 +96,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published=unbounded("3 for its flow", _WHERE),
             ),
             Comparison(
-                quantity="the time returned for it, less the label",
+                quantity="the time returned for it, minus the label",
                 measured=float(example["after_label_s"]),
                 published=unbounded("5 for its flow", _EXAMPLE),
                 unit="s",
             ),
             Comparison(
-                quantity="the returned time, less the label, median of all flows",
+                quantity="the returned time, minus the label, median of all flows",
                 measured=Estimate(medians["after_label_s"]),
                 published=at_least(0, _WHERE, text="after convergence"),
                 unit="s",

@@ -90,7 +90,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="the same, less those for ignoring 20 s or a minute, whichever are more",
+                quantity="those flows minus the most found by ignoring 20 s or a minute",
                 measured=Estimate(near[_ALGORITHM_1] - others),
                 published=at_least(0, _WHERE, text="the tightest fit"),
                 unit="points",
@@ -103,7 +103,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note=_always(in_time),
             ),
             Comparison(
-                quantity="the same, all runs",
+                quantity="agreement on which flows converged, all runs",
                 measured=Estimate(agree[_ALGORITHM_1]),
                 published=unbounded("variant", _WHERE),
                 unit="%",

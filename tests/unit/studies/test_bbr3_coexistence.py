@@ -73,15 +73,15 @@ class TestClaims:
         """With less harm by version 3 everywhere, what it repaired agrees, and the rest differs."""
         of = {item.quantity: item for item in _findings("bbr3-cubic").comparisons}
         rates = {
-            beta: f"{beta}'s rate beside 1 BBRv3, 50 Mbit/s, 30 ms, 1 BDP"
+            beta: f"{beta}'s rate against 1 BBRv3, 50 Mbit/s, 30 ms, 1 BDP"
             for beta in ("Reno", "CUBIC")
         }
         assert [of[quantity].value for quantity in rates.values()] == pytest.approx([30, 30])
         assert {of[quantity].verdict for quantity in rates.values()} == {"agrees"}
-        less = of["relative harm, BBRv3 less BBRv1, 0.25 BDP, mean over RTTs"]
+        less = of["relative harm, BBRv3 minus BBRv1, 0.25 BDP, mean over RTTs"]
         assert less.value == pytest.approx(-0.4)
         assert less.verdict == "agrees"
-        worse = of["largest difference in relative harm, BBRv3 less BBRv1, of all networks"]
+        worse = of["largest difference in relative harm, BBRv3 minus BBRv1, of all networks"]
         assert worse.value == pytest.approx(-0.4)
         assert worse.verdict == "differs"
 

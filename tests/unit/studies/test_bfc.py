@@ -146,7 +146,7 @@ class TestSlowdowns:
     def test_incast(self) -> None:
         """Five to thirty times BFC's slowdown agrees, four times and forty times differ."""
         assert {"agrees"} == verdicts("bfc-3.9", self.google(10.0))
-        what = "p99 slowdown of flows up to 3 KB, HPCC by BFC"
+        what = "p99 slowdown of flows up to 3 KB, HPCC ÷ BFC"
         for hpcc in (4.0, 40.0):
             actual = comparisons("bfc-3.9", self.google(hpcc))
             assert "differs" == actual[what].verdict
@@ -183,7 +183,7 @@ class TestSlowdowns:
         hpcc = table["scheme"].eq("hpcc") & table["seed"].eq(2)
         table.loc[hpcc, "p99"] *= 2
         rows = [{str(name): cell for name, cell in row.items()} for row in table.to_dict("records")]
-        actual = comparisons("bfc-3.9", rows)["p99 slowdown of flows up to 3 KB, HPCC by BFC"]
+        actual = comparisons("bfc-3.9", rows)["p99 slowdown of flows up to 3 KB, HPCC ÷ BFC"]
         assert 15 == pytest.approx(actual.value)
         assert actual.half_width > 0
 

@@ -106,10 +106,10 @@ class TestNearest:
         late = table[(table["seed"] == 2) & (table["setting"] == "voted")]
         nearest = dict(zip(late["length_s"], late["nearest"], strict=True))
         assert {10: "reno", 20: "cubic", 30: "cubic", 40: "cubic", 50: "cubic"} == nearest
-        dip = compared(findings, "clean, nearest of all traces: 10 s less 20 s")
+        dip = compared(findings, "clean, nearest of all traces: 10 s minus 20 s")
         assert dip.value == pytest.approx(-100 / 3)
         assert dip.judgement == "agrees, direction only"
-        longer = "the same, from 20 s on: largest difference between lengths"
+        longer = "clean, nearest of all traces, from 20 s on: largest difference between lengths"
         assert 0 == share(findings, longer)
 
     def test_limits(self, findings: Findings) -> None:

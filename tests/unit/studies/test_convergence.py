@@ -239,9 +239,9 @@ class TestWare53:
         assert first == pytest.approx([1 / (1 + 0.12**2), -0.06, 0], abs=1e-3)
         assert third == pytest.approx([1 / (1 + 0.388**2), -0.194, 0], abs=1e-3)
         of = {comparison.quantity: comparison for comparison in findings.comparisons}
-        assert of["relative harm, BBRv3 less BBRv1, 4096 packets"].value == pytest.approx(-0.134)
-        assert of["the same, 256 packets"].verdict == "not compared"
-        early = of["CUBIC's share beside BBRv3, first 150 s, 4096 packets"]
+        assert of["relative harm, BBRv3 minus BBRv1, 4096 packets"].value == pytest.approx(-0.134)
+        assert of["relative harm, BBRv3 minus BBRv1, 256 packets"].verdict == "not compared"
+        early = of["CUBIC's share against BBRv3, first 150 s, 4096 packets"]
         assert early.value == pytest.approx(69.4)
         fair = of["time of equal shares of CUBIC and BBRv3, 4096 packets"]
         assert fair.value == pytest.approx(20, abs=1)

@@ -85,7 +85,7 @@ class TestTop100:
         assert better.value == pytest.approx(0.05)
         assert better.verdict == "agrees"
         for comparison in unpublished:
-            expected = 0.1 if comparison.quantity.startswith("surrogate less random") else 0.05
+            expected = 0.1 if comparison.quantity.startswith("surrogate minus random") else 0.05
             assert comparison.value == pytest.approx(expected), comparison.quantity
             assert comparison.verdict == "not compared", comparison.quantity
 
@@ -98,8 +98,8 @@ class TestTop100:
         """Fresh seeds reveal luck: the search saw more harm, but its claims have less."""
         results = [*rivals(0.05, 0.1, fresh={"genetic": 0.02, "random": 0.03}), SWEEP]
         by_what = compared(conclude("ware-5.13", results))
-        assert by_what["genetic less random: median of the top 100"].verdict == "agrees"
-        fresh = by_what["genetic less random: mean of the claims, fresh seeds"]
+        assert by_what["genetic minus random: median of the top 100"].verdict == "agrees"
+        fresh = by_what["genetic minus random: mean of the claims, fresh seeds"]
         assert fresh.value == pytest.approx(-0.01)
 
     def test_top_table(self) -> None:
@@ -137,7 +137,7 @@ class TestRepetitions:
         """Differences that the thesis does not state are means over the repetitions."""
         results = [*rivals(0.0, 0.1), *rivals(0.0, 0.2, seed=2), *rivals(0.0, 0.3, seed=3)]
         by_what = compared(conclude("ware-5.17", [*results, SWEEP]))
-        surrogate = by_what["surrogate less random: median of the top 100"]
+        surrogate = by_what["surrogate minus random: median of the top 100"]
         assert surrogate.value == pytest.approx(0.2)
         assert surrogate.half_width == pytest.approx(0.248, abs=1e-3)
 
@@ -145,7 +145,7 @@ class TestRepetitions:
         """A repetition without a number makes the comparison undefined."""
         results = [*rivals(0.05, 0.1), *rivals(0.05, 0.1, seed=2, fresh={"genetic": math.nan})]
         findings = conclude("ware-5.17", [*results, SWEEP])
-        fresh = compared(findings)["genetic less random: mean of the claims, fresh seeds"]
+        fresh = compared(findings)["genetic minus random: mean of the claims, fresh seeds"]
         assert math.isnan(fresh.value)
 
 
@@ -214,7 +214,7 @@ class TestSoon:
         genetic = search_result(reno_against_westwood("genetic"), harms)
         _, *others = rivals(0, 0)
         findings = conclude("ware-5.15", [genetic, *others, SWEEP])
-        comparison = compared(findings)["genetic: best of 210 experiments by the sweep's best"]
+        comparison = compared(findings)["genetic: best of 210 experiments ÷ the sweep's best"]
         assert comparison.value == pytest.approx(100 * (harm if number < 210 else 0) / 0.25)
         assert comparison.verdict == verdict
 
@@ -225,7 +225,7 @@ class TestSoon:
         _, *others = rivals(0, 0)
         findings = conclude("ware-5.15", [genetic, *others, SWEEP])
         improved = compared(findings)[
-            "genetic: 90th percentile after all generations less after the first"
+            "genetic: 90th percentile after all generations minus after the first"
         ]
         whole, first = (
             np.quantile(genetic.experiments["relative_harm"][:n], 0.9) for n in (300, 60)
@@ -241,7 +241,7 @@ class TestSoon:
         results = [*rivals(-0.05, 0.1, seed=2), *rivals(-0.15, 0.1, seed=3), SWEEP]
         findings = conclude("ware-5.18", results)
         assert len(findings.figure.axes) == 2
-        best = compared(findings)["genetic: best of 210 experiments by the sweep's best"]
+        best = compared(findings)["genetic: best of 210 experiments ÷ the sweep's best"]
         first_best = float(HARMS[:210].max())
         assert best.value == pytest.approx(100 * (first_best - 0.1) / 0.25)
         assert best.verdict == "differs"

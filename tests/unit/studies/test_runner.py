@@ -219,7 +219,7 @@ class TestRunSearchStudy:
         for study in (STUDY, same):
             with pytest.raises(InputError, match=rf"full is True; .*left out for {study.name}"):
                 studies.run_study(study, engine=engine, full=True)
-        with pytest.raises(InputError, match=r"full is True; .*left out beside quick"):
+        with pytest.raises(InputError, match=r"full is True; .*left out with quick"):
             studies.run_study(SEARCH_STUDY, engine=engine, quick=True, full=True)
         assert not engine.ran
 
