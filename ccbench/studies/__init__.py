@@ -41,9 +41,7 @@ A user's own study is a file that sets ``STUDY``. Run it with ``ccbench study ru
         table.plot.bar("extra_ms", "ratio", ax=figure.subplots())
         ratio = float(table["ratio"].iloc[-1])
         stated = published.between(2, 4, "section 5")
-        comparison = Comparison(
-            quantity="throughput, near ÷ far", measured=ratio, published=stated
-        )
+        comparison = Comparison(quantity="throughput, near ÷ far", measured=ratio, published=stated)
         return Findings(table=table, figure=figure, comparisons=(comparison,))
 
 

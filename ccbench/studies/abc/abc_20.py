@@ -93,8 +93,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
             for what, column, text, unit in (
                 ("utilisation of all flows", "utilisation_percent", "high", "%"),
                 ("95th percentile of all packets' delay", "p95_ms", "low", "ms"),
-                ("95th percentile of the backlogged flow's packets' delay", "backlogged_p95_ms", "
-                ""low", "ms"),
+                (
+                    "95th percentile of the backlogged flow's delay",
+                    "backlogged_p95_ms",
+                    "low",
+                    "ms",
+                ),
             )
         ),
     )

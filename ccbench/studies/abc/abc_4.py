@@ -68,7 +68,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="ms",
             ),
             Comparison(
-                quantity="mean delay where the wired link is less that where the wireless one is",
+                quantity="mean delay with the wired link as bottleneck minus that with the "
+                "wireless one",
                 measured=float(wired["mean_ms"].mean() - wireless["mean_ms"].mean()),
                 published=at_least(0, "section 4.1", text="low, whereas standard Cubic behaviour"),
                 unit="ms",

@@ -113,8 +113,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="spread of the difference (standard deviation), later half ÷ earlier "
-                "half",
+                quantity="spread of the difference (standard deviation), later half ÷ earlier half",
                 measured=Estimate(pd.Series([_spread(rows) for _, rows in harms.groupby("seed")])),
                 published=at_least(1, _WHERE, text="varies significantly for later convergence"),
             ),
