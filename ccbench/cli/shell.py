@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,7 +28,7 @@ from ccbench.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ccbench.emulate.recording import CommandRecording
     from ccbench.experiment.path import NetworkPath
@@ -34,6 +36,12 @@ if TYPE_CHECKING:
 __all__ = ["shell"]
 
 _PROMPT = "ccbench> "
+
+#: Folder of the files that a command wrote, in that of its recording.
+_FILES = "files"
+
+#: Time until a message says what a command waits for, in seconds.
+_WAIT_S = 2.0
 
 
 @click.command(
@@ -76,7 +84,9 @@ _PROMPT = "ccbench> "
     "--real-time", is_flag=True, help="In real time: with mahimahi, or the engine of --engine."
 )
 @command_engine_options
-@output_option("Folder for queue.parquet (every event at the queue) and shell.json.")
+@output_option(
+    "Folder for queue.parquet (every event at the queue), shell.json, and files of the command."
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def shell(
@@ -99,9 +109,10 @@ def shell(
     """Run COMMAND behind an emulated link, and record the link's queue.
 
     The exit status is that of the command, and a summary is printed on standard error. By default
-    the command and a server of yours run in virtual time, without root: what the command prints
-    appears when it has ended. Without COMMAND, each line that you enter is one; the clock runs only
-    while a command does.
+    the command and a server of yours run in virtual time, without root. What the command prints
+    is passed on several times a second. It reads its standard input, if that is a file or a pipe,
+    and sees your files; those that it writes are kept in the folder of -o. Without COMMAND, each
+    line that you enter is one; the clock runs only while a command does.
 
     \b
         ccbench shell --bandwidth 12 --rtt 80 --queue 64 \\
@@ -148,7 +159,7 @@ def shell(
     recording = resolve_link(engine.make()).record(
         words, path.bottlenecks[0], path.rtt_ms, direction=direction
     )
-    _report(recording, output, {})
+    _report(recording, output, {}, {})
     context.exit(recording.status)
 
 
@@ -169,17 +180,42 @@ def _in_virtual_time(
     status = 0
     for words in [command] if command else _lines():
         virtual = VirtualCommand(
-            words=words, path=path, server=server, direction=direction, limit_s=limit_s
+            words=words,
+            path=path,
+            server=server,
+            direction=direction,
+            limit_s=limit_s,
+            standard_input=_input() if command else b"",
         )
         began_s = time.monotonic()
-        recording, printed = virtual.record(kernel)
+        recording, written = virtual.record(kernel, _print)
         took_s = time.monotonic() - began_s
-        sys.stdout.buffer.write(printed)
-        sys.stdout.flush()
         times = {"virtual time": f"{recording.duration_s:.4g} s", "real time": f"{took_s:.2g} s"}
-        _report(recording, output, times)
+        _report(recording, output, times, written)
         status = recording.status
     return status
+
+
+def _print(printed: bytes) -> None:
+    sys.stdout.buffer.write(printed)
+    sys.stdout.flush()
+
+
+def _input() -> bytes:
+    """Return standard input to its end, if it is a file or a pipe, as the clock waits for it."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):  # there is none
+        return b""
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+        return b""
+    text = "waiting for the end of standard input (for none: </dev/null)"
+    waiting = threading.Timer(_WAIT_S, click.echo, [text], {"err": True})
+    waiting.start()
+    try:
+        return sys.stdin.buffer.read()
+    finally:
+        waiting.cancel()
 
 
 def _lines() -> Iterator[tuple[str, ...]]:
@@ -195,11 +231,22 @@ def _lines() -> Iterator[tuple[str, ...]]:
             yield ("sh", "-c", line)
 
 
-def _report(recording: CommandRecording, output: Path | None, times: dict[str, str]) -> None:
-    """Save a recording, and print its summary on standard error."""
+def _report(
+    recording: CommandRecording,
+    output: Path | None,
+    times: dict[str, str],
+    written: Mapping[str, bytes],
+) -> None:
+    """Save a recording and the files of its command, and print its summary on standard error."""
     if output is not None:
         recording.save(output)
+        for name, content in written.items():
+            file = output / _FILES / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
     saved = {} if output is None else {"saved to": str(output)}
+    if written and output is None:
+        saved["not saved"] = f"{', '.join(written)}: add -o FOLDER"
     shown = {
         name.replace("_", " "): f"{value:.6g}"
         for name, value in recording.summary().items()

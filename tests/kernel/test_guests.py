@@ -508,7 +508,7 @@ def test_stopped_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             return clock() + 1000.0 * look
 
         monkeypatch.setattr(time, "monotonic", jumping)
-        assert boot_module._watch(process, progress, ConsoleWatch(console, ()), None, lambda: None)
+        assert boot_module._watch(process, progress, ConsoleWatch(console, ()), None, ())
 
 
 def test_many_at_once(own_temporary: Path) -> None:

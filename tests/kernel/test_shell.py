@@ -5,21 +5,26 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
 from ccbench import Bottleneck, NetworkPath
-from ccbench.base.errors import EngineError
+from ccbench.base.errors import EngineError, InputError
 from ccbench.cli.main import program
 from ccbench.emulate.kernel.engine import KernelEngine
 from ccbench.emulate.kernel.shell import TIMED_OUT, VirtualCommand
 from ccbench.emulate.recording import CommandRecording
 from tests.documentation import CHECKOUT, DOCS, blocks, commands
 from tests.kernel.conftest import kernel_with
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.kernel
 
@@ -50,9 +55,17 @@ DOWNLOAD = ("python3", "-c", CLIENT)
 
 
 def record(*words: str, server: str = "", **settings: object) -> tuple[CommandRecording, bytes]:
-    """Run a command behind the path."""
-    command = VirtualCommand(words=words, path=PATH, server=server)
-    return replace(command, **settings).record(KernelEngine(kernel_with()))  # type: ignore[arg-type]
+    """Run a command behind the path; return its recording and what it printed."""
+    recording, printed, _ = record_all(*words, server=server, **settings)
+    return recording, printed
+
+
+def record_all(*words: str, **settings: object) -> tuple[CommandRecording, bytes, dict[str, bytes]]:
+    """Do the same, and return also the files that the command wrote."""
+    printed: list[bytes] = []
+    command = replace(VirtualCommand(words=words, path=PATH), **settings)  # type: ignore[arg-type]
+    recording, written = command.record(KernelEngine(kernel_with()), printed.append)
+    return recording, b"".join(printed), written
 
 
 def test_sleep() -> None:
@@ -108,20 +121,63 @@ def test_upload() -> None:
     assert carried["up"] > 500_000 > 10 * carried["down"]
 
 
-def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command starts in the working directory, which it can read and not write."""
-    folder = Path.home() / f".ccbench-test-{os.getpid()}"
-    folder.mkdir()
-    try:
-        monkeypatch.chdir(folder)
-        Path("here").write_text("read\n")
-        recording, printed = record("sh", "-c", "cat here; echo no > here")
-        assert printed.startswith(b"read\n")
-        assert recording.status != 0
-        assert Path("here").read_text() == "read\n"
-    finally:
-        monkeypatch.chdir(tmp_path)
-        shutil.rmtree(folder)
+@pytest.fixture
+def home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the working directory, which the guest sees."""
+    folder = Path.home() / f".ccbench-test-{os.getpid()}" / "work"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    yield folder
+    monkeypatch.chdir(tmp_path)
+    shutil.rmtree(folder.parent)
+
+
+def test_files(home_folder: Path) -> None:
+    """A command starts among the files of the working directory, which it cannot change."""
+    (home_folder / "here").write_text("read\n")
+    (home_folder.parent / "above").write_text("read\n")
+    recording, printed = record("sh", "-c", f"cat here ../above {home_folder}/here; echo no > here")
+    assert printed.startswith(b"read\nread\nread\n")
+    assert recording.status != 0
+    assert (home_folder / "here").read_text() == "read\n"
+
+
+def test_written_files(home_folder: Path) -> None:
+    """It can create files there, which are returned, and do not exist on the host."""
+    words = ("sh", "-c", "mkdir logs; echo one > logs/a; echo two > b; cat logs/a b")
+    recording, printed, written = record_all(*words)
+    assert (0, b"one\ntwo\n") == (recording.status, printed)
+    assert written == {"b": b"two\n", "logs/a": b"one\n"}
+    assert not list(home_folder.iterdir())
+
+
+def test_input() -> None:
+    """A command reads the given standard input to its end, of any bytes; else there is none."""
+    data = bytes(range(256)) * 400
+    _, printed = record("wc", "-c", standard_input=data)
+    assert printed.split() == [str(len(data)).encode()]
+    _, printed = record("tail", "-c", "256", standard_input=data)
+    assert printed == data[-256:]
+    assert record("cat")[1] == b""
+    with pytest.raises(InputError, match="standard input is 1000000; it must be at most"):
+        record("cat", standard_input=bytes(1_000_000))
+
+
+def test_live_output() -> None:
+    """What a command prints is passed on while it runs, in order and once."""
+    parts: list[tuple[float, bytes]] = []
+    code = "import time\nfor i in range(30):\n  print(i, flush=True)\n  sum(range(10**7))"
+    VirtualCommand(words=("python3", "-c", code), path=PATH).record(
+        KernelEngine(kernel_with()), lambda part: parts.append((time.monotonic(), part))
+    )
+    assert b"".join(part for _, part in parts).split() == [str(i).encode() for i in range(30)]
+    assert len(parts) > 3
+
+
+def test_long_output() -> None:
+    """A program that prints without end is an error that says so, not a full disk."""
+    with pytest.raises(EngineError, match=r"receiver of flow 0, .*printed more than 100 MB"):
+        record("cat", "/dev/zero")
 
 
 def test_failed_server() -> None:
@@ -146,13 +202,15 @@ class TestCommand:
 
     def test_recorded(self, tmp_path: Path) -> None:
         """The command line prints the output, the status and both times, and saves the record."""
-        words = ("--server", SERVER, "-o", str(tmp_path / "kept"), "--", *DOWNLOAD)
+        code = f"{CLIENT}\nopen('log', 'w').write('done')"
+        words = ("--server", SERVER, "-o", str(tmp_path / "kept"), "--", "python3", "-c", code)
         result = CliRunner().invoke(program, ["shell", *OPTIONS, *words])
         assert 0 == result.exit_code, result.output
         assert str(FILE_BYTES) == result.stdout.strip()
         assert "virtual time" in result.stderr
         assert "real time" in result.stderr
         assert CommandRecording.load(tmp_path / "kept").status == 0
+        assert (tmp_path / "kept/files/log").read_text() == "done"
 
     def test_lines(self) -> None:
         """Without a command, each line of standard input is one."""

@@ -277,8 +277,24 @@ class KernelEngine:
         """Run a scenario; return the run and the text of the guest's console."""
         return self._run(scenario, None)
 
+    def run_live(self, scenario: Scenario, on_output: Callable[[str, bytes], object]) -> Run:
+        """Run a scenario, and pass on what its programs print, several times a second.
+
+        Parameters
+        ----------
+        scenario : Scenario
+        on_output : callable
+            Called with the name of a program, such as ``"0-sender"``, and what it has printed since
+            the last call.
+        """
+        return self._run(scenario, None, on_output=on_output)[0]
+
     def _run(
-        self, scenario: Scenario, on_progress: Progress | None, capture: Path | None = None
+        self,
+        scenario: Scenario,
+        on_progress: Progress | None,
+        capture: Path | None = None,
+        on_output: Callable[[str, bytes], object] | None = None,
     ) -> tuple[Run, str]:
         self.check(scenario)
         locks.hold(self.kernel)
@@ -296,6 +312,7 @@ class KernelEngine:
                 directory,
                 given=given,
                 on_progress=on_progress,
+                on_output=on_output,
                 meanwhile=log.advance,
             )
             tables = read_tables(directory, given, reports, log)

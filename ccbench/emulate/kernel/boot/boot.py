@@ -18,11 +18,12 @@ from ccbench.base.errors import CcbenchError
 from ccbench.emulate.kernel.boot import ending, limits, trapping
 from ccbench.emulate.kernel.boot.console import ConsoleWatch, read_console
 from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
+from ccbench.emulate.kernel.boot.outputs import Outputs
 from ccbench.emulate.kernel.boot.pinning import pinned
 from ccbench.emulate.kernel.source.kernel_build import check_intact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from ccbench.emulate.engine import Progress
@@ -43,12 +44,13 @@ _POLL_S = 0.1
 _MAX_POLL_S = 1.0
 
 
-def boot(
+def boot(  # noqa: PLR0913 - the callbacks are independent, all by keyword
     build: KernelBuild,
     directory: Path,
     *,
     given: GuestInput,
     on_progress: Progress | None = None,
+    on_output: Callable[[str, bytes], object] | None = None,
     meanwhile: Callable[[], object] = lambda: None,
 ) -> str:
     """Boot the guest with its plan and wait until it powers off.
@@ -64,6 +66,9 @@ def boot(
     on_progress : callable, optional
         Called several times a second with the elapsed virtual time in seconds. An exception that it
         raises ends the guest.
+    on_output : callable, optional
+        Called several times a second with the name of a program and what it has printed since the
+        last call.
     meanwhile : callable
         Called several times a second, to use the records that the guest has written so far.
 
@@ -75,9 +80,9 @@ def boot(
     Raises
     ------
     EngineError
-        If the guest does not complete its plan. After a crash, the error names the file with the
-        console log and includes the innermost calls with their source lines; otherwise it includes
-        the console's last lines.
+        If the guest does not complete its plan, or a program prints too much. After a crash, the
+        error names the file with the console log and includes the innermost calls with their source
+        lines; otherwise it includes the console's last lines.
     CcbenchError
         If it is not the scenario's fault: the kernel is damaged, there is no space for the records,
         or the host refuses the way of trapping programs.
@@ -88,7 +93,7 @@ def boot(
     """
     limits.check_limits(given.memory_mb)
     limits.check_folder()
-    console = directory / "console"
+    console, outputs = directory / "console", Outputs(directory, on_output)
     # Modules that are not loaded are no suspects.
     ran = replace(build, modules={name: build.modules[name] for name in given.modules})
     given.write(directory)
@@ -119,7 +124,11 @@ def boot(
             with pinned(process.pid):
                 watch = ConsoleWatch(console, ran.own.modules)
                 is_hung = not _watch(
-                    process, directory / "progress.bin", watch, on_progress, meanwhile
+                    process,
+                    directory / "progress.bin",
+                    watch,
+                    on_progress,
+                    (meanwhile, outputs.advance),
                 )
             if is_hung:
                 _request_trace(process)
@@ -138,6 +147,7 @@ def boot(
     if failure is not None:
         check_intact(build)  # otherwise the failure would be a riddle
         raise failure
+    outputs.advance()
     return text
 
 
@@ -146,7 +156,7 @@ def _watch(
     progress: Path,
     console: ConsoleWatch,
     on_progress: Progress | None,
-    meanwhile: Callable[[], object],
+    meanwhile: Sequence[Callable[[], object]],
 ) -> bool:
     """Wait for the end of the process, or the first sign of a failure on its console.
 
@@ -156,7 +166,8 @@ def _watch(
     stopped_s, polled_at_s = 0.0, time.monotonic()
     # The descriptor becomes readable when the process ends, so select() returns at once.
     with os.fdopen(os.pidfd_open(process.pid)) as ended:
-        meanwhile()
+        for each in meanwhile:
+            each()
         while not select.select([ended], [], [], _POLL_S)[0]:
             now_s = _progress_s(progress)
             # The limit excludes time in which this process was suspended, as with the whole
@@ -171,7 +182,8 @@ def _watch(
                 return True
             if on_progress is not None:
                 on_progress(max(now_s, 0.0))
-            meanwhile()
+            for each in meanwhile:
+                each()
     return True
 
 

@@ -17,7 +17,7 @@ from ccbench.emulate.kernel.boot import crash, trapping
 from ccbench.emulate.kernel.boot.crash import Crash
 from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.parameters import module_parameters
-from ccbench.emulate.kernel.boot.programs import read_words
+from ccbench.emulate.kernel.boot.programs import read_words, subject
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 
 if TYPE_CHECKING:
@@ -165,15 +165,12 @@ def _ended_program(lines: Sequence[str], programs: Path) -> EngineError | None:
         return None
     name, how = match.groups()
     folder = programs / name
-    words = read_words(folder)
-    number, _, side = name.partition("-")
-    is_of_flow = side in program_files.SIDES
-    subject = f"the {side} of flow {number}" if is_of_flow else f"the {name}"
+    is_of_flow = name.rpartition("-")[2] in program_files.SIDES
     output = _text(folder / "output").splitlines()
     step = "see what it printed" if output else "it printed nothing: try it by hand"
     if is_of_flow and how == "ended with exit status 0":
         step = "let it run until its flow stops, or set may_exit = true"
-    message = f"{subject}, {' '.join(words)!r}, {how}: {step}"
+    message = f"{subject(folder)}, {how}: {step}"
     return EngineError(message, output[-_PROGRAM_LINES:])
 
 

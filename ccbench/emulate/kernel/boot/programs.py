@@ -41,6 +41,7 @@ __all__ = [
     "port_of",
     "qlogs",
     "read_words",
+    "subject",
 ]
 
 #: Time that servers have before the experiment.
@@ -393,6 +394,14 @@ def read_words(folder: Path) -> list[str]:
         return (folder / "words").read_text(encoding="utf-8").split("\0")[:-1]
     except OSError:
         return []
+
+
+def subject(folder: Path) -> str:
+    """Return a program in words, by its folder: ``"the sender of flow 0, 'cat'"``."""
+    number, _, side = folder.name.partition("-")
+    is_of_flow = side in program_files.SIDES
+    end = f"the {side} of flow {number}" if is_of_flow else f"the {folder.name}"
+    return f"{end}, {' '.join(read_words(folder))!r}"
 
 
 def find(name: str) -> str | None:
