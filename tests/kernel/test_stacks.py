@@ -158,6 +158,14 @@ class TestUse:
             HttpKernelEngine().check(dumbbell(Flow(cca="quic:ngtcp2/bbr")))
 
     @ngtcp2
+    def test_estimate(self, engine: KernelEngine) -> None:
+        """The estimate of the time knows that programs take longer than flows of the kernel."""
+        stack, kernel = (
+            engine.needs(dumbbell(Flow(cca=cca))).work for cca in ("quic:ngtcp2/reno", "reno")
+        )
+        assert stack > 50 * kernel
+
+    @ngtcp2
     def test_harm(self, engine: KernelEngine) -> None:
         """Harm takes the name of a stack."""
         experiment = harm.long_flows(

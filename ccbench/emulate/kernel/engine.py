@@ -257,6 +257,7 @@ class KernelEngine:
             total,
             running_bytes=total.running_bytes + own_bytes,
             shared_bytes=total.shared_bytes + own_bytes,
+            work=total.work * programs.work(scenario),
         )
 
     def capture_bytes(self, scenario: Scenario) -> float:

@@ -42,6 +42,7 @@ __all__ = [
     "qlogs",
     "read_words",
     "subject",
+    "work",
 ]
 
 #: Time that servers have before the experiment.
@@ -54,6 +55,10 @@ _LAST_PORT = 65_535
 
 #: Memory of both programs of a flow by default, and additional memory of the kernel, in MB.
 _PAIR_MB = 256
+
+#: Work of a packet that a program sends, relative to one of the kernel: about that of ngtcp2, of
+#: whose time a stack may take a half or five times as much.
+_WORK = 200
 
 #: Search path of programs; servers are in folders that are not on ordinary users' PATH.
 _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -386,6 +391,12 @@ def memory_mb(scenario: Scenario) -> int:
     """Return the memory of the programs of a scenario in MB."""
     flows = (flow for flow in scenario.flows if KINDS[flow.kind].is_program)
     return sum(flow.flow_count * (flow.memory_mb or _PAIR_MB) for flow in flows)
+
+
+def work(scenario: Scenario) -> float:
+    """Return the work of a scenario with its programs, relative to flows of the kernel."""
+    flows = (flow.flow_count for flow in scenario.flows if KINDS[flow.kind].is_program)
+    return 1 + _WORK * sum(flows) / scenario.flow_count
 
 
 def read_words(folder: Path) -> list[str]:
