@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,10 +17,14 @@ from ccbench.experiment.impairments import BurstLoss, Jitter, Policer, Reorderin
 from ccbench.experiment.loss_trace import LossTrace
 from ccbench.experiment.noise import Noise
 from ccbench.experiment.receiver import Receiver
+from ccbench.experiment.stacks import OWN_STACKS
 from ccbench.experiment.subflow import Subflow
 from ccbench.experiment.wifi import Wifi
 from tests.documentation import DOCS
 from tests.scenarios import changed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.kernel
 
@@ -145,6 +149,7 @@ CASES: dict[str, list[Scenario]] = {
     "programs of the host": also(
         Flow(kind="program", sender="cat", receiver=Receiver(program="cat")),
     ),
+    "QUIC stacks": also(Flow(cca="quic:own/any")),
     "congestion controls of ccbench's own": also(Flow(cca="rapid")),
     "parameters of modules": also(module_parameters=(("tcp_cubic.hystart", "0"),)),
     "IPv6 of bulk flows": also(Flow(ip_version=6)),
@@ -191,6 +196,25 @@ def test_rows() -> None:
     assert all(row.keys() <= ENGINES.keys() for row in table().values())
 
 
+#: A stack of programs that every machine has.
+_STACK = """
+protocol = "quic"
+summary = "a stack"
+install = "nothing to do"
+ccas = ["any"]
+sender = "cat"
+receiver = "cat"
+"""
+
+
+@pytest.fixture
+def own_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Describe the stack of the row about stacks."""
+    (tmp_path / "own.toml").write_text(_STACK)
+    monkeypatch.setenv(OWN_STACKS, str(tmp_path))
+
+
+@pytest.mark.usefixtures("own_stack")
 @pytest.mark.parametrize("engine", next(iter(table().values())))
 def test_engine(engine: str) -> None:
     """An engine accepts the scenarios that the page lists, and refuses the others."""
