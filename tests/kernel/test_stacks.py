@@ -206,6 +206,33 @@ class TestAioquic:
         assert 0 <= known_ns - first_ns < 250_000_000
 
 
+@pytest.mark.parametrize(
+    "cca",
+    [
+        pytest.param(cca, marks=needs(cca.partition("/")[0]))
+        for cca in (
+            "quic:quic-go/reno",
+            "quic:quiche/cubic",
+            "quic:quiche/bbr2",
+            "quic:quinn/cubic",
+            "quic:s2n-quic/cubic",
+            "quic:s2n-quic/bbr",
+        )
+    ],
+)
+def test_built(engine: KernelEngine, cca: str) -> None:
+    """A stack that the user builds shares a link with CUBIC, twice the same, and has samples."""
+    scenario = dumbbell(Flow(cca=cca), Flow(cca="cubic"), bandwidth_mbps=5, duration_s=3)
+    run = engine.run(scenario)
+    assert run.digest() == engine.run(scenario).digest()
+    rates = run.throughput(1.0).loc[2:].mean()
+    assert rates.sum() == pytest.approx(5, rel=0.05)
+    assert (rates > 0.2).all()
+    samples = run.flows.query("flow == 0 and time_ns > 1e9")
+    assert (samples["cwnd_packets"] > 0).all()
+    assert samples["srtt_us"].between(40_000, 250_000).all()
+
+
 OWN = """
 protocol = "quic"
 summary = "mine"

@@ -74,12 +74,13 @@ _HIDDEN = ("/tmp/", "/run/", "/dev/shm/", "/var/tmp/")  # noqa: S108 - the guest
 
 #: Threads of a program are one process of the host, and the kernel of the guest saves the SSE
 #: registers of each, but no wider ones (edits.py). The C library and OpenSSL would select these by
-#: the features of the processor, so they are disabled. Homes are the scratch folders.
+#: the features of the processor, so they are disabled; likewise RDRAND, of whose random numbers
+#: BoringSSL and AWS-LC, which read the same variable, take some. Homes are the scratch folders.
 _ENVIRONMENT = {
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,"
     "-AVX_Fast_Unaligned_Load,-FMA,-FMA4,-XSAVE,-XSAVEC",
     "LANG": "C.UTF-8",
-    "OPENSSL_ia32cap": "~0x1000000000000000:0",
+    "OPENSSL_ia32cap": "~0x5000000000000000:0",
     "PATH": _SYSTEM_FOLDERS,
     "PYTHONUNBUFFERED": "1",  # the stop of a program discards what it has not written
     "TZ": "UTC",
