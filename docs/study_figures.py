@@ -11,13 +11,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import pandas as pd
 
-from ccbench import plots, studies
+from ccbench import studies
 from ccbench.base.figures import Figure
 from ccbench.base.sealed import file_digest
-from ccbench.studies.style import concluded, save_figure
+from ccbench.studies.style import concluded, finished, save_figure, style
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,7 +28,11 @@ TABLES = Path(__file__).with_name("studies") / "results"
 
 #: The drawn part of the axis, in widths of the range of numbers that agree.
 _LEAST, _MOST = -2.0, 3.0
-_AGREES, _DIFFERS = "#0072b2", "#d55e00"
+#: Colours of the style, and markers, by verdict.
+_LOOKS: Mapping[str, Mapping[str, Any]] = {
+    "agrees": {"color": "C0", "marker": "o"},
+    "differs": {"color": "C3", "marker": "D", "markerfacecolor": "none"},
+}
 
 
 def numbers_of(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -58,9 +61,8 @@ def agreement(results: Iterable[Mapping[str, Any]]) -> Figure:
     """
     rows = [(result["study"], numbers_of(result)) for result in results]
     rows = [(name, numbers) for name, numbers in rows if numbers]
-    sizes: Any = {"font.size": 8, "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7}
-    with mpl.rc_context(sizes):
-        figure = Figure(figsize=(3.5, 1.1 + 0.17 * len(rows)), layout="constrained")
+    with style():
+        figure = Figure(figsize=(1, 0.1 + 0.05 * len(rows)), layout="constrained")
         axes = figure.subplots()
         axes.axvspan(0, 1, color="0.88", label="range of agreement")
         for row, (_, numbers) in enumerate(rows):
@@ -68,11 +70,8 @@ def agreement(results: Iterable[Mapping[str, Any]]) -> Figure:
                 # Numbers of one study are apart, so that equal ones can be counted.
                 y = row + 0.5 * ((i + 0.5) / len(numbers) - 0.5)
                 _draw(axes, number, y)
-        for colour, marker, face, label in (
-            (_AGREES, "o", _AGREES, "agrees"),
-            (_DIFFERS, "D", "none", "differs"),
-        ):
-            axes.plot([], [], marker, color=colour, mfc=face, ms=3.5, label=label)
+        for verdict, look in _LOOKS.items():
+            axes.plot([], [], linestyle="none", label=verdict, **look)
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlim(_LEAST, _MOST)
@@ -81,8 +80,8 @@ def agreement(results: Iterable[Mapping[str, Any]]) -> Figure:
         axes.set_xticks(ticks, [f"≤ {first}", *middle, f"≥ {last}"])
         axes.set_xlabel("place in the range of agreement")
         axes.grid(axis="y", alpha=0.3)
-        figure.legend(loc="outside upper center", ncols=3, frameon=False)
-    return figure
+        axes.legend()
+        return finished(figure)
 
 
 def _draw(axes: Any, number: Mapping[str, Any], y: float) -> None:
@@ -92,8 +91,7 @@ def _draw(axes: Any, number: Mapping[str, Any], y: float) -> None:
     def place(value: float) -> float:
         return min(_MOST, max(_LEAST, (value - low) / width))
 
-    is_agreeing = number["verdict"] == "agrees"
-    colour = _AGREES if is_agreeing else _DIFFERS
+    look = _LOOKS["agrees" if number["verdict"] == "agrees" else "differs"]
     ends = number.get("interval")
     if ends is None and number["half_width"] is not None:
         ends = (
@@ -101,16 +99,8 @@ def _draw(axes: Any, number: Mapping[str, Any], y: float) -> None:
             number["measured"] + number["half_width"],
         )
     if ends is not None:
-        axes.plot([place(end) for end in ends], [y, y], color=colour, linewidth=0.6)
-    axes.plot(
-        place(number["measured"]),
-        y,
-        "o" if is_agreeing else "D",
-        color=colour,
-        markerfacecolor=colour if is_agreeing else "none",
-        markersize=3,
-        clip_on=False,
-    )
+        axes.plot([place(end) for end in ends], [y, y], color=look["color"], linewidth=0.6)
+    axes.plot(place(number["measured"]), y, clip_on=False, **look)
 
 
 def draw(of: Mapping[str, Mapping[str, Any]], pages: Mapping[str, Iterable[str]]) -> None:
@@ -127,7 +117,7 @@ def draw(of: Mapping[str, Mapping[str, Any]], pages: Mapping[str, Iterable[str]]
     for page, names in pages.items():
         figure = agreement(of[name] for name in names if name in of)
         for suffix in (".png", ".svg"):
-            plots.save(figure, IMAGES / f"{agreement_name(page)}{suffix}")
+            save_figure(figure, IMAGES / f"{agreement_name(page)}{suffix}")
     for csv in sorted(TABLES.glob("*.csv")):
         result = of[csv.stem]
         if file_digest(csv.read_bytes()) != result["files"][csv.name]:

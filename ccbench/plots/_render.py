@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
     from ccbench.plots._panel import Item, Panel
 
-__all__ = ["WIDTHS_INCHES", "render"]
+__all__ = ["COLOURS", "STYLES", "WIDTHS_INCHES", "render"]
 
 #: Width of a figure by the number of columns of a paper (ACM and IEEE).
 WIDTHS_INCHES = {1: 3.33, 2: 7.0}
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-_STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+#: Looks of lines that colour-blind readers and grey printers tell apart.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _HEIGHT_INCHES = 1.9
 #: Size of a legend's entry: its line, a character of its name, and a row.
@@ -99,7 +100,7 @@ def _draw(axes: Axes, panel: Panel, labels: Sequence[str]) -> None:
             medianprops={"color": "black"},
         )
         for patch, box in zip(drawn["boxes"], boxes, strict=True):
-            patch.set_facecolor(_COLOURS[labels.index(box.label) % len(_COLOURS)] + "80")
+            patch.set_facecolor(COLOURS[labels.index(box.label) % len(COLOURS)] + "80")
         axes.set_xticks(range(1, len(boxes) + 1), [box.label for box in boxes])
     axes.set_ylabel(panel.y)
     axes.grid(alpha=0.3)
@@ -110,9 +111,9 @@ def _draw(axes: Axes, panel: Panel, labels: Sequence[str]) -> None:
 
 
 def _draw_item(axes: Axes, item: Item, number: int) -> None:
-    colour = _COLOURS[number % len(_COLOURS)]
+    colour = COLOURS[number % len(COLOURS)]
     if isinstance(item, Line):
-        style = _STYLES[number % len(_STYLES)]
+        style = STYLES[number % len(STYLES)]
         drawn: Any = {"color": colour, "linestyle": style, "linewidth": 1.1, "label": item.label}
         if item.is_step:
             axes.step(item.x, item.y, where="post", **drawn)

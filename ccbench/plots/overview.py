@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ccbench.base.counts import counted
 from ccbench.base.figures import Figure
 from ccbench.experiment import dynamics
+from ccbench.plots._render import COLOURS, STYLES
 from ccbench.run.intervals import sample_ns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     from matplotlib.axes import Axes
 
@@ -77,6 +80,7 @@ def _draw_throughput(axes: Axes, run: Run) -> None:
         kind = "Wi-Fi" if last.wifi else last.trace.name if last.trace else ""
         label = f"link ({kind})" if kind else "link"
         axes.fill_between(throughput.index, capacity, step="pre", color="0.9", label=label)
+    axes.set_prop_cycle(color=_cycled(COLOURS), linestyle=_cycled(STYLES, per_round=1))
     axes.plot(throughput.index, throughput, label=labels, linewidth=1.2)
     axes.set_ylabel("throughput (Mbit/s)")
     axes.set_ylim(bottom=0)
@@ -90,6 +94,12 @@ def _draw_throughput(axes: Axes, run: Run) -> None:
         frameon=False,
     )
     axes.grid(alpha=0.3)
+
+
+def _cycled(looks: Sequence[Any], per_round: int = 0) -> list[Any]:
+    """Return a look for each line, moved on in each round so that no two looks meet twice."""
+    count = len(looks)
+    return [looks[(i + per_round * (i // count)) % count] for i in range(MOST_LINES)]
 
 
 def _draw_queue(axes: Axes, run: Run, bottleneck: int) -> None:
