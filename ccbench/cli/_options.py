@@ -469,7 +469,7 @@ class NoiseChoice:
         if jitter is not None:
             for name in _JITTER:
                 if name in values:
-                    allowed = f"left out beside --noise {name}"
+                    allowed = f"left out with --noise {name}"
                     raise validation.bad("--jitter", jitter, allowed, "remove one of the two")
                 values[name] = jitter
         if is_off and values:
@@ -593,7 +593,7 @@ def given_options(names: Mapping[str, str]) -> list[str]:
 
 
 def check_left_out(names: Mapping[str, str], other: str) -> None:
-    """Check that none of these options is given beside another one."""
+    """Check that none of these options is given with another one."""
     if given := given_options(names):
         message = f"{', '.join(given)} must be left out with {other}, whose file determines it"
         raise click.UsageError(message)

@@ -272,7 +272,7 @@ def _history(module: Path, good: str | None, bad: str | None, patches: tuple[Pat
 
     if patches:
         if good is not None or bad is not None:
-            message = "--patch is given beside --good or --bad: leave out one of the two"
+            message = "--patch is given with --good or --bad: leave out one of the two"
             raise click.UsageError(message)
         return Series.of(module, patches)
     if good is None:

@@ -128,9 +128,9 @@ def deployable(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Judge whether ALPHA may be deployed beside BETA.
+    """Judge whether ALPHA may be deployed alongside BETA.
 
-    In every network, BETA's flows of every workload run alone, beside BETA's and beside ALPHA's
+    In every network, BETA's flows of every workload run alone, against BETA's and against ALPHA's
     flows of every workload. Three thresholds bound the harm that ALPHA may do to BETA: the harm
     that BETA does with ALPHA's workload (equivalent), the harm that BETA does to ALPHA (symmetric),
     and the harm that BETA does with any workload (worst-case).
@@ -176,7 +176,7 @@ def deployable(
         return
     if output is not None:
         result_folders.prepare(output, "verdict on deployment")
-    with workers.connected() as chosen, shown(f"{alpha} beside {beta}") as on_progress:
+    with workers.connected() as chosen, shown(f"{alpha} against {beta}") as on_progress:
         result = assess(assessment, engine=runner, on_progress=on_progress, **chosen)
     if output is not None:
         _write(result, output)
@@ -216,7 +216,7 @@ def _write(result: Deployability, folder: Path) -> None:
 
 def _print(result: Deployability, output: Path | None) -> None:
     settings = result.assessment
-    click.echo(f"May {settings.alpha} be deployed beside {settings.beta}?\n")
+    click.echo(f"May {settings.alpha} be deployed alongside {settings.beta}?\n")
     for threshold, verdict in result.verdicts.items():
         cases = result.cases[result.cases["threshold"] == threshold]
         broken = int((cases["verdict"] == "broken").sum())

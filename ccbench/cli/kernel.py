@@ -80,7 +80,7 @@ def build(
     the default kernel, at first 6.12 if there is one. It needs no root, and writes only to the
     user's cache folder.
 
-    The first kernel is the default. Others stay beside it, also those with patches or a name:
+    The first kernel is the default. Others are kept, too, including those with patches or a name:
     `--kernel NAME` runs one, `ccbench kernel use NAME` makes it the default. Damaged parts of a
     build are compiled again.
     """

@@ -30,7 +30,7 @@ def model() -> None:
     """Predict results with closed-form models, without running a network."""
 
 
-@model.command(short_help="Predict BBRv1's share beside CUBIC or Reno.")
+@model.command(short_help="Predict BBRv1's share against CUBIC or Reno.")
 @bandwidth_option
 @rtt_option
 @queue_option
@@ -59,7 +59,7 @@ def bbr(
     duration: float,
     as_json: bool,
 ) -> None:
-    """Predict BBRv1's share of a link beside CUBIC or Reno (Ware chapter 3).
+    """Predict BBRv1's share of a link against CUBIC or Reno (Ware chapter 3).
 
     The share depends on BBR's in-flight cap, and not on the number of CUBIC or Reno flows. The
     model applies to queues of more than 1 BDP and to converged flows; remarks name equations that

@@ -51,7 +51,7 @@ def report(
 
     It shows the worst networks with the commands that repeat them, harm over the search space as
     measured and as predicted, and the progress of the search. All figures are also written to the
-    folder figures beside the page as PNG and SVG. The search may be unfinished.
+    folder figures next to the page as PNG and SVG. The search may be unfinished.
     """
     from ccbench.raygen.html import report as write
 

@@ -213,11 +213,11 @@ class Workload:
             object.__setattr__(self, "local_share", share)
             if self.receiver is not None or self.senders:
                 step = "remove receiver and senders"
-                raise validation.bad("local_share", share, "left out beside them", step)
+                raise validation.bad("local_share", share, "left out with them", step)
         whole("islands", self.islands, Range(1, 1000), example=2)
         if self.islands > 1 and (self.receiver, self.senders, self.local_share) != (None, (), None):
             step = "remove receiver, senders and local_share"
-            raise validation.bad("islands", self.islands, "1 beside them", step)
+            raise validation.bad("islands", self.islands, "1 with them", step)
         whole("classes", self.classes, Range(1, 64), example=4)
 
     def flows(self, topology: Topology, duration_s: float, seed: int) -> pd.DataFrame:

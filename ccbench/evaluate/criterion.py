@@ -405,7 +405,7 @@ def _check_harmed(criterion: Criterion, scenario: Scenario) -> None:
     """Check that a search can vary the scenario: only the candidate and the others, on a link."""
     labels = [flow.name for flow in scenario.flows]
     if sorted(labels) != sorted([*criterion.candidates, criterion.harmed]) or len(labels) != 2:  # noqa: PLR2004
-        allowed = "the label of the only flows beside the candidate"
+        allowed = "the label of all flows but the candidate's"
         raise validation.bad("harmed", criterion.harmed, allowed, f"{', '.join(labels)} are there")
     if scenario.path.bottlenecks[0].trace is not None:
         allowed = "left out with a link of varying rate"

@@ -213,7 +213,7 @@ def load_networks(path: str | Path) -> tuple[Network, ...]:
         document: dict[str, Any] = {key: value for key, value in table.items() if key in of_path}
         link = {key: value for key, value in table.items() if key in of_link}
         if link and "bottlenecks" in document:
-            allowed = "left out beside bottlenecks"
+            allowed = "left out with bottlenecks"
             raise validation.bad(", ".join(link), "given", allowed, "move it into a bottleneck")
         if "bottlenecks" not in document:
             Bottleneck.from_dict(link, base_dir)  # for errors with the names in the table

@@ -175,7 +175,7 @@ class Assessment:
         if key.attacker is not None:
             attacker = key.attacker.with_cca(self.alpha if key.side == "alpha" else self.beta)
             flows = in_order((victim,), (attacker,), noise=key.network.path.noise, seed=seed)
-            name = f"{attacker.label} beside {victim.label}"
+            name = f"{attacker.label} against {victim.label}"
         judged = {m for w in self.workloads for m in self.metrics_of(w)}
         with validation.within(f"network {key.network.name!r}, {name}: "):
             return Scenario(

@@ -511,7 +511,7 @@ def _check(  # noqa: PLR0913, PLR0917 - the settings of repeat_each
         validation.number("bound", bound, validation.Range(), example=0.05)
         if precision is not None:
             step = "remove one of the two"
-            raise validation.bad("bound", bound, "left out beside precision", step)
+            raise validation.bad("bound", bound, "left out with precision", step)
     if not is_fixed:
         allowed = validation.Range(repetitions, 10_000)
         validation.whole("max_repetitions", max_repetitions, allowed, example=MAX_REPETITIONS)

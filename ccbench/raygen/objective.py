@@ -140,7 +140,7 @@ class HarmObjective(Objective):
         if self.metric is not None:
             return f"is the fraction by which {alpha} worsens it for {beta}."
         return (
-            f"is the fraction of its solo throughput that {beta} loses beside {alpha}, minus the "
+            f"is the fraction of its solo throughput that {beta} loses to {alpha}, minus the "
             f"loss if all flows shared equally: above 0, {alpha} takes more than its fair share "
             "(Ware, Battle for Bandwidth, CMU-CS-24-135, section 5.3)."
         )

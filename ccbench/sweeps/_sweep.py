@@ -284,7 +284,7 @@ class Sweep:
             for one in expanded(self.document, str(path)):
                 if (other := set_by.setdefault(one, str(path))) != path:
                     step = f"it also sets {one}: keep one of them"
-                    raise validation.bad("vary", path, f"left out beside {other}", step)
+                    raise validation.bad("vary", path, f"left out with {other}", step)
             allowed = "one value or more: numbers, words, true or false, or parts of a scenario"
             values = validation.several(f"vary: {path}", candidates, allowed, step)
             if not values or not all(map(is_value, values)):

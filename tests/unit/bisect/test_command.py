@@ -27,7 +27,7 @@ bottlenecks = [{ bandwidth_mbps = 10, queue_bdp = 1 }]
         ("two.toml", "--good is missing: name a commit before the change, or give --patch"),
         ("--good HEAD~2", "SCENARIO or --criterion is missing"),
         ("two.toml --good x", "good is 'x'; it must be a commit of the module's repository"),
-        ("two.toml --good HEAD~2 --patch a", "--patch is given beside --good or --bad"),
+        ("two.toml --good HEAD~2 --patch a", "--patch is given with --good or --bad"),
         ("two.toml --good HEAD~2 --metric throughput", "--of is missing: name a group of flows"),
         ("two.toml --good HEAD~2 --metric rate", "--metric is 'rate'; it must be a metric"),
         ("two.toml --good HEAD~2 --metric throughput --of reno", "--of is 'reno'; it must be one"),

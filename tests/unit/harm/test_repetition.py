@@ -165,7 +165,7 @@ class TestRepeat:
             ({"repetitions": 0}, "repetitions is 0"),
             ({"repetitions": 1, "precision": 0.1}, "repetitions is 1; it must be .* at least 6"),
             ({"precision": 0}, "precision is 0"),
-            ({"precision": 0.1, "bound": 0}, "bound is 0; it must be left out beside precision"),
+            ({"precision": 0.1, "bound": 0}, "bound is 0; it must be left out with precision"),
             ({"precision": math.nan}, "precision is nan"),
             ({"precision": 0.1, "max_repetitions": 5}, "max_repetitions is 5; .* at least 6"),
         ],

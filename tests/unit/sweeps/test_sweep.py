@@ -259,7 +259,7 @@ class TestAll:
             ({"changes.*.at_s": [1]}, "stands for no items of a list; the scenario has "),
             ({"rtt_ms.*": [1]}, "stands for no items of a list"),
             ({"flows.*.colour": [1]}, "'flows.0.colour' is not a setting"),
-            ({"flows.*.cca": ["a"], "flows.1.cca": ["b"]}, "left out beside flows.*.cca"),
+            ({"flows.*.cca": ["a"], "flows.1.cca": ["b"]}, "left out with flows.*.cca"),
         ],
     )
     def test_refused(self, vary: Any, words: str) -> None:

@@ -55,7 +55,7 @@ def check_cca(cca: str, kernel: KernelBuild, field: str) -> None:
     feature = kernel.descriptions.missing.get(cca)
     if feature is not None:
         name = _FULL_NAMES.get(feature, feature)
-        allowed = f"another one, as Linux {kernel.release} lacks {name}, which it needs"
+        allowed = f"one that works without {name}, which Linux {kernel.release} lacks"
         raise validation.bad(field, cca, allowed, _NEXT_STEP) from MissingFeature(name)
 
 
