@@ -107,5 +107,5 @@ def test_harmed(folder: Path) -> None:
     """Flows that do not exist cannot be harmed."""
     text = SHARE.replace("[[criterion.measures]]", 'harmed = "b"\n\n[[criterion.measures]]', 1)
     (folder / "share.toml").write_text(text)
-    with pytest.raises(InputError, match="harmed is 'b'; it must be the label of the only flows"):
+    with pytest.raises(InputError, match="harmed is 'b'; it must be the label of all flows but"):
         load_pack(folder)
