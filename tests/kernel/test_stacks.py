@@ -178,6 +178,24 @@ class TestUse:
         assert -0.05 < result.table()["absolute"].iloc[0] < 1
 
     @ngtcp2
+    @pytest.mark.usefixtures("own_store")
+    def test_sweep(self, tmp_path: Path) -> None:
+        """A sweep varies a CCA between those of Linux and of stacks, and their shares add up."""
+        file = tmp_path / "two.toml"
+        file.write_text(
+            dumbbell(Flow(cca="cubic"), Flow(), bandwidth_mbps=4, duration_s=3).to_toml()
+        )
+        varied = "flows.1.cca=reno,quic:ngtcp2/reno"
+        result = ccbench("sweep", str(file), "--vary", varied, "--metric", "share", "--json")
+        assert ExitStatus.OK == result.exit_code, result.stderr
+        rows = json.loads(result.stdout)["estimates"]
+        names = {row["settings"]["flows.1.cca"] for row in rows}
+        assert names == {"reno", "quic:ngtcp2/reno"}
+        for name in names:
+            own = [row["median"] for row in rows if row["settings"]["flows.1.cca"] == name]
+            assert sum(own) == pytest.approx(1)
+
+    @ngtcp2
     def test_classify(self, engine: KernelEngine, tmp_path: Path) -> None:
         """The queue of a stack's flow is classified as any, and never as a CCA of another kind."""
         scenario = dumbbell(
