@@ -9,6 +9,7 @@ colour-blind readers can tell apart, and sets the width of one or two columns an
 from __future__ import annotations
 
 from contextlib import contextmanager
+from math import radians, sin
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +137,7 @@ def finished(figure: Figure) -> Figure:
         _wrap(axes, own / columns, max(height * own / width / rows, _ROW_INCHES))
     legend_inches = _move_legends(figure, own)
     row_inches = max(height * own / width / rows, _ROW_INCHES, names_inches)
+    row_inches += max(map(_slanted_inches, panels))
     figure.set_size_inches(own, rows * row_inches + legend_inches)
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
@@ -160,6 +162,16 @@ def _wrap_names(axes: Axes) -> tuple[int, float]:
         return longest, 0.0
     axes.set_yticks(axes.get_yticks(), wrapped)
     return longest, max(map(len, lines)) * len(lines) * _LINE_INCHES + _ROW_INCHES
+
+
+def _slanted_inches(axes: Axes) -> float:
+    """Return the height of names along the horizontal axis that are turned."""
+    labels = axes.get_xticklabels()
+    return max((_height_inches(label) for label in labels if label.get_rotation()), default=0.0)
+
+
+def _height_inches(text: Text) -> float:
+    return _CHARACTER_INCHES * len(text.get_text()) * sin(radians(text.get_rotation()))
 
 
 def _wrap(axes: Axes, width: float, height: float) -> None:

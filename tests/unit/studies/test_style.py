@@ -46,6 +46,17 @@ def test_readable(figure: Figure) -> None:
         assert 0 <= box.y0 <= box.y1 <= height
 
 
+def test_turned_names() -> None:
+    """Turned names along the horizontal axis take none of the panel's height."""
+    heights = []
+    for degrees in (0, 30):
+        figure = Figure()
+        axes = figure.subplots()
+        axes.set_xticks([0, 1], ["a long name of a link", "another one"], rotation=degrees)
+        heights.append(finished(figure).get_size_inches()[1])
+    assert heights[1] > heights[0] + 0.3
+
+
 def test_legend(figure: Figure) -> None:
     """Equal legends become one, which covers no panel."""
     figure.draw_without_rendering()
