@@ -407,10 +407,19 @@ def _rows(
         measured, further = _measured(study, groups, settings, partial(_part, report, i, stages))
         rows += measured
         found += further
-    following = grouped(dict.fromkeys(found))
-    show = partial(_part, report, len(campaigns), stages)
-    rows += _measured(study, following, after, show)[0]
-    return rows, following
+    following: dict[Scenario, None] = {}
+    rest = 1.0  # of the last stage, of which each round of scenarios that follow reports a half
+    while new := dict.fromkeys(each for each in found if each not in following):
+        following |= new
+        rest /= 2
+
+        def show(share: float, rest: float = rest) -> None:
+            _part(report, len(campaigns), stages, 1 - rest * (2 - share))
+
+        measured, found = _measured(study, grouped(new), after, show)
+        rows += measured
+    report(1.0)
+    return rows, grouped(following)
 
 
 def _measured(

@@ -235,8 +235,8 @@ class Study(_Described):
         come first in the table.
     follow_ups : callable, optional
         Returns scenarios that depend on the runs that are measured together, for example with a
-        change at a time that a run shows; their runs are measured as well. The study has one
-        engine.
+        change at a time that a run shows. Their runs are measured and followed up as well, until
+        nothing new follows. The study has one engine.
     for_cca : callable, optional
         Returns the study of another congestion control, ``for_cca("bbr", engine)``.
 

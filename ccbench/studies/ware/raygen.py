@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ccbench.base.estimate import Estimate
-from ccbench.raygen import SearchConfig
+from ccbench.raygen import DEFAULT_SPACE, Number, SearchConfig
 from ccbench.studies.published import unbounded
 from ccbench.studies.study import Comparison
 
@@ -38,6 +38,7 @@ __all__ = [
     "TOP",
     "UNPUBLISHED",
     "best",
+    "briefly",
     "differences",
     "draw_cdf",
     "draw_top",
@@ -69,6 +70,18 @@ COLOURS: Mapping[str, str] = MappingProxyType(
 #: Number of most harmful scenarios compared in the thesis.
 TOP = 100
 
+#: Factor of the shorter searches.
+_SHORTER = 6
+_SLOWER = replace(
+    DEFAULT_SPACE,
+    genes=tuple(
+        replace(gene, low=gene.low / _SHORTER, high=gene.high / _SHORTER)
+        if isinstance(gene, Number) and gene.name == "bandwidth_mbps"
+        else gene
+        for gene in DEFAULT_SPACE.genes
+    ),
+)
+
 _TOP_MEDIAN, _CLAIMS = f"median of the top {TOP}", "mean of the claims, fresh seeds"
 
 
@@ -95,6 +108,21 @@ def reno_against_westwood(
 def quickly(config: SearchConfig) -> SearchConfig:
     """Return a small version of a search that takes seconds."""
     return replace(config, budget=6, population=4, duration_s=2, confirm=1)
+
+
+def briefly(config: SearchConfig) -> SearchConfig:
+    """Return a search with links of a sixth of the rate, and runs of a sixth of the length.
+
+    A loss-based flow loses packets once in as many round trips as its window has packets. On links
+    of a sixth of the rate this takes a sixth of the time, so that runs have as many losses.
+
+    Examples
+    --------
+    >>> brief = briefly(reno_against_westwood("genetic"))
+    >>> brief.duration_s, [round(rate, 2) for rate in brief.space.genes[0].levels(2)]
+    (30.0, [4.2, 66.7])
+    """
+    return replace(config, duration_s=config.duration_s / _SHORTER, space=_SLOWER)
 
 
 def of(results: Iterable[SearchResult], strategy: str, seed: int | None = None) -> SearchResult:

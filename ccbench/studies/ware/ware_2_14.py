@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows as Inspector Gadget estimates them next to queue traces (Ware 2024, Figure 2.14).
+"""Windows as Inspector Gadget counts them next to queue traces (Ware 2024, Figure 2.14).
 
-Inspector Gadget forces one timeout and then counts the packets of each round trip, of up to 50 in
-one connection, and of at most 2 MB. Here a path of one second without a bottleneck loses all
-packets of the round trip in which the window first exceeds 64 packets, and the packets of each
-second are counted, until 2 MB have been sent. Queue traces of the same CCAs are samples in the
-setting of Figure 2.4.
-
-Choices left open by the thesis: the round-trip time, with which 50 round trips take less than the
-90 s that it states, and the window of the timeout.
+:mod:`ccbench.studies.ware.gadget` counts the windows. Queue traces of the same CCAs are samples in
+the setting of Figure 2.4.
 """
 
 from __future__ import annotations
@@ -20,25 +14,20 @@ import numpy as np
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.classify.setting import SETTINGS
-from ccbench.experiment.noise import Noise
-from ccbench.experiment.scenario import Bottleneck, Change, Flow, NetworkPath, Scenario
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, similar
 from ccbench.studies.study import Comparison, Findings, Rows, Study
+from ccbench.studies.ware import gadget
 from ccbench.studies.ware.samples import Samples, draw_trace, is_same, per_point
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from ccbench.experiment.scenario import Scenario
     from ccbench.run.run import Run
 
 _CCAS = ("cubic", "htcp")
-_RTT_S = 1.0
-_ROUND_TRIPS = 50
-#: The round trip whose packets are lost, the first with more than 64: 10, 20, 40 and 80.
-_LOST_FROM_S, _LOST_TO_S = 3.5, 4.5
-_MOST_BYTES = 2e6
 _SEEDS = (1, 2, 3)
 _WHERE = "section 2.4.1"
 _EFFICIENCY = "section 2.4.2"
@@ -49,55 +38,34 @@ _SAMPLES = Samples(settings=(SETTINGS[0],), ccas=_CCAS, quick_ccas=_CCAS, quick_
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     if quick:
-        return tuple(_forced(cca, 1, 12) for cca in _CCAS)
-    windows = (_forced(cca, seed, _ROUND_TRIPS) for cca in _CCAS for seed in _SEEDS)
+        return tuple(gadget.connection(cca, 1, round_trips=12) for cca in _CCAS)
+    windows = (gadget.connection(cca, seed) for cca in _CCAS for seed in _SEEDS)
     return (*windows, *_SAMPLES.scenarios())
-
-
-def _forced(cca: str, seed: int, round_trips: int) -> Scenario:
-    """Return a connection with a timeout, over a path without a bottleneck."""
-    return Scenario(
-        flows=(Flow(cca=cca),),
-        path=NetworkPath(
-            bottlenecks=(Bottleneck(bandwidth_mbps=1000, queue_packets=10_000),),
-            rtt_ms=1e3 * _RTT_S,
-            noise=Noise(reverse_jitter_ms=1.0),
-            changes=(Change(at_s=_LOST_FROM_S, loss=1.0), Change(at_s=_LOST_TO_S, loss=0.0)),
-        ),
-        duration_s=round_trips * _RTT_S,
-        seed=seed,
-        name=f"{cca}, a timeout, seed {seed}",
-    )
 
 
 def _measure(run: Run) -> Rows:
     if "timeout" not in run.scenario.name:
         return [{"method": _QUEUE, **_SAMPLES.measure(run)[0], "megabytes": np.nan}]
-    arrived = run.queue[run.queue["event"] == "enqueue"]
-    edges = np.arange(0, run.scenario.duration_s + _RTT_S, _RTT_S) * 1e9
-    windows, sent = (
-        np.histogram(arrived["time_ns"], edges, weights=weights)[0]
-        for weights in (None, arrived["bytes"].astype(float))
-    )
-    is_traced = np.cumsum(sent) <= _MOST_BYTES
+    windows = gadget.windows(run)
     return [
         {
             "method": _GADGET,
             "cca": run.scenario.flows[0].cca,
             "setting": "",
-            "trace": windows[is_traced].astype(np.float32),
-            "megabytes": float(sent[is_traced].sum()) / 1e6,
+            "trace": windows.packets,
+            "megabytes": windows.megabytes,
         }
     ]
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
     windows, queues = (table[table["method"] == method] for method in (_GADGET, _QUEUE))
-    after = int(_LOST_TO_S / _RTT_S)
     round_trips = windows["trace"].map(len)
     cut = windows["trace"].map(lambda points: points[: round_trips.min()])
-    cubic, htcp = (np.stack(cut[windows["cca"] == cca].tolist()) for cca in _CCAS)
-    apart = 100 * np.abs(htcp - cubic)[:, after:].mean(axis=1) / cubic[:, after:].mean(axis=1)
+    cubic, htcp = (
+        np.stack(cut[windows["cca"] == cca].tolist())[:, gadget.TIMED_OUT :] for cca in _CCAS
+    )
+    apart = 100 * np.abs(htcp - cubic).mean(axis=1) / cubic.mean(axis=1)
     return Findings(
         table=table.assign(trace=table["trace"].map(_in_words)),
         figure=_figure(windows, queues),
@@ -116,7 +84,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             Comparison(
                 quantity="round trips of a trace of windows, largest",
                 measured=float(round_trips.max()),
-                published=at_most(_ROUND_TRIPS, _EFFICIENCY, text="up to 50"),
+                published=at_most(gadget.ROUND_TRIPS, _EFFICIENCY, text="up to 50"),
             ),
         ),
     )

@@ -116,6 +116,20 @@ class TestRunStudy:
         assert done == sorted(done)
         assert 1 == done[-1]
 
+    def test_follow_ups_of_follow_ups(self, engine: ArithmeticEngine) -> None:
+        """What follows from a run that follows runs, too, until nothing new follows."""
+
+        def follow_ups(run: Run) -> tuple[Scenario, ...]:
+            return (replace(run.scenario, seed=min(run.scenario.seed + 1, 6)),)
+
+        study = replace(STUDY, follow_ups=follow_ups)
+        done: list[float] = []
+        result = studies.run_study(study, engine=engine, store=None, on_progress=done.append)
+        assert (1, 2, 3, 4, 5, 6) == result.seeds
+        assert 4 * 6 == len(engine.ran)
+        assert done == sorted(done)
+        assert 1 == done[-1]
+
     def test_groups(self, engine: ArithmeticEngine) -> None:
         """The runs of a group are measured together, and scenarios of several groups run once."""
         alone, *others = scenarios(quick=False)
