@@ -59,6 +59,17 @@ def lines(
     return filled.splitlines()[3:-2]
 
 
+def classified(page: str) -> set[str]:
+    """Return the studies of paragraphs that state the kind of a difference, (a) to (d)."""
+    paragraphs = re.findall(r"^\*\*.*?(?=\n\n|\Z)", page, re.MULTILINE | re.DOTALL)
+    return {
+        name
+        for paragraph in paragraphs
+        if re.search(r"\*\*, \([a-d]\)", paragraph)
+        for name in study_pages.explained(paragraph)
+    }
+
+
 class TestTables:
     @pytest.mark.parametrize(
         ("one", "row"),
@@ -239,6 +250,9 @@ class TestPages:
             if any(item["verdict"] == "differs" for item in RESULTS[name]["comparisons"])
         }
         assert differ <= study_pages.explained(text)
+        of_figures = {name for each in study_pages.published_figures() for name in each.studies}
+        if differ & of_figures:
+            assert differ & of_figures <= classified(text)
 
 
 class TestFigures:
