@@ -127,7 +127,7 @@ class Probe:
                 rtt_ms=_RTT_MS,
                 noise=Noise(reverse_jitter_ms=1.0),
                 changes=(slower, begins),
-                sysctls=_SYSCTLS,
+                sysctls=tuple(_SYSCTLS.items()),
             ),
             duration_s=math.ceil(2 + longest_s),
             seed=self.seed,

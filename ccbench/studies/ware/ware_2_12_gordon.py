@@ -114,7 +114,7 @@ def _labels(votes: pd.Series[str], traces: pd.DataFrame) -> tuple[Comparison, ..
     rights = votes.index.map(lambda cca: _LABELS.get(cca, cca)) == votes
     is_supported = ~votes.index.isin(_UNSUPPORTED)
     others = rights[is_supported & (votes.index != _WRONG)]
-    by_cca = {cca: Counter(own["label"]) for cca, own in traces.groupby("cca")}
+    by_cca = {str(cca): Counter(own["label"]) for cca, own in traces.groupby("cca")}
     in_words = "; ".join(
         f"{cca}: {', '.join(f'{name} {count}' for name, count in own.most_common())}"
         for cca, own in by_cca.items()
@@ -149,7 +149,7 @@ def _labels(votes: pd.Series[str], traces: pd.DataFrame) -> tuple[Comparison, ..
 
 
 def _costs(megabytes: pd.Series[float], minutes: pd.Series[float]) -> tuple[Comparison, ...]:
-    supported = megabytes.index.difference(_UNSUPPORTED)
+    supported = megabytes.index.difference(list(_UNSUPPORTED))
     return (
         Comparison(
             quantity="data of 15 traces, mean over the supported CCAs",
