@@ -72,7 +72,7 @@ def _measure(run: Run) -> Rows:
             "seed": scenario.seed,
             "windows_packets": windows.packets,
             "megabytes": windows.megabytes,
-            "seconds": float(len(windows.packets)),
+            "seconds": windows.seconds,
         }
     ]
 
