@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ccbench.base import result_folders, validation
+from ccbench.base.errors import EngineError, InputError, MissingRequirement
+from ccbench.base.failures import raise_failures
 from ccbench.base.progress_bars import progress
 from ccbench.cli._console import WIDTH, made_by, print_json, print_pairs, print_table
 from ccbench.cli._options import (
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.cli._options import EngineChoice
-    from ccbench.studies import CatalogueEntry, StudyResult
+    from ccbench.studies import AnyStudy, CatalogueEntry, StudyResult
 
 __all__ = ["study"]
 
@@ -130,7 +132,8 @@ def _names() -> Iterable[str]:
 
 
 @study.command(short_help="Run a study and compare it with the publication.")
-@click.argument("name", shell_complete=completes(_names))
+@click.argument("name", required=False, shell_complete=completes(_names))
+@click.option("--all", "is_all", is_flag=True, help="Run every study that can run here.")
 @click.option("--quick", is_flag=True, help="Run a small version that takes seconds.")
 @click.option("--full", is_flag=True, help="Run the published size if the default is smaller.")
 @click.option("--cca", help="Study another congestion control, for example bbr with bbr-draft.")
@@ -144,7 +147,8 @@ def _names() -> Iterable[str]:
 @json_option
 def run(
     *,
-    name: str,
+    name: str | None,
+    is_all: bool,
     quick: bool,
     full: bool,
     cca: str | None,
@@ -158,7 +162,8 @@ def run(
     """Run the study NAME and compare its numbers with the published ones.
 
     NAME is listed by `ccbench study list`, or is a Python file that sets STUDY (see the
-    documentation of ccbench.studies).
+    documentation of ccbench.studies). With --all, every study that can run here runs, one after the
+    other, and those that cannot are named with the reason.
 
     Finished runs are stored: the same command continues an interrupted study. The exit status is 0
     even if numbers differ from the published ones: a difference is a result. A study that compares
@@ -166,36 +171,78 @@ def run(
     """
     from ccbench import studies
 
+    size: dict[str, Any] = {"quick": quick, "full": full, "cca": cca}
+    if is_all:
+        _check_all(name, {"--full": full, "--cca": cca, "--dry-run": dry_run, "--json": as_json})
+        _run_all(output, engine, workers, {**size, "fresh": fresh})
+        return
+    if name is None:
+        raise InputError("NAME is missing: choose one of `ccbench study list`, or write --all")
     chosen = studies.get(name)
     _check_kernel(chosen.name, getattr(chosen, "kernels", ()), engine)
-    runs_on = engine.make()
-    size: dict[str, Any] = {"quick": quick, "full": full, "cca": cca}
     if dry_run:
         workers.check_local("--dry-run")
-        plan = studies.plan_study(chosen, engine=runs_on, **size)
+        plan = studies.plan_study(chosen, engine=engine.make(), **size)
         print_plan(plan, workers.jobs, {"study": chosen.title}, as_json=as_json)
         return
     result_folders.prepare(output, "study")
-    with workers.connected() as where, progress("{task.percentage:.0f} %") as bar:
-        task = bar.add_task(name, total=1.0)
-
-        def show(done: float) -> None:
-            bar.update(task, completed=done)
-
-        result = studies.run_study(
-            chosen,
-            **size,
-            engine=runs_on,
-            fresh=fresh,
-            on_progress=show,
-            **where,
-        )
+    result = _run(chosen, engine, workers, {**size, "fresh": fresh})
     files = result.save(output)
     if as_json:
         print_json({**result.to_dict(), "files": files})
         return
     _print(result)
     print_pairs({"made by": made_by(result.provenance), "files": ", ".join(map(str, files))})
+
+
+def _check_all(name: str | None, options: dict[str, Any]) -> None:
+    """Refuse a name, and options of one study, with all of them."""
+    for given, value in {"NAME": name, **options}.items():
+        if value:
+            raise validation.bad(given, value, "left out with --all", "leave out one of the two")
+
+
+def _run_all(
+    output: Path, engine: EngineChoice, workers: WorkersChoice, options: dict[str, Any]
+) -> None:
+    """Run every study that can run here, and then name those that failed.
+
+    Raises
+    ------
+    EngineError
+        If a study failed; the others are saved.
+    """
+    from ccbench import studies
+
+    result_folders.prepare(output, "study")
+    names = studies.names()
+    failed: list[tuple[str, EngineError]] = []
+    for name in names:
+        try:
+            result = _run(studies.get(name), engine, workers, options)
+        except MissingRequirement as error:
+            click.echo(f"cannot run here: {name}: {error}")
+        except EngineError as error:
+            failed.append((name, error))
+        else:
+            result.save(output)
+            _print(result)
+    raise_failures(failed, len(names), "are saved or cannot run here")
+
+
+def _run(
+    study: AnyStudy, engine: EngineChoice, workers: WorkersChoice, options: dict[str, Any]
+) -> StudyResult:
+    """Run a study and show its progress."""
+    from ccbench import studies
+
+    with workers.connected() as where, progress("{task.percentage:.0f} %") as bar:
+        task = bar.add_task(study.name, total=1.0)
+
+        def show(done: float) -> None:
+            bar.update(task, completed=done)
+
+        return studies.run_study(study, **options, engine=engine.make(), on_progress=show, **where)
 
 
 def _check_kernel(name: str, kernels: Sequence[str], engine: EngineChoice) -> None:

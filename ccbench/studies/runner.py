@@ -407,9 +407,10 @@ def _rows(
         measured, further = _measured(study, groups, settings, partial(_part, report, i, stages))
         rows += measured
         found += further
+    before = {scenario for _, groups in campaigns for scenario in chain(*groups)}
     following: dict[Scenario, None] = {}
     rest = 1.0  # of the last stage, of which each round of scenarios that follow reports a half
-    while new := dict.fromkeys(each for each in found if each not in following):
+    while new := dict.fromkeys(each for each in found if each not in before | following.keys()):
         following |= new
         rest /= 2
 

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ccbench import studies
+from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.base.sealed import unsealed
 from ccbench.cli import main as cli
 from ccbench.cli._status import ExitStatus
@@ -27,6 +28,9 @@ from tests.unit.studies.conftest import SEARCH_STUDY, STUDY
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ccbench import Scenario
+    from ccbench.run.run import Run
+    from ccbench.studies import Rows
     from tests.unit.conftest import ArithmeticEngine
 
 
@@ -148,6 +152,48 @@ class TestCommand:
         result = ccbench("study", "run", "even-1", "--full", "-o", tmp_path)
         assert ExitStatus.BAD_INPUT == result.exit_code
         assert "full is True; it must be left out for even-1" in result.stderr
+
+    def test_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """--all runs all studies; one that fails does not stop the others, and is named."""
+        result = ccbench("study", "run", "--all", "--quick", "-o", tmp_path)
+        assert ExitStatus.OK == result.exit_code, result.output
+        assert {"even-1.json", "greedy-1.json"} == {item.name for item in tmp_path.glob("*.json")}
+
+        def measure(run: Run) -> Rows:
+            raise InputError(f"not measurable: {run.scenario.name}")
+
+        holding = SimpleNamespace(STUDY=replace(STUDY, measure=measure))
+        monkeypatch.setitem(sys.modules, "ccbench.studies.of_tests.even-1", holding)
+        result = ccbench("study", "run", "--all", "--quick", "-o", tmp_path / "again")
+        assert result.exit_code
+        assert "1 of 2 failed: even-1: " in result.stderr
+        assert (tmp_path / "again" / "greedy-1.json").exists()
+
+    def test_all_that_can_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A study that cannot run here is named with the reason."""
+
+        def scenarios(*, quick: bool) -> tuple[Scenario, ...]:
+            raise MissingRequirement(f"no traces of {quick=}")
+
+        holding = SimpleNamespace(STUDY=replace(STUDY, scenarios=scenarios))
+        monkeypatch.setitem(sys.modules, "ccbench.studies.of_tests.even-1", holding)
+        result = ccbench("study", "run", "--all", "--quick", "-o", tmp_path)
+        assert ExitStatus.OK == result.exit_code, result.output
+        assert "cannot run here: even-1: no traces of quick=True" in result.stdout
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ((), "NAME is missing: choose one of `ccbench study list`, or write --all"),
+            (("even-1", "--all"), "NAME is 'even-1'; it must be left out with --all"),
+            (("--all", "--full"), "--full is True; it must be left out with --all"),
+        ],
+    )
+    def test_one_or_all(self, arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+        """A command runs one study or all, in their usual or quick version."""
+        result = ccbench("study", "run", *arguments, "-o", tmp_path)
+        assert ExitStatus.BAD_INPUT == result.exit_code
+        assert message in result.stderr
 
     def test_json(self, tmp_path: Path) -> None:
         """--json prints the document of the file, and the paths of the files."""
