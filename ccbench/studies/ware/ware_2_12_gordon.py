@@ -167,7 +167,7 @@ def _costs(megabytes: pd.Series[float], minutes: pd.Series[float]) -> tuple[Comp
             note=f"It is {minutes[supported].idxmin()}.",
         ),
         Comparison(
-            quantity="the same, longest",
+            quantity="time of 15 traces, longest of the supported CCAs",
             measured=float(minutes[supported].max()),
             published=quantity(130, _EFFICIENCY),
             unit="min",
