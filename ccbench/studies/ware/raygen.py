@@ -120,7 +120,7 @@ def briefly(config: SearchConfig) -> SearchConfig:
     --------
     >>> brief = briefly(reno_against_westwood("genetic"))
     >>> brief.duration_s, [round(rate, 2) for rate in brief.space.genes[0].levels(2)]
-    (30.0, [4.2, 66.7])
+    (30.0, [4.2, 66.67])
     """
     return replace(config, duration_s=config.duration_s / _SHORTER, space=_SLOWER)
 
