@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ccbench.run.run import Run
 
-#: Stacks that ccbench describes, and their congestion controls. Runs of quinn take too long.
+#: Stacks that ccbench describes, and their congestion controls. Others are not studied.
 _STACKS = {
     "quic:ngtcp2": ("cubic", "reno", "bbr"),
     "quic:quic-go": ("reno",),
