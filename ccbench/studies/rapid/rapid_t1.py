@@ -138,7 +138,7 @@ def _figure(table: pd.DataFrame) -> Figure:
         style = "-" if case == "load ends" else ":"
         axes.plot(part["rtts"], part["mbps"], style, label=f"{scheme}, {case}")
     axes.set_xscale("log")
-    axes.set_xlabel("round trips since the bandwidth is there")
+    axes.set_xlabel("round trips since the bandwidth became available")
     axes.set_ylabel("throughput (Mbit/s)")
     axes.grid(alpha=0.3)
     axes.legend()

@@ -174,7 +174,7 @@ def _costs(megabytes: pd.Series[float], minutes: pd.Series[float]) -> tuple[Comp
             note=f"It is {minutes[supported].idxmax()}.",
         ),
         Comparison(
-            quantity="mean time by the 2 minutes of CCAnalyzer",
+            quantity="mean time ÷ the 2 minutes of CCAnalyzer",
             measured=float(minutes[supported].mean()) / 2,
             published=quantity(40, _EFFICIENCY),
         ),

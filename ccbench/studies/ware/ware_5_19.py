@@ -61,13 +61,13 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
         figure=figure,
         comparisons=(
             Comparison(
-                quantity="median distance, genetic by random, mean of the repetitions",
+                quantity="median distance, genetic ÷ random, mean of the repetitions",
                 measured=Estimate(100 * genetic / medians["random"]),
                 published=similar(100, _WHERE, text="a variety: the same as in Figure 5.14"),
                 unit="%",
             ),
             Comparison(
-                quantity="genetic: smallest median distance of a repetition by the largest",
+                quantity="genetic: smallest median distance of a repetition ÷ the largest",
                 measured=100 * float(genetic.min() / genetic.max()),
                 published=similar(
                     100, "caption of Figure 5.19", text="similar results across runs"
