@@ -267,9 +267,15 @@ def _measured(comparison: Mapping[str, Any]) -> str:
         return "none"
     if n_cases := comparison.get("n_cases"):
         ends = comparison["interval"]
-        interval = "" if ends is None else f"{ends[0]:.3g} to {ends[1]:.3g}, "
-        return f"{value:.3g} ({interval}of {n_cases})"
-    return f"{value:.3g}" if half_width is None else f"{value:.3g} ± {half_width:.2g}"
+        interval = "" if ends is None else f"{_number(ends[0])} to {_number(ends[1])}, "
+        return f"{_number(value)} ({interval}of {n_cases})"
+    shown = _number(value)
+    return shown if half_width is None else f"{shown} ± {_number(half_width, digits=2)}"
+
+
+def _number(value: float, digits: int = 3) -> str:
+    """Return a number with a few digits, and never with a power of ten."""
+    return f"{value:,.0f}" if abs(round(value)) >= 10**digits else f"{value:.{digits}g}"
 
 
 def _verdict(comparison: Mapping[str, Any]) -> str:

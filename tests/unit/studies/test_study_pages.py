@@ -110,6 +110,15 @@ class TestTables:
         assert table.endswith("| agrees | 38.2 | about 40 | section 3 |")
         assert "| `a-1` | share (%) | 38.2 | about 40 |\n" in others
 
+    @pytest.mark.parametrize(
+        ("measured", "half_width", "shown"),
+        [(6919.7, None, "6,920"), (999.7, 730.4, "1,000 ± 730"), (38.16, 2.345, "38.2 ± 2.3")],
+    )
+    def test_large_numbers(self, measured: float, half_width: float | None, shown: str) -> None:
+        """Large numbers are written without powers of ten, small ones with few digits."""
+        one = comparison(measured=measured, half_width=half_width)
+        assert f"| {shown} |" in "\n".join(lines("results: a-1", result("a-1", one)))
+
     def test_quantities(self) -> None:
         """A quantity can be read without the one before it; differences and ratios have signs."""
         words = re.compile(r"^the same\b|\bbeside\b|\bless (?!than\b|often\b)|\w's?,? by \w+'s\b")
