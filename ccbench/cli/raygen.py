@@ -127,7 +127,7 @@ def _objectives() -> Iterable[str]:
     "--strategy",
     shell_complete=completes(_strategies),
     metavar="NAME",
-    default="genetic",
+    default="halving",
     show_default=True,
     help="Search strategy (see below).",
 )

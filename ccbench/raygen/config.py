@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ccbench.base import dataclass_dicts, validation
 from ccbench.base.checked_fields import document_form
+from ccbench.base.errors import InputError
 from ccbench.base.random_streams import derived_seed, repetition_seeds
 from ccbench.base.settings import read_settings
 from ccbench.experiment.noise import Noise
@@ -36,6 +37,9 @@ __all__ = ["SearchConfig"]
 _DROPTAIL = "droptail"
 #: Prefix of the names of users' strategies.
 _OWN = "own:"
+#: Minimum length of first runs that are shorter than the others, in seconds.
+_LEAST_FIRST_S = 30.0
+
 _SEED_COUNTS = validation.Range(1, 1000)
 _SEEDS = validation.Range(0, 2**62)
 #: Genes that do not change the solo run of the beta flows.
@@ -102,7 +106,7 @@ class SearchConfig:
 
     Examples
     --------
-    >>> SearchConfig(alpha="bbr", beta="cubic", budget=320).planned
+    >>> SearchConfig(alpha="bbr", beta="cubic", budget=320, strategy="genetic").planned
     300
     """
 
@@ -116,7 +120,7 @@ class SearchConfig:
         default=None,  # type: ignore[assignment] # that of the objective
         metadata=document_form(read=_read_space),
     )
-    strategy: str = "genetic"
+    strategy: str = "halving"
     strategy_options: tuple[tuple[str, Value], ...] = ()
     repeat: int = 1
     confirm: int = 5
@@ -148,9 +152,6 @@ class SearchConfig:
         if not self._is_own:
             self.new_strategy()
         self.extremes()
-        if self.first_share < 1:
-            with validation.within(f"first runs of strategy {self.strategy!r}: "):
-                self.extremes(share=self.first_share)
 
     def _checked_qdisc_options(self) -> tuple[tuple[str, Value], ...]:
         """Return the options of the queueing discipline.
@@ -187,7 +188,30 @@ class SearchConfig:
         >>> SearchConfig(alpha="bbr", beta="cubic", strategy="random").first_share
         1.0
         """
-        return 1.0 if self._is_own else first_share(self.new_strategy())
+        return 1.0 if self._is_own else self.first_share_of(self.new_strategy())
+
+    def first_share_of(self, strategy: Strategy) -> float:
+        """Return the share of the duration for which a strategy's first runs last.
+
+        They last for half a minute or more, as shorter runs say little about long ones. All runs
+        have full length if that is not longer, or if short runs would end before an event of a
+        network, such as a late start.
+
+        Examples
+        --------
+        >>> config = SearchConfig(alpha="bbr", beta="cubic", duration_s=60)
+        >>> config.first_share_of(config.new_strategy())
+        0.5
+        """
+        share = first_share(strategy)
+        if share == 1 or self.duration_s <= _LEAST_FIRST_S:
+            return 1.0
+        share = max(share, _LEAST_FIRST_S / self.duration_s)
+        try:
+            self.extremes(share=share)
+        except InputError:
+            return 1.0
+        return share
 
     def most_runs(self, strategy: Strategy | None = None) -> int:
         """Return the maximum number of runs: two per seed of each scenario and of each claim.
@@ -204,7 +228,7 @@ class SearchConfig:
     def most_pairs(self, strategy: Strategy | None = None) -> dict[float, int]:
         """Return the maximum number of solo and competing runs by their share of the duration."""
         strategy = strategy or self.new_strategy()
-        sizes, share = strategy.sizes, first_share(strategy)
+        sizes, share = strategy.sizes, self.first_share_of(strategy)
         long = sizes if share == 1 else tuple(map(again, sizes))
         claims = min(CLAIMED, sum(long)) * self.confirm
         pairs = {1.0: sum(long) * self.repeat + sum(map(again, long)) + claims}

@@ -28,7 +28,6 @@ from ccbench.raygen.strategy import (
     Strategy,
     check_own,
     check_proposals,
-    first_share,
 )
 from ccbench.raygen.timeline import Timeline
 
@@ -174,7 +173,7 @@ class _Search:
         self._on_progress = on_progress
         self._strategy = strategy
         self._planned = sum(strategy.sizes)
-        self._first_share = first_share(strategy)
+        self._first_share = config.first_share_of(strategy)
         self._generation = 0
         self._confirming = False
         self._remaining = config.most_runs(strategy)
@@ -199,7 +198,7 @@ class _Search:
                 )
             self._strategy.tell([evaluation.relative for evaluation in generation])
             long = len(candidates)
-            if isinstance(self._strategy, ScreeningStrategy):
+            if isinstance(self._strategy, ScreeningStrategy) and self._first_share < 1:
                 long = again(long)
                 self._extend(self._strategy.promoted(long))
             self._repeat_worst(again(long))

@@ -41,7 +41,8 @@ class TestRaygen:
     )
     def test_bad_population(self, budget: str, population: str) -> None:
         """A population that cannot be split into pairs, or exceeds the budget, is refused."""
-        result = command("raygen", RAYGEN, budget=budget, population=population)
+        options = {"budget": budget, "population": population, "strategy": "genetic"}
+        result = command("raygen", RAYGEN, **options)
         assert_refused(result, "population", population)
 
     @pytest.mark.parametrize("value", ["0", "-1", "nan", "long"])
@@ -87,7 +88,7 @@ class TestRaygen:
         assert ExitStatus.OK == result.exit_code, result.output
         assert "greedy harms even most, of 6 tried" in result.stdout
         for name in ("results.csv", "worst.png", "worst-1.toml"):
-            path = f"raygen-greedy-even-genetic/{name}"
+            path = f"raygen-greedy-even-halving/{name}"
             assert path in result.stdout
             assert (tmp_path / path).is_file()
 
@@ -150,10 +151,11 @@ class TestRaygen:
         assert [cache_dir()] == list(tmp_path.iterdir())
         assert ["speed"] == [path.name for path in cache_dir().iterdir()]
         document = json.loads(command("raygen", RAYGEN, "--dry-run", "--json").stdout)
-        # A sixth of each generation has a second seed, and each of five claims five fresh ones.
-        runs = 2 * (300 + 10 + 8 * 5 + 5 * 5)
-        assert runs == document["runs"]
-        assert document["virtual_hours"] == pytest.approx(runs * 180 / 3600)
+        # A sixth of each generation runs for three minutes instead of a half, a sixth of these with
+        # a second seed, and each of five claims with five fresh ones.
+        long = 10 + 2 + 8 * (5 + 1) + 5 * 5
+        assert 2 * (300 + long) == document["runs"]
+        assert document["virtual_hours"] == pytest.approx(2 * (300 * 30 + long * 180) / 3600)
 
     @pytest.mark.usefixtures("arithmetic")
     def test_space(self, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.unit.raygen.conftest import small
 class TestSearchConfig:
     def test_planned(self) -> None:
         """The planned number is the budget in whole generations."""
-        assert small(budget=23, population=8).planned == 20
+        assert small(budget=23, population=8, strategy="genetic").planned == 20
 
     def test_experiment(self) -> None:
         """A chromosome becomes the network and the flows of its genes."""
@@ -69,7 +69,7 @@ class TestSearchConfig:
         [
             ({"alpha": "Not One"}, "^alpha: cca is 'Not One'"),
             ({"beta": ""}, "^beta is ''"),
-            ({"population": 6}, "^population is 6; .* choose 4 or 8"),
+            ({"population": 6, "strategy": "genetic"}, "^population is 6; .* choose 4 or 8"),
             ({"budget": 3}, "^budget is 3; it must be at least the population, 4"),
             ({"duration_s": 0}, "^duration_s is 0"),
             ({"duration_s": -4}, "^duration_s is -4"),

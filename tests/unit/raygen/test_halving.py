@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccbench.base.errors import InputError
 from ccbench.raygen import (
     DEFAULT_SPACE,
     Candidate,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from ccbench.emulate import Engine
 
-SHORT_S, LONG_S = 2.0, 12.0
+SHORT_S, LONG_S = 30.0, 180.0
 
 
 def _config(**changes: object) -> SearchConfig:
@@ -111,9 +110,25 @@ class TestSearch:
         assert_same(first, search(_config(), engine=engine, store=None, jobs=8))
 
     def test_events_after_the_short_run(self) -> None:
-        """A start that short runs would not reach is refused, and the message names them."""
-        late = Number(name="alpha_start_s", low=0, high=5, scale="linear")
-        space = Space((*DEFAULT_SPACE.genes, late))
-        with pytest.raises(InputError, match=r"^first runs of strategy 'halving': alpha_start_s"):
-            _config(space=space)
-        assert _config(space=space, strategy="surrogate").space == space
+        """If short runs would not reach a start or a change, all runs have full length."""
+        late = Number(name="alpha_start_s", low=0, high=LONG_S / 2, scale="linear")
+        change = {"at_s": 2 * SHORT_S, "bandwidth_mbps": 5}
+        for space in (
+            Space((*DEFAULT_SPACE.genes, late)),
+            Space(DEFAULT_SPACE.genes, path={"changes": [change]}),
+        ):
+            assert _config(space=space).first_share == 1
+
+    def test_short_search(self) -> None:
+        """First runs last for half a minute or more, and never longer than the others."""
+        for duration_s, share in ((45.0, 30 / 45), (30.0, 1.0), (6.0, 1.0), (360.0, 1 / 6)):
+            assert _config(duration_s=duration_s).first_share == pytest.approx(share)
+
+    def test_full_length(self, engine: Engine) -> None:
+        """A search whose runs all have full length promotes none, as the surrogate."""
+        counting = Wrapped(engine)
+        result = search(_config(duration_s=SHORT_S), engine=counting)
+        assert (result.experiments["duration_share"] == 1).all()
+        assert {SHORT_S} == {run.duration_s for run in counting.ran}
+        surrogate = _config(strategy="surrogate", duration_s=SHORT_S)
+        assert surrogate.most_runs() == result.config.most_runs() >= len(counting.ran)

@@ -84,7 +84,7 @@ class TestSearch:
     def test_nothing_runs_twice(self, engine: Engine) -> None:
         """Solo runs, copies of parents and repeated searches are not run again."""
         counting = Wrapped(engine)
-        config = small(budget=40, population=4)
+        config = small(budget=40, population=4, strategy="genetic")
         search(config, engine=counting)
         assert len(set(counting.ran)) == len(counting.ran) < config.most_runs()
         again = Wrapped(engine)
