@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search for the networks in which one CCA (alpha) harms another (beta) most.
 
-:func:`search` searches for the scenarios with the greatest relative harm, with short runs first, the
-genetic algorithm of the thesis or another :class:`Strategy`, and returns a :class:`SearchResult`.
+:func:`search` searches for the scenarios with the greatest relative harm, with short runs first,
+the genetic algorithm of the thesis or another :class:`Strategy`, and returns a
+:class:`SearchResult`.
 
 =============================================================== ====================================
 modules                                                         subject
