@@ -74,6 +74,9 @@ class Client(Protocol):
     def responses(self, printed: str) -> Responses:
         """Return the statistics in the command's output."""
 
+    def last_words(self, printed: str) -> str:
+        """Return the last line of the command's output that may say why it failed, or nothing."""
+
     def silence(self) -> CcbenchError:
         """Return the error of a download of which no packet has passed the link."""
 

@@ -129,8 +129,8 @@ def download(  # noqa: PLR0913 - the download, and what it runs with
         output.seek(0)
         printed = output.read().decode(errors="replace")
     if recording.status not in _ENDINGS:
-        words = printed.strip().splitlines()[-2:-1] or ["no output"]
-        raise EngineError(f"{client.name} ended with status {recording.status}: {words[0]}")
+        words = client.last_words(printed) or "no output"
+        raise EngineError(f"{client.name} ended with status {recording.status}: {words}")
     if not len(recording.queue):
         raise client.silence()
     provenance = {

@@ -91,6 +91,16 @@ class H2Load:
             broken=number(r"(\d+) errored"),
         )
 
+    def last_words(self, printed: str) -> str:
+        r"""Return the line before that of the script.
+
+        Examples
+        --------
+        >>> H2Load().last_words("Killed\nconnections opened: 0")
+        'Killed'
+        """
+        return "".join(printed.strip().splitlines()[-2:-1])
+
     def silence(self) -> EngineError:
         """Blame the path: the server has answered without the link."""
         step = "check that no firewall drops forwarded packets (iptables -S FORWARD)"

@@ -72,6 +72,16 @@ class Http3:
         """
         return Responses(**json.loads(printed.splitlines()[-1]))
 
+    def last_words(self, printed: str) -> str:
+        r"""Return the last line, which names the error.
+
+        Examples
+        --------
+        >>> Http3().last_words("Traceback:\nOSError: no route to host")
+        'OSError: no route to host'
+        """
+        return "".join(printed.strip().splitlines()[-1:])
+
     def silence(self) -> ServerError:
         """Blame the server: most do not speak HTTP/3."""
         message = "it does not answer over QUIC: it may not speak HTTP/3, or UDP does not pass"
