@@ -159,19 +159,18 @@ def _costs(megabytes: pd.Series[float], minutes: pd.Series[float]) -> tuple[Comp
             note=f"Least {megabytes[supported].min():.0f} ({megabytes[supported].idxmin()}), most "
             f"{megabytes[supported].max():.0f} ({megabytes[supported].idxmax()}).",
         ),
-        Comparison(
-            quantity="time of 15 traces, shortest of the supported CCAs",
-            measured=float(minutes[supported].min()),
-            published=quantity(2.6, _EFFICIENCY),
-            unit="min",
-            note=f"It is {minutes[supported].idxmin()}.",
-        ),
-        Comparison(
-            quantity="time of 15 traces, longest of the supported CCAs",
-            measured=float(minutes[supported].max()),
-            published=quantity(130, _EFFICIENCY),
-            unit="min",
-            note=f"It is {minutes[supported].idxmax()}.",
+        *(
+            Comparison(
+                quantity=f"time of 15 traces, {which} of the supported CCAs",
+                measured=float(minutes[cca]),
+                published=quantity(published, _EFFICIENCY),
+                unit="min",
+                note=f"It is {cca}.",
+            )
+            for which, cca, published in (
+                ("shortest", str(minutes[supported].idxmin()), 2.6),
+                ("longest", str(minutes[supported].idxmax()), 130),
+            )
         ),
         Comparison(
             quantity="mean time ÷ the 2 minutes of CCAnalyzer",
