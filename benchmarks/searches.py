@@ -32,7 +32,7 @@ from rich.table import Table
 from ccbench import raygen
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
-from ccbench.raygen import DEFAULT_SPACE, Number, SearchConfig, Space, strategies
+from ccbench.raygen import DEFAULT_SPACE, SearchConfig, strategies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,14 +51,7 @@ PAIRS = (
 BASELINE = "genetic"
 #: Difference of work from the baseline's that counts as none, and most searches to get there.
 NEAR, TRIES = 0.15, 2
-SPACE = Space(
-    tuple(
-        replace(gene, low=4, high=20)
-        if isinstance(gene, Number) and gene.name == "bandwidth_mbps"
-        else gene
-        for gene in DEFAULT_SPACE.genes
-    )
-)
+SPACE = DEFAULT_SPACE.with_range("bandwidth_mbps", 4, 20)
 
 
 def work_mbit(result: SearchResult) -> float:

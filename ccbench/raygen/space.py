@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -105,6 +105,23 @@ class Space:
             allowed = f"one of the traces given ({', '.join(traces) or 'none'})"
             raise validation.bad("trace", name, allowed, validation.choice_hint(name, traces))
         return traces[name]
+
+    def with_range(self, name: str, low: float, high: float) -> Space:
+        """Return this space with another range of a numeric gene.
+
+        Examples
+        --------
+        >>> slow = DEFAULT_SPACE.with_range("bandwidth_mbps", 4, 20)
+        >>> slow.genes[0].low, slow.genes[1:] == DEFAULT_SPACE.genes[1:]
+        (4.0, True)
+        """
+        genes = tuple(
+            replace(gene, low=low, high=high)
+            if isinstance(gene, Number) and gene.name == name
+            else gene
+            for gene in self.genes
+        )
+        return replace(self, genes=genes)
 
     def random(self, rng: Random) -> Chromosome:
         """Return a random chromosome."""
