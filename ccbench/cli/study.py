@@ -178,8 +178,7 @@ def run(
         return
     if name is None:
         raise InputError("NAME is missing: choose one of `ccbench study list`, or write --all")
-    chosen = studies.get(name)
-    _check_kernel(chosen.name, getattr(chosen, "kernels", ()), engine)
+    chosen = _chosen(name, engine)
     if dry_run:
         workers.check_local("--dry-run")
         plan = studies.plan_study(chosen, engine=engine.make(), **size)
@@ -219,8 +218,8 @@ def _run_all(
     failed: list[tuple[str, EngineError]] = []
     for name in names:
         try:
-            result = _run(studies.get(name), engine, workers, options)
-        except MissingRequirement as error:
+            result = _run(_chosen(name, engine), engine, workers, options)
+        except (InputError, MissingRequirement) as error:
             click.echo(f"cannot run here: {name}: {error}")
         except EngineError as error:
             failed.append((name, error))
@@ -245,12 +244,17 @@ def _run(
         return studies.run_study(study, **options, engine=engine.make(), on_progress=show, **where)
 
 
-def _check_kernel(name: str, kernels: Sequence[str], engine: EngineChoice) -> None:
-    """Refuse a kernel other than those that a study names."""
+def _chosen(name: str, engine: EngineChoice) -> AnyStudy:
+    """Return a study; refuse a kernel other than those that it names."""
+    from ccbench import studies
+
+    study = studies.get(name)
+    kernels: Sequence[str] = getattr(study, "kernels", ())
     given = engine.values.get("--kernel")
     if kernels and given is not None and given not in kernels:
-        allowed = f"left out for {name}, which runs on Linux {' and '.join(kernels)}"
+        allowed = f"left out for {study.name}, which runs on Linux {' and '.join(kernels)}"
         raise validation.bad("--kernel", given, allowed, "remove it")
+    return study
 
 
 def _print(result: StudyResult) -> None:

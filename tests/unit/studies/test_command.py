@@ -181,6 +181,18 @@ class TestCommand:
         assert ExitStatus.OK == result.exit_code, result.output
         assert "cannot run here: even-1: no traces of quick=True" in result.stdout
 
+    def test_all_with_a_kernel(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Studies that name their kernels are not run on another one, and named."""
+        holding = SimpleNamespace(STUDY=replace(STUDY, kernels=("7.3",)))
+        for name in ("even-1", "greedy-1"):
+            monkeypatch.setitem(sys.modules, f"ccbench.studies.of_tests.{name}", holding)
+        result = ccbench("study", "run", "--all", "--quick", "--kernel", "6.12", "-o", tmp_path)
+        assert ExitStatus.OK == result.exit_code, result.output
+        for name in ("even-1", "greedy-1"):
+            reason = "--kernel is '6.12'; it must be left out for even-1"
+            assert f"cannot run here: {name}: {reason}" in result.stdout
+        assert not [*tmp_path.glob("*.json")]
+
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
