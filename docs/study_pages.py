@@ -329,7 +329,7 @@ def _builds(of: Iterable[Result]) -> str:
         modules = result["provenance"].get("modules", {})
         for module, digest in dict(modules).items() if isinstance(modules, dict) else ():
             digests.setdefault(module, set()).add(digest)
-    lines = ["| build | studies | runs | hours |", "| --- | --- | ---: | ---: |"]
+    lines = ["| build | studies | runs | hours in virtual time |", "| --- | --- | ---: | ---: |"]
     for engine, names in sorted(by_build.items(), key=lambda item: -len(item[1])):
         runs, hours = _extent(names)
         listed = " ".join(f"`{name}`" for name in names)
