@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ccbench.base.errors import EngineError, InputError
@@ -469,7 +469,7 @@ class _Waiting(Generic[_Key]):
 
     def _run_of(self, needed: Scenario) -> Run:
         """Return the run of a scenario, with its name and labels."""
-        return replace(self._runs[needed], scenario=needed)
+        return self._runs[needed].named_as(needed)
 
     def fail(self, scenario: Scenario, error: EngineError) -> list[Gathered[_Key]]:
         """Return the failed results that need a failed run."""

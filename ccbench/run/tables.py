@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -264,6 +265,7 @@ def measured(values: npt.NDArray[Any], unit: str) -> npt.NDArray[np.float64]:
     return np.where(none, np.nan, values.astype(np.float64))
 
 
+@cache
 def category(column: str) -> pd.CategoricalDtype:
     """Return the type of a column of categories in a DataFrame.
 

@@ -41,7 +41,7 @@ def _marked(name: str, scenario: Scenario) -> Scenario:
 def _of_study(run: Run) -> tuple[str, Run]:
     """Return the name of a run's study, and the run as that study has named it."""
     study, _, name = run.scenario.name.partition(_OF)
-    return study, replace(run, scenario=replace(run.scenario, name=name))
+    return study, run.named_as(replace(run.scenario, name=name))
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
