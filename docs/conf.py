@@ -279,7 +279,7 @@ def with_index(app: Sphinx, *_: object) -> list[str]:
 def write_reports(app: Sphinx, error: Exception | None) -> None:
     """Write the report of each search in ``docs/searches`` beside the pages."""
     searches = Path(app.srcdir) / "searches"
-    for folder in () if error else searches.glob("*"):
+    for folder in searches.glob("*") if app.config.with_reports and not error else ():
         with TemporaryDirectory() as temporary:
             page = Path(temporary) / f"{folder.name}.html"
             program = Path(sys.executable).with_name("ccbench")
@@ -303,5 +303,6 @@ def setup(app: Sphinx) -> None:
     app.connect("env-get-outdated", with_index)
     app.connect("source-read", fill)
     app.connect("doctree-read", set_numbers)
+    app.add_config_value("with_reports", default=True, rebuild="")
     app.connect("build-finished", write_reports)
     app.add_lexer("sh", CommandLexer)

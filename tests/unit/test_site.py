@@ -75,6 +75,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     settings = (
         "exclude_patterns=_site,api,searches",
+        "with_reports=0",
         "autosummary_generate=0",
         "html_copy_source=0",
     )
