@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from ccbench.base.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "NAME_A_SOURCE",
@@ -102,9 +102,6 @@ _OPENERS: dict[bytes, Callable[[Path], Any]] = {
 }
 _LONGEST_MAGIC = max(map(len, _OPENERS))
 
-#: tar's message about a file that it was to extract.
-_ABSENT = "Not found in archive"
-
 #: Exceptions of the openers for damaged or truncated content.
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
@@ -142,7 +139,7 @@ def digest(source: Path) -> str:
     )
 
 
-def unpack(source: Path, tree: Path, only: Collection[str] = ()) -> None:
+def unpack(source: Path, tree: Path) -> None:
     """Copy the files of a source that a build needs to an empty folder.
 
     Parameters
@@ -151,8 +148,6 @@ def unpack(source: Path, tree: Path, only: Collection[str] = ()) -> None:
         A tarball or a tree.
     tree : Path
         The folder.
-    only : collection of str, optional
-        The paths of the files to copy, as far as the source has them; by default all.
 
     Raises
     ------
@@ -160,15 +155,12 @@ def unpack(source: Path, tree: Path, only: Collection[str] = ()) -> None:
         If the tarball is damaged, or its content is not a kernel or too old.
     """
     if source.is_dir():
-        chosen = {source / name for name in only}
         for path in _used_files(source):
-            if chosen and path not in chosen:
-                continue
             target = tree / path.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target, follow_symlinks=False)
     else:
-        _extract(source, tree, only)
+        _extract(source, tree)
     check_version(tree, source)
 
 
@@ -222,13 +214,11 @@ def check_version(tree: Path, source: Path) -> None:
         )
 
 
-def _extract(tarball: Path, tree: Path, only: Collection[str]) -> None:
-    """Unpack the files of a tarball that a build needs, or only some of them."""
+def _extract(tarball: Path, tree: Path) -> None:
+    """Unpack the files of a tarball that a build needs."""
     top = _top(tarball)
     command = ["tar", "--extract", f"--directory={tree}", "--strip-components=1", "--anchored"]
     command += [f"--exclude={top}/{pattern}" for pattern in UNUSED]
-    if only:  # until the last of them
-        command += ["--occurrence=1", "--", *(f"{top}/{name}" for name in sorted(only))]
     # The pipe ends tar with this process, even if this process is killed.
     with (
         _opened(tarball) as archive,
@@ -246,9 +236,7 @@ def _extract(tarball: Path, tree: Path, only: Collection[str]) -> None:
         finally:
             with suppress(BrokenPipeError):
                 tar.stdin.close()
-        failed = tar.wait() != 0
-        errors.seek(0)
-        if failed and not (only and _ABSENT in errors.read()):
+        if tar.wait() != 0:
             errors.seek(0)
             message = f"source: {tarball} cannot be unpacked: {message_line(errors.read(), 0)}"
             raise InputError(message)

@@ -6,9 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import safe_json
@@ -21,6 +19,7 @@ from ccbench.emulate.kernel.source.variants import RELEASED, Variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from ccbench.emulate.kernel.command import Builder
     from ccbench.emulate.kernel.source.patches import Patch
@@ -261,9 +260,6 @@ def compile_tree(
         If it does not compile.
     """
     patches = material.patches
-    if patches:
-        on_progress("checking the patches", 0.0)
-        _check_patches(material, recipe)
     on_progress("unpacking the kernel's source", 0.0)
     added: tuple[str, ...] = ()
     linux.unpack(material.source, tree)
@@ -314,18 +310,6 @@ def compile_tree(
 
 def _release(tree: Path) -> str:
     return ".".join(map(str, linux.version((tree / "Makefile").read_text(encoding="utf-8"))))
-
-
-def _check_patches(material: Material, recipe: Recipe) -> None:
-    """Apply the patches and the edits to a copy of the files that they change, as a trial."""
-    paths = {path for patch in material.patches for path in patch.paths}
-    for edit in (*recipe.edits, *recipe.tcp_edits):
-        paths |= {edit.file, edit.moved_to} - {""}
-    with tempfile.TemporaryDirectory() as name:
-        trial = Path(name)
-        linux.unpack(material.source, trial, {"Makefile", *paths})
-        apply_patches(trial, material.patches, _release(trial))
-        _edit(trial, recipe, material.patches)
 
 
 def _edit(tree: Path, recipe: Recipe, patches: Sequence[Patch]) -> None:

@@ -181,7 +181,7 @@ class TestPatched:
 @pytest.mark.usefixtures("sources")
 class TestRefused:
     def test_does_not_apply(self, kernel: Path, patch: Path, tmp_path: Path) -> None:
-        """A patch that does not apply is refused before Linux is unpacked, and leaves nothing."""
+        """A patch that does not apply is refused before Linux is configured, and leaves nothing."""
         write(kernel, {"net/tcp_swift.c": CCA.replace('"swift"', '"other"')})
         built = build.build(kernel)
         steps: list[str] = []
@@ -190,7 +190,7 @@ class TestRefused:
                 InputError, match=r"Linux 6\.12\.3: the change at line 1 of net/tcp_swift\.c"
             ):
                 build.build(source, patch=[patch], on_progress=lambda step, _: steps.append(step))
-        assert steps == ["checking the patches"] * 2
+        assert steps == ["unpacking the kernel's source", "applying the patches"] * 2
         assert len(trees()) == 1
         assert lookup.installed() == built
 
