@@ -17,7 +17,6 @@ from ccbench.experiment.bottleneck import Bottleneck
 from ccbench.experiment.flow import Flow
 from ccbench.experiment.noise import typical
 from ccbench.experiment.path import NetworkPath, typical_path
-from ccbench.experiment.stack_names import names_stack
 from ccbench.harm.comparison import metrics_named
 
 if TYPE_CHECKING:
@@ -124,7 +123,11 @@ class Workload:
         >>> workload.suits("quic:ngtcp2/bbr")
         True
         """
-        return self.flow.is_udp or not names_stack(cca) or self.flow.kind == "bulk"
+        try:
+            self.with_cca(cca)
+        except InputError:
+            return False
+        return True
 
     def with_cca(self, cca: str) -> Flow:
         """Return the flows of this workload with a congestion control, which UDP ignores."""

@@ -154,16 +154,18 @@ def _check_summary(run: RunRecord, bottleneck: int) -> None:
     flows, event, packets, ip_bytes, waited_ns = summary.columns_of(
         "counts", bottleneck, None, "flow", "event", "packets", "bytes", "waited_ns"
     )
-    for flow in np.unique(flows).tolist():
-        for unit, values in (("packets", packets), ("bytes", ip_bytes)):
-            arrived, left, dropped = (
-                int(values[(flows == flow) & (event == code)].sum()) for code in range(3)
+    numbers, positions = np.unique(flows, return_inverse=True)
+    for unit, values in (("packets", packets), ("bytes", ip_bytes)):
+        sums = np.zeros((len(EVENTS), len(numbers)), np.uint64)
+        np.add.at(sums, (event, positions), values)
+        arrived, left, dropped = sums[:3]
+        wrong = arrived < left + dropped
+        if wrong.any():
+            i = wrong.argmax()
+            raise _ViolationError(
+                f"as of the {unit} of flow {numbers[i]}, {arrived[i]} arrived, {left[i]} left and "
+                f"{dropped[i]} were dropped"
             )
-            if arrived < left + dropped:
-                raise _ViolationError(
-                    f"as of the {unit} of flow {flow}, {arrived} arrived, {left} left and "
-                    f"{dropped} were dropped"
-                )
     if (waited_ns > packets * np.uint64(intervals.duration_ns(run.scenario))).any():
         raise _ViolationError("as packets waited for longer than the run")
 

@@ -121,7 +121,7 @@ def boot(  # noqa: PLR0913 - the callbacks are independent, all by keyword
             message = f"the virtual kernel {build.linux} cannot be started: {error.strerror}"
             raise CcbenchError(f"{message}; run: {build.again}") from error
         try:
-            with pinned(process.pid):
+            with pinned(process.pid, takes_turns=given.has_programs):
                 watch = ConsoleWatch(console, ran.own.modules)
                 is_hung = not _watch(
                     process,

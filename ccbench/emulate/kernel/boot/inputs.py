@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ccbench.base import program_files
 from ccbench.emulate.kernel.boot import features, parameters, protocol, queues, shared, triggers
 from ccbench.emulate.kernel.boot.loading import loaded
 from ccbench.emulate.kernel.boot.plan import HERE, guest_memory_mb, plan, removal
@@ -101,6 +102,11 @@ class GuestInput:
     def bottlenecks(self) -> int:
         """Number of bottlenecks of the path."""
         return int(self._link["bottlenecks"])
+
+    @property
+    def has_programs(self) -> bool:
+        """Whether programs run in the guest, in processes of their own."""
+        return any(name.startswith(f"{program_files.FOLDER}/") for name in self.files)
 
     @property
     def has_l4s_queue(self) -> bool:

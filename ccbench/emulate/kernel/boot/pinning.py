@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignment of cores to guests: one core each.
+"""Assignment of cores to guests: one core each, as long as there are enough.
 
 The guest's kernel and its programs are processes of the host that take turns. On one core, a turn
 passes in microseconds; the host's scheduler would spread them over the cores, where each turn wakes
@@ -31,30 +31,40 @@ CORES = Path("/sys/devices/system/cpu")
 
 
 @contextmanager
-def pinned(pid: int) -> Iterator[None]:
+def pinned(pid: int, *, takes_turns: bool = False) -> Iterator[None]:
     """Keep a guest on a core of its own during the block.
 
-    The core is one of those available to this process. If all are claimed, or cannot be, the
-    guest is not pinned: the host's scheduler finds it the least busy core.
+    The core is one of those available to this process. If all are claimed, or cannot be, a guest
+    whose processes take turns shares one of them; another guest is not pinned, as the host's
+    scheduler finds it the least busy core.
 
     Parameters
     ----------
     pid : int
         The process of the guest's kernel. The processes that it starts later are pinned as well.
+    takes_turns : bool, optional
+        Whether the guest has programs.
     """
-    claim = _claim(_by_preference(os.sched_getaffinity(0)))
+    cores = _by_preference(os.sched_getaffinity(0))
+    claim = _claim(cores)
     if claim is None:
+        if takes_turns:
+            _pin(pid, SystemRandom().choice(cores))
         yield
         return
     core, lock = claim
     try:
-        with suppress(OSError):  # the guest has ended, or the core is no longer available
-            os.sched_setaffinity(pid, {core})
+        _pin(pid, core)
         yield
     finally:
         # Not by closing alone: a process forked meanwhile has the descriptor too.
         fcntl.flock(lock, fcntl.LOCK_UN)
         os.close(lock)
+
+
+def _pin(pid: int, core: int) -> None:
+    with suppress(OSError):  # the guest has ended, or the core is no longer available
+        os.sched_setaffinity(pid, {core})
 
 
 def _claim(cores: Iterable[int]) -> tuple[int, int] | None:

@@ -76,6 +76,15 @@ def test_core_each(cores: dict[int, set[int]]) -> None:
     assert 4 not in cores
 
 
+def test_programs(cores: dict[int, set[int]]) -> None:
+    """A guest with programs is on one core, even if it must share that."""
+    with ExitStack() as stack:
+        for pid in range(4):
+            stack.enter_context(pinned(pid))
+        stack.enter_context(pinned(4, takes_turns=True))
+    assert cores[4] in [{0}, {1}, {2}, {3}]
+
+
 def test_physical_cores_first(cores: dict[int, set[int]]) -> None:
     """Two guests share a physical core only if there is no other."""
     with ExitStack() as stack:
