@@ -135,6 +135,13 @@ class TestSummary:
             "packets of flow 1, 0 arrived, 5 left and 0 were dropped",
         )
 
+    def test_many_flows(self) -> None:
+        """One of 100,000 flows that copies packets is named."""
+        flows = range(100_000)
+        arrived = [("enqueue", flow, 1) for flow in flows]
+        left = [("dequeue", flow, 2 if flow == 77_777 else 1) for flow in flows]
+        refused(summarised(*arrived, *left), "of the packets of flow 77777, 1 arrived, 2 left")
+
     def test_negative(self) -> None:
         """A negative backlog is an error at its time."""
         refused(
