@@ -206,7 +206,7 @@ def _has_marker(line: Line2D) -> bool:
 
 
 def _move_legends(figure: Figure, width: float) -> float:
-    """Move legends out of the panels: a common one below all, or one below each.
+    """Move legends out of the panels: a common one below or above all, or one below each.
 
     Returns
     -------
@@ -225,7 +225,8 @@ def _move_legends(figure: Figure, width: float) -> float:
             list(entries.values()),
             list(entries),
             title=next(iter(titles.values())) or None,
-            loc="outside lower center",
+            # Below, it would cover a common label of the horizontal axis.
+            loc="outside upper center" if figure.get_supxlabel() else "outside lower center",
             ncols=columns,
             frameon=False,
         )

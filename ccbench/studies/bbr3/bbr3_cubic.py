@@ -116,7 +116,8 @@ def _scenarios(*, quick: bool) -> tuple[Scenario | tuple[Scenario, ...], ...]:
 
 
 def _conclude(table: pd.DataFrame) -> Findings:
-    pairs = table[table["relative_harm"].notna()]
+    # In a table read from a file, `ecn` is a boolean.
+    pairs = table[table["relative_harm"].notna()].astype({"ecn": str})
     return Findings(
         table=table,
         figure=_plane_figure(pairs),
@@ -290,7 +291,7 @@ def _factors_figure(pairs: pd.DataFrame) -> Figure:
         _draw(rates, _bandwidths(pairs, queue_bdp), "mbps")
         rates.set_xscale("log")
         ticks = sorted({*_OTHER_MBPS, MBPS})
-        rates.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        rates.set_xticks(ticks, [f"{tick:g}" for tick in ticks], rotation=90)
         rates.minorticks_off()
         rates.set_title(f"bandwidth (Mbit/s), {words}", fontsize="small")
         cases = ((1, 1), *_FLOWS)
@@ -304,7 +305,7 @@ def _factors_figure(pairs: pd.DataFrame) -> Figure:
         panels[2 + i].set_title(f"flows BBR : CUBIC, {words}", fontsize="small")
     managed = pd.concat(_managed(pairs, name).assign(position=i) for i, name in enumerate(_MANAGED))
     _draw(panels[4], managed[managed["rtt_ms"] == RTT_MS], "position", line="")
-    panels[4].set_xticks(range(len(_MANAGED)), [n.replace(" with", "\nwith") for n in _MANAGED])
+    panels[4].set_xticks(range(len(_MANAGED)), list(_MANAGED), rotation=90)
     panels[4].set_title("queue management, 40 ms", fontsize="small")
     panels[0].set_ylabel("relative harm to CUBIC")
     panels[0].legend(fontsize="small")

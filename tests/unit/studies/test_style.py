@@ -66,6 +66,18 @@ def test_legend(figure: Figure) -> None:
     assert all(legend.get_window_extent().y1 <= axes.bbox.y0 for axes in figure.axes)
 
 
+def test_legend_and_common_label() -> None:
+    """A common legend and a common label of the horizontal axis do not cover each other."""
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    for axes in figure.subplots(1, 2):
+        axes.plot([0, 1], [0, 1], label="bbr")
+        axes.legend()
+    label = figure.supxlabel("round-trip time (ms)")
+    finished(figure).draw_without_rendering()
+    (legend,) = figure.legends
+    assert not legend.get_window_extent().overlaps(label.get_window_extent())
+
+
 def test_legends_that_disagree() -> None:
     """If panels use one colour for two names, each keeps its legend, below its axis."""
     with style():
