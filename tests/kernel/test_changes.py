@@ -24,13 +24,15 @@ pytestmark = pytest.mark.kernel
 UDP = Flow(kind="cbr", rate_mbps=30)
 
 
-def path(*flows: Flow, changes: tuple[Change, ...] = (), **settings: Any) -> Scenario:
+def path(
+    *flows: Flow, changes: tuple[Change, ...] = (), duration_s: float = 10, **settings: Any
+) -> Scenario:
     """Return a scenario over a link of 10 Mbit/s and 40 ms that changes."""
     link = Bottleneck(**{"bandwidth_mbps": 10, "queue_packets": 50, **settings})
     return Scenario(
         flows=flows or (Flow(),),
         path=NetworkPath(bottlenecks=(link,), rtt_ms=40, changes=changes),
-        duration_s=10,
+        duration_s=duration_s,
     )
 
 
@@ -143,6 +145,19 @@ class TestLoss:
             scenario, path=replace(scenario.path, changes=(Change(at_s=3, every_s=1, loss=0.1),))
         )
         pd.testing.assert_frame_equal(run(scenario).queue, run(changed).queue)
+
+    @pytest.mark.parametrize("from_s", [0.99, 1.01], ids=["sender", "receiver"])
+    def test_given_up(self, from_s: float) -> None:
+        """A transfer does not finish if its sender gives up, or its receiver, which then resets it.
+
+        With Linux's defaults, a sender repeats its first packet, which is sent at 1 s, for 127 s,
+        and a receiver waits for the second one for 63 s.
+        """
+        changes = (Change(at_s=from_s, loss=1), Change(at_s=200, loss=0))
+        lost, other = (Flow(kind="bytes", size_bytes=10_000, start_s=start) for start in (1, 250))
+        result = run(path(lost, other, changes=changes, duration_s=300))
+        finished = result.completions["end_ns"] >= 0
+        assert finished.tolist() == [False, True]
 
 
 class TestQueue:

@@ -53,6 +53,10 @@ EVENTS_AT_ONCE = 1 << 18
 #: Columns of qlogs without a value that stands for none.
 _COUNTS = ("cwnd_packets", "inflight_packets")
 
+#: Errors of connections that end because of their network, which are results: a sender gives up, or
+#: its receiver has given up.
+_OF_NETWORK = (-errno.ETIMEDOUT, -errno.ECONNRESET)
+
 #: Bits of a record's event; the others are those of the queue.
 _EVENT_BITS = 4
 
@@ -136,8 +140,8 @@ def read_tables(
 
 
 def _check_errors(errors: npt.NDArray[np.int32]) -> None:
-    """Raise an EngineError for errors of flows other than timeouts, which are results."""
-    failed = np.flatnonzero((errors != 0) & (errors != -errno.ETIMEDOUT))
+    """Raise an EngineError for errors of flows that their networks do not explain."""
+    failed = np.flatnonzero(~np.isin(errors, (0, *_OF_NETWORK)))
     if len(failed):
         flow = int(failed[0])
         message = f"flow {flow} failed in the virtual kernel: {os.strerror(-int(errors[flow]))}"
