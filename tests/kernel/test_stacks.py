@@ -224,6 +224,17 @@ class TestAioquic:
         assert 0 <= known_ns - first_ns < 250_000_000
 
 
+def shared(engine: KernelEngine, cca: str) -> Run:
+    """Return a run of a stack that shares a link with CUBIC, twice the same."""
+    scenario = dumbbell(Flow(cca=cca), Flow(cca="cubic"), bandwidth_mbps=5, duration_s=3)
+    run = engine.run(scenario)
+    assert run.digest() == engine.run(scenario).digest()
+    rates = run.throughput(1.0).loc[2:].mean()
+    assert rates.sum() == pytest.approx(5, rel=0.05)
+    assert (rates > 0.2).all()
+    return run
+
+
 @pytest.mark.parametrize(
     "cca",
     [
@@ -240,15 +251,17 @@ class TestAioquic:
 )
 def test_built(engine: KernelEngine, cca: str) -> None:
     """A stack that the user builds shares a link with CUBIC, twice the same, and has samples."""
-    scenario = dumbbell(Flow(cca=cca), Flow(cca="cubic"), bandwidth_mbps=5, duration_s=3)
-    run = engine.run(scenario)
-    assert run.digest() == engine.run(scenario).digest()
-    rates = run.throughput(1.0).loc[2:].mean()
-    assert rates.sum() == pytest.approx(5, rel=0.05)
-    assert (rates > 0.2).all()
-    samples = run.flows.query("flow == 0 and time_ns > 1e9")
+    samples = shared(engine, cca).flows.query("flow == 0 and time_ns > 1e9")
     assert (samples["cwnd_packets"] > 0).all()
     assert samples["srtt_us"].between(40_000, 250_000).all()
+
+
+@needs("quic:picoquic")
+@pytest.mark.parametrize("cca", ["bbr", "cubic", "prague", "reno"])
+def test_picoquic(engine: KernelEngine, cca: str) -> None:
+    """picoquic shares a link with CUBIC, twice the same; it writes no qlog before its end."""
+    samples = shared(engine, f"quic:picoquic/{cca}").flows.query("flow == 0")
+    assert (samples["cwnd_packets"] == 0).all()
 
 
 OWN = """

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QUIC stacks against Linux's congestion control of the same name, as QUICbench compares them.
+"""QUIC stacks against the kernel's congestion controls, as QUICbench compares them.
 
-Each congestion control of each stack runs alone, against Linux's of the same name, and against
-CUBIC; so does Linux's of the same name. Of the flow, the mean queueing delay and the throughput in
-each second are a point. A stack conforms if its points are in the envelope of Linux's points, their
-convex hull. QUICbench (Mishra et al., IMC 2022) runs stacks and Linux in real time on two machines,
-and clusters points before it draws hulls; its example of a network has the same RTT and queue.
-Stacks that are not installed are left out.
+Each congestion control of each stack runs alone, against the kernel's of the same name, and against
+CUBIC; so does the kernel's. Of the flow, the mean queueing delay and the throughput in each second
+are a point. A stack conforms if its points are in the envelope of the kernel's points, their convex
+hull. QUICbench (Mishra et al., IMC 2022) runs stacks and Linux in real time on two machines, and
+clusters points before it draws hulls; its example of a network has the same RTT and queue. Stacks
+that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -36,11 +36,16 @@ if TYPE_CHECKING:
 
     from ccbench.run.run import Run
 
-#: Stacks that ccbench describes, and their congestion controls. Others are not studied.
+#: Congestion controls of stacks, and the kernel's with which they are compared: that of the same
+#: name, or of the nearest version. Version 2 of BBR is compared with ccbench's module of version 3.
 _STACKS = {
-    "quic:ngtcp2": ("cubic", "reno", "bbr"),
-    "quic:quic-go": ("reno",),
-    "quic:aioquic": ("cubic", "reno"),
+    "quic:ngtcp2": {"cubic": "cubic", "reno": "reno", "bbr": "bbr", "bbr2": "bbr3"},
+    "quic:quic-go": {"reno": "reno"},
+    "quic:aioquic": {"cubic": "cubic", "reno": "reno"},
+    "quic:quiche": {"cubic": "cubic", "reno": "reno", "bbr2": "bbr3"},
+    "quic:quinn": {"cubic": "cubic", "reno": "reno", "bbr": "bbr"},
+    "quic:s2n-quic": {"cubic": "cubic", "bbr": "bbr3"},
+    "quic:picoquic": {"cubic": "cubic", "reno": "reno", "bbr": "bbr3"},
 }
 _BANDWIDTH_MBPS, _RTT_MS, _QUEUE_BDP = 4.0, 50.0, 1.0
 _DURATION_S, _MEASURED_FROM_S = 30.0, 5.0
@@ -52,18 +57,23 @@ _MARGIN = 0.05
 
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    """Return the scenarios of all stacks that are installed, and those of Linux for them."""
+    """Return the scenarios of all stacks that are installed, and those of the kernel for them."""
     found = {stack.title for stack in installed()}
     named = [f"{title}/{cca}" for title, ccas in _STACKS.items() if title in found for cca in ccas]
     if quick:
         named = named[:1]
-    linux = dict.fromkeys(name.rpartition("/")[2] for name in named)
     return tuple(
         _scenario(cca, other, seed, 5.0 if quick else _DURATION_S)
-        for cca in (*named, *linux)
-        for other in dict.fromkeys((_ALONE, cca.rpartition("/")[2], "cubic"))
         for seed in (_SEEDS[:1] if quick else _SEEDS)
+        for cca in (*named, *dict.fromkeys(map(_of_kernel, named)))
+        for other in dict.fromkeys((_ALONE, _of_kernel(cca), "cubic"))
     )
+
+
+def _of_kernel(cca: str) -> str:
+    """Return the kernel's congestion control with which one is compared."""
+    stack, _, name = cca.rpartition("/")
+    return _STACKS[stack][name] if stack else cca
 
 
 def _scenario(cca: str, other: str, seed: int, duration_s: float) -> Scenario:
@@ -103,32 +113,37 @@ def _conclude(seconds: pd.DataFrame) -> Findings:
     note = f"Not installed: {', '.join(missing)}." if missing else ""
     return Findings(
         table=cases,
-        figure=_figure(seconds),
-        comparisons=tuple(_comparisons(cases, note)),
+        figure=_figure(cases),
+        comparisons=tuple(_comparisons(seconds, cases, note)),
     )
 
 
 def _cases(seconds: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Yield the means of each case, and its conformance with Linux."""
+    """Yield the means of each case, and its conformance with the kernel."""
     for key, own in seconds.groupby(["cca", "other"], sort=False):
         cca, other = map(str, key)
-        rates = own.groupby("seed")[["throughput_mbps", "other_mbps"]].mean()
-        share = rates["throughput_mbps"] / rates.sum(axis=1)
+        share = _share(own)
         yield {
             "cca": cca,
+            "of_kernel": _of_kernel(cca),
             "against": other,
-            "throughput_mbps": rates["throughput_mbps"].mean(),
+            "throughput_mbps": own["throughput_mbps"].mean(),
             "queueing_ms": own["queueing_ms"].mean(),
-            "share_percent": 100 * share.mean(),
-            "share_half_width": Estimate(100 * share).half_width,
-            "conformance_percent": _conformance(own, _of_linux(cca, other, seconds)),
+            "share_percent": share.mean,
+            "share_half_width": share.half_width,
+            "conformance_percent": _conformance(own, _case(_of_kernel(cca), other, seconds)),
         }
 
 
-def _of_linux(cca: str, other: str, seconds: pd.DataFrame) -> pd.DataFrame:
-    """Return the seconds of Linux's congestion control of the same name in the same case."""
-    same = (seconds["cca"] == cca.rpartition("/")[2]) & (seconds["other"] == other)
-    return seconds[same]
+def _case(cca: str, other: str, seconds: pd.DataFrame) -> pd.DataFrame:
+    """Return the seconds of a case."""
+    return seconds[(seconds["cca"] == cca) & (seconds["other"] == other)]
+
+
+def _share(own: pd.DataFrame) -> Estimate:
+    """Return the flow's percentage of both flows' throughput."""
+    rates = own.groupby("seed")[["throughput_mbps", "other_mbps"]].mean()
+    return Estimate(100 * rates["throughput_mbps"] / rates.sum(axis=1))
 
 
 def _points(seconds: pd.DataFrame) -> npt.NDArray[np.float64]:
@@ -140,25 +155,24 @@ def _points(seconds: pd.DataFrame) -> npt.NDArray[np.float64]:
     return np.asarray(points[known])
 
 
-def _conformance(own: pd.DataFrame, linux: pd.DataFrame) -> float:
-    """Return the percentage of points in the envelope of Linux's points, with a margin."""
+def _conformance(own: pd.DataFrame, kernel: pd.DataFrame) -> float:
+    """Return the percentage of points in the envelope of the kernel's, with a margin."""
     from scipy.spatial import Delaunay  # noqa: PLC0415 - takes long to import
 
     around = np.linspace(0, 2 * np.pi, 16, endpoint=False)
     margin = _MARGIN * np.column_stack([np.cos(around), np.sin(around)])
-    corners = (_points(linux)[:, None] + margin).reshape(-1, 2)
+    corners = (_points(kernel)[:, None] + margin).reshape(-1, 2)
     inside = Delaunay(corners).find_simplex(_points(own)) >= 0
     return 100 * float(inside.mean())
 
 
-def _comparisons(cases: pd.DataFrame, note: str) -> Iterator[Comparison]:
+def _comparisons(seconds: pd.DataFrame, cases: pd.DataFrame, note: str) -> Iterator[Comparison]:
     for case in cases[[*map(names_stack, cases["cca"])]].to_dict("records"):
-        cca, against = case["cca"], case["against"]
-        linux = cca.rpartition("/")[2]
-        if against == linux:
+        cca, kernel, against = case["cca"], case["of_kernel"], case["against"]
+        if against == kernel:
             yield Comparison(
-                quantity=f"{cca}: share of the link against Linux's {linux}",
-                measured=case["share_percent"],
+                quantity=f"{cca}: share of the link against the kernel's {kernel}",
+                measured=_share(_case(cca, against, seconds)),
                 published=unbounded("50, equal shares", "QUICbench"),
                 unit="%",
                 note=note,
@@ -166,7 +180,7 @@ def _comparisons(cases: pd.DataFrame, note: str) -> Iterator[Comparison]:
         if against in {_ALONE, "cubic"}:
             where = "alone" if against == _ALONE else "against CUBIC"
             yield Comparison(
-                quantity=f"{cca}: seconds in the envelope of Linux's {linux} {where}",
+                quantity=f"{cca}: seconds in the envelope of the kernel's {kernel} {where}",
                 measured=case["conformance_percent"],
                 published=unbounded("100, full conformance", "QUICbench"),
                 unit="%",
@@ -175,25 +189,47 @@ def _comparisons(cases: pd.DataFrame, note: str) -> Iterator[Comparison]:
             )
 
 
-def _figure(seconds: pd.DataFrame) -> Figure:
-    """Draw delay and throughput of each second, by congestion control and case."""
-    linux = [cca for cca in dict.fromkeys(seconds["cca"]) if not names_stack(cca)]
-    cases = (_ALONE, "cubic")
-    figure = Figure(figsize=(4 * len(linux), 6), layout="constrained")
-    grid = figure.subplots(len(cases), len(linux), squeeze=False)
-    for row, other in zip(grid, cases, strict=True):
-        for axes, cca in zip(row, linux, strict=True):
-            shown = seconds[
-                (seconds["other"] == other) & (seconds["cca"].str.rpartition("/")[2] == cca)
-            ]
-            for name, own in shown.groupby("cca", sort=False):
-                label = str(name) if names_stack(str(name)) else f"Linux's {name}"
-                axes.plot(own["queueing_ms"], own["throughput_mbps"], ".", alpha=0.6, label=label)
-            axes.set_title(f"{cca} {other if other == _ALONE else 'against CUBIC'}")
-            axes.set_xlabel("queueing delay [ms]")
-            axes.set_ylabel("throughput [Mbit/s]")
-            axes.set_ylim(0, 1.05 * _BANDWIDTH_MBPS)
-            axes.legend(fontsize="x-small")
+def _figure(cases: pd.DataFrame) -> Figure:
+    """Draw conformance and shares in a row for each congestion control, the kernel's first."""
+    rows = {
+        cca: -row
+        for row, cca in enumerate(
+            cca
+            for _, group in cases.groupby("of_kernel", sort=False)
+            for cca in sorted(group["cca"].unique(), key=names_stack)
+        )
+    }
+    alone, against_cubic = cases["against"] == _ALONE, cases["against"] == "cubic"
+    against_kernel = cases["against"] == cases["of_kernel"]
+    figure = Figure(figsize=(3.5, 1.2 + 0.3 * len(rows)), layout="constrained")
+    conformance, share = figure.subplots(2, 1)
+    for axes, chosen, colour, marker, label in (
+        (conformance, alone, "C0", "o", _ALONE),
+        (conformance, against_cubic, "C3", "s", "against CUBIC"),
+        (share, against_kernel, "C2", "^", "against the kernel's"),
+        (share, against_cubic, "C3", "s", "against CUBIC"),
+    ):
+        own = cases[chosen]
+        is_share = axes is share
+        axes.errorbar(
+            own["share_percent" if is_share else "conformance_percent"],
+            [rows[cca] + (0.18 if marker == "s" else -0.18) for cca in own["cca"]],
+            xerr=own["share_half_width"] if is_share else None,
+            fmt=marker,
+            color=colour,
+            label=label,
+        )
+    for axes, label in (
+        (conformance, "seconds in the kernel's envelope [%]"),
+        (share, "share of the link [%]"),
+    ):
+        axes.set_xlim(-4, 104)
+        axes.set_xlabel(label)
+        names = [cca if names_stack(cca) else f"the kernel's {cca}" for cca in rows]
+        axes.set_yticks([*rows.values()], names)
+        axes.grid(visible=True, axis="y", alpha=0.4)
+        axes.legend()
+    share.axvline(50, color="0.6", linewidth=0.8)
     return figure
 
 
