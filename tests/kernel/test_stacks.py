@@ -259,7 +259,7 @@ def test_built(engine: KernelEngine, cca: str) -> None:
 @needs("quic:picoquic")
 @pytest.mark.parametrize("cca", ["bbr", "cubic", "prague", "reno"])
 def test_picoquic(engine: KernelEngine, cca: str) -> None:
-    """picoquic shares a link with CUBIC, twice the same; it writes no qlog before its end."""
+    """A stack whose qlog is not read shares a link with CUBIC, twice the same, without samples."""
     samples = shared(engine, f"quic:picoquic/{cca}").flows.query("flow == 0")
     assert (samples["cwnd_packets"] == 0).all()
 
