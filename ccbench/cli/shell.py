@@ -190,7 +190,11 @@ def _in_virtual_time(
         began_s = time.monotonic()
         recording, written = virtual.record(kernel, _print)
         took_s = time.monotonic() - began_s
-        times = {"virtual time": f"{recording.duration_s:.4g} s", "real time": f"{took_s:.2g} s"}
+        stopped = ", stopped by --limit" if recording.duration_s >= limit_s else ""
+        times = {
+            "virtual time": f"{recording.duration_s:.4g} s{stopped}",
+            "real time": f"{took_s:.2g} s",
+        }
         _report(recording, output, times, written)
         status = recording.status
     return status

@@ -423,11 +423,25 @@ print(os.listdir("/run"), flush=True)
             "[]",
         ]
 
-    def test_spins(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A program that computes without end is named when the clock has stood still for long."""
+    @pytest.mark.parametrize(
+        ("code", "name"),
+        [
+            ("while True: pass", "python.*"),
+            ("import subprocess as s\ns.run(['sh', '-c', 'while :; do :; done'])", "sh"),
+        ],
+    )
+    def test_spins(
+        self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch, code: str, name: str
+    ) -> None:
+        """A program or child that computes without end is named when the clock stands still."""
         monkeypatch.setattr(boot_module, "HANG_S", 3.0)
-        with pytest.raises(EngineError, match=r"the program 'python.*' computes without a system"):
-            engine.run(alone("while True: pass"))
+        with pytest.raises(EngineError, match=f"the program '{name}' computes without a system"):
+            engine.run(alone(code))
+
+    def test_kills_all(self, engine: KernelEngine) -> None:
+        """A program that kills all processes of the guest is an error that names it."""
+        with pytest.raises(EngineError, match=r"the end of the sender of flow 0, .*signal process"):
+            engine.run(alone("import os, signal\nos.kill(-1, signal.SIGKILL)"))
 
     def test_memory(self, engine: KernelEngine) -> None:
         """Programs without enough memory end the run with the setting that gives them more."""

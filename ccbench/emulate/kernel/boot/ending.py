@@ -7,7 +7,6 @@ import itertools
 import re
 import signal
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import program_files
@@ -22,6 +21,7 @@ from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ccbench.emulate.kernel.source.kernel_build import KernelBuild
 
@@ -46,9 +46,10 @@ _BAD_PARAMETER = re.compile(r"(\w+): `(.*)' (?:invalid|too large) for parameter 
 #: Console message about a program that cannot be started, or has ended (init.c).
 _PROGRAM = re.compile(r"ccbench: program: (\S+): (.*)")
 _PROGRAM_LINES = 10
-_COMM = 15
 #: Linux's message about the task that runs, in the trace of a guest that hangs.
 _RUNNING = re.compile(r"Pid: \d+, comm: (\S+)")
+#: Names of the guest's tasks that are no programs: init, which starts them, and kernel threads.
+_TASK_OF_KERNEL = re.compile(r"init|swapper|k\w+d\d*|\w+/.*")
 
 #: Begin of the console messages of ccbench's checks in the guest.
 _CHECK = "not syncing: ccbench: "
@@ -185,9 +186,9 @@ def _program_out_of_memory(memory_mb: int, programs: Path) -> EngineError | None
 def _spinning_program(lines: Sequence[str], programs: Path, hung_s: float) -> EngineError | None:
     """Return the error of a guest that hangs while it runs a program."""
     running = _first(_RUNNING, lines)
-    commands = [words[0] for folder in programs.glob("*") if (words := read_words(folder))]
-    # Linux's name of a process is the beginning of its executable's.
-    if not running or running[1] not in {Path(path).name[:_COMM] for path in commands}:
+    has_programs = any(map(read_words, programs.glob("*")))
+    # The kernel's own tasks run no program's code; the others are the programs and their children.
+    if not running or not has_programs or _TASK_OF_KERNEL.fullmatch(running[1]):
         return None
     message = (
         f"the program {running[1]!r} computes without a system call: the clock has not advanced "

@@ -14,6 +14,7 @@ from ccbench.base import structures
 from ccbench.base.errors import EngineError
 from ccbench.base.program_files import FOLDER, KEPT, SIDES
 from ccbench.emulate.kernel.boot import shared
+from ccbench.emulate.kernel.boot.programs import subject
 from ccbench.run import cca_info, qlog
 from ccbench.run.queue_summary import QueueSummary
 from ccbench.run.stored_tables import Arrays, Encoded
@@ -398,7 +399,7 @@ def _programs(given: GuestInput, directory: Path, qlogs: Mapping[int, Qlog]) -> 
     if not keys:
         return {}
     folders = [directory / FOLDER / f"{number}-{SIDES[side]}" for number, side in keys]
-    ends = [(folder / "end").read_text().split() for folder in folders]
+    ends = [_end(folder) for folder in folders]
     columns = {
         "flow": [number for number, _ in keys],
         "side": [side for _, side in keys],
@@ -414,6 +415,15 @@ def _programs(given: GuestInput, directory: Path, qlogs: Mapping[int, Qlog]) -> 
         if file.is_file() and not (number in dropped and file.suffix == ".sqlog")
     }
     return {"programs": _table(columns, RUN_TABLES["programs"]), "files": files}
+
+
+def _end(folder: Path) -> list[str]:
+    """Return how a program has ended, its status, and the time."""
+    try:
+        return (folder / "end").read_text().split()
+    except FileNotFoundError:
+        message = f"the end of {subject(folder)}, is not known, as programs killed all processes"
+        raise EngineError(f"{message}: do not let them signal process -1") from None
 
 
 def _table(columns: dict[str, Any], types: Columns) -> Arrays:
