@@ -19,7 +19,7 @@ from ccbench.emulate.kernel.boot import ending, limits, trapping
 from ccbench.emulate.kernel.boot.console import ConsoleWatch, read_console
 from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.outputs import Outputs
-from ccbench.emulate.kernel.boot.pinning import pinned
+from ccbench.emulate.kernel.boot.pinning import core_wait_s, pinned
 from ccbench.emulate.kernel.source.kernel_build import check_intact
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["boot"]
 
-#: Host time after which a guest whose clock does not advance is considered hung, in seconds.
+#: Host time in seconds after which a guest whose clock does not advance is considered hung, without
+#: the time in which it waits for a core.
 HANG_S = 60.0
 
 #: Time limit for a hung guest to print its call trace, in seconds.
@@ -163,7 +164,7 @@ def _watch(
     Return False if the guest's clock has stopped.
     """
     last_s = -1.0
-    stopped_s, polled_at_s = 0.0, time.monotonic()
+    stopped_s, polled_at_s, waited_s = 0.0, time.monotonic(), 0.0
     # The descriptor becomes readable when the process ends, so select() returns at once.
     with os.fdopen(os.pidfd_open(process.pid)) as ended:
         for each in meanwhile:
@@ -171,9 +172,10 @@ def _watch(
         while not select.select([ended], [], [], _POLL_S)[0]:
             now_s = _progress_s(progress)
             # The limit excludes time in which this process was suspended, as with the whole
-            # machine.
+            # machine, or in which the guest waited for a core.
             elapsed_s = min(time.monotonic() - polled_at_s, _MAX_POLL_S)
-            polled_at_s = time.monotonic()
+            polled_at_s, before_s, waited_s = time.monotonic(), waited_s, core_wait_s(process.pid)
+            elapsed_s = max(0.0, elapsed_s - max(0.0, waited_s - before_s))
             stopped_s = stopped_s + elapsed_s if now_s == last_s else 0.0
             last_s = now_s
             if stopped_s > HANG_S:

@@ -24,7 +24,7 @@ from ccbench.base.locks import locked
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["pinned"]
+__all__ = ["core_wait_s", "pinned"]
 
 #: Folder with a folder for each core.
 CORES = Path("/sys/devices/system/cpu")
@@ -60,6 +60,25 @@ def pinned(pid: int, *, takes_turns: bool = False) -> Iterator[None]:
         # Not by closing alone: a process forked meanwhile has the descriptor too.
         fcntl.flock(lock, fcntl.LOCK_UN)
         os.close(lock)
+
+
+def core_wait_s(pid: int) -> float:
+    """Return the time in seconds for which a guest's processes have waited for a core so far.
+
+    It is 0 where the host does not record it. Processes that have ended do not count.
+
+    Parameters
+    ----------
+    pid : int
+        The process of the guest's kernel, which is the parent of the others.
+    """
+    waited_ns = 0
+    with suppress(OSError, ValueError, IndexError):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        for each in (pid, *children):
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+                waited_ns += int(Path(f"/proc/{each}/schedstat").read_text("ascii").split()[1])
+    return waited_ns / 1e9
 
 
 def _pin(pid: int, core: int) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ccbench.emulate.kernel.boot import pinning
-from ccbench.emulate.kernel.boot.pinning import pinned
+from ccbench.emulate.kernel.boot.pinning import core_wait_s, pinned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 #: Physical cores with two threads each, in the order of a common processor: 0 and 2, 1 and 3.
 SIBLINGS = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
@@ -65,6 +66,23 @@ def test_one_core(process: subprocess.Popen[bytes]) -> None:
         process.stdin.flush()
         assert own == os.sched_getaffinity(int(process.stdout.readline()))
         assert available == os.sched_getaffinity(0)
+
+
+def test_core_wait() -> None:
+    """A process that computes either has a core or waits for one; so does one of its children."""
+    command = ["sh", "-c", "(while :; do :; done) & while :; do :; done"]
+    begin_s = time.monotonic()
+    with subprocess.Popen(command, start_new_session=True) as process:
+        try:
+            pinning._pin(process.pid, min(os.sched_getaffinity(0)))
+            time.sleep(1)
+            waited_s, elapsed_s = core_wait_s(process.pid), time.monotonic() - begin_s
+            if not Path(f"/proc/{process.pid}/schedstat").exists():
+                pytest.skip("this machine's kernel does not record waits for cores")
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    # Two processes on a core: together they wait for as long as one of them exists.
+    assert 0.5 * elapsed_s < waited_s < 2 * elapsed_s
 
 
 def test_core_each(cores: dict[int, set[int]]) -> None:
