@@ -16,7 +16,6 @@ from ccbench.emulate.kernel.boot import crash, trapping
 from ccbench.emulate.kernel.boot.crash import Crash
 from ccbench.emulate.kernel.boot.limits import MEMORY_FOLDER
 from ccbench.emulate.kernel.boot.parameters import module_parameters
-from ccbench.emulate.kernel.boot.programs import read_words, subject
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 
 if TYPE_CHECKING:
@@ -171,7 +170,7 @@ def _ended_program(lines: Sequence[str], programs: Path) -> EngineError | None:
     step = "see what it printed" if output else "it printed nothing: try it by hand"
     if is_of_flow and how == "ended with exit status 0":
         step = "let it run until its flow stops, or set may_exit = true"
-    message = f"{subject(folder)}, {how}: {step}"
+    message = f"{program_files.subject(folder)}, {how}: {step}"
     return EngineError(message, output[-_PROGRAM_LINES:])
 
 
@@ -186,7 +185,7 @@ def _program_out_of_memory(memory_mb: int, programs: Path) -> EngineError | None
 def _spinning_program(lines: Sequence[str], programs: Path, hung_s: float) -> EngineError | None:
     """Return the error of a guest that hangs while it runs a program."""
     running = _first(_RUNNING, lines)
-    has_programs = any(map(read_words, programs.glob("*")))
+    has_programs = any(map(program_files.read_words, programs.glob("*")))
     # The kernel's own tasks run no program's code; the others are the programs and their children.
     if not running or not has_programs or _TASK_OF_KERNEL.fullmatch(running[1]):
         return None

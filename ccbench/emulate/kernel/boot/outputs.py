@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ccbench.base import program_files
 from ccbench.base.errors import EngineError
-from ccbench.emulate.kernel.boot.programs import subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +46,8 @@ class Outputs:
         """
         for file in sorted(self._folder.glob("*/output")):
             if file.stat().st_size > _MAX_BYTES:
-                message = f"{subject(file.parent)}, has printed more than {_MAX_BYTES / 1e6:g} MB"
+                who, most_mb = program_files.subject(file.parent), _MAX_BYTES / 1e6
+                message = f"{who}, has printed more than {most_mb:g} MB"
                 raise EngineError(f"{message}: make it print less, or let it write to /dev/null")
             if self._on_output is not None:
                 self._pass_on(file, self._on_output)

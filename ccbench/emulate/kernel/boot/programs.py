@@ -40,8 +40,6 @@ __all__ = [
     "of_scenario",
     "port_of",
     "qlogs",
-    "read_words",
-    "subject",
     "work",
 ]
 
@@ -398,22 +396,6 @@ def work(scenario: Scenario) -> float:
     """Return the work of a scenario with its programs, relative to flows of the kernel."""
     flows = (flow.flow_count for flow in scenario.flows if KINDS[flow.kind].is_program)
     return 1 + _WORK * sum(flows) / scenario.flow_count
-
-
-def read_words(folder: Path) -> list[str]:
-    """Return the words of a program from its folder; none if it has none."""
-    try:
-        return (folder / "words").read_text(encoding="utf-8").split("\0")[:-1]
-    except OSError:
-        return []
-
-
-def subject(folder: Path) -> str:
-    """Return a program in words, by its folder: ``"the sender of flow 0, 'cat'"``."""
-    number, _, side = folder.name.partition("-")
-    is_of_flow = side in program_files.SIDES
-    end = f"the {side} of flow {number}" if is_of_flow else f"the {folder.name}"
-    return f"{end}, {' '.join(read_words(folder))!r}"
 
 
 def find(name: str) -> str | None:

@@ -12,9 +12,8 @@ import numpy as np
 
 from ccbench.base import structures
 from ccbench.base.errors import EngineError
-from ccbench.base.program_files import FOLDER, KEPT, SIDES
+from ccbench.base.program_files import FOLDER, KEPT, SIDES, subject
 from ccbench.emulate.kernel.boot import shared
-from ccbench.emulate.kernel.boot.programs import subject
 from ccbench.run import cca_info, qlog
 from ccbench.run.queue_summary import QueueSummary
 from ccbench.run.stored_tables import Arrays, Encoded
