@@ -174,9 +174,12 @@ def _watch(
             # The limit excludes time in which this process was suspended, as with the whole
             # machine, or in which the guest waited for a core.
             elapsed_s = min(time.monotonic() - polled_at_s, _MAX_POLL_S)
-            polled_at_s, before_s, waited_s = time.monotonic(), waited_s, core_wait_s(process.pid)
-            elapsed_s = max(0.0, elapsed_s - max(0.0, waited_s - before_s))
-            stopped_s = stopped_s + elapsed_s if now_s == last_s else 0.0
+            polled_at_s = time.monotonic()
+            if now_s == last_s:
+                before_s, waited_s = waited_s, core_wait_s(process.pid)
+                stopped_s += max(0.0, elapsed_s - max(0.0, waited_s - before_s))
+            else:
+                stopped_s = 0.0
             last_s = now_s
             if stopped_s > HANG_S:
                 return False
