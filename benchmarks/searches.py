@@ -12,7 +12,7 @@ the 90th percentile of the networks. Differences are paired: same pair, same see
 
 Links have 4 to 20 Mbit/s, a twentieth of those of the default space, so that a search takes a
 minute of one core. Interrupted, the same command continues. `searches.csv` has a row per search,
-`strategies.csv` is the table of docs/raygen.md, `searches.png` its figure.
+`strategies.csv` is the table of docs/raygen.md, `searches.png` and `.svg` its figure.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from ccbench import raygen
 from ccbench.base.estimate import Estimate
 from ccbench.base.figures import Figure
 from ccbench.raygen import DEFAULT_SPACE, SearchConfig, strategies
+from ccbench.studies.style import finished, save_figure, style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -188,9 +189,9 @@ def figure(table: pd.DataFrame) -> Figure:
             )
         axes.axhline(0, color="0.7", linewidth=1, zorder=0)
         axes.set(title=title, xlabel=f"work, relative to {BASELINE}", xlim=(0, None))
-    drawn.axes[0].set_ylabel(f"relative harm with fresh seeds\nless that of {BASELINE}")
-    drawn.axes[1].legend(fontsize="small")
-    return drawn
+    drawn.axes[0].set_ylabel(f"relative harm with fresh seeds\nminus that of {BASELINE}")
+    drawn.axes[1].legend()
+    return finished(drawn)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -250,7 +251,10 @@ def main() -> None:
             pd.DataFrame(rows).to_csv(options.output / "searches.csv", index=False)
         table = compared(pd.DataFrame(rows))
         summary(table).to_csv(options.output / "strategies.csv", index=False)
-        figure(table).savefig(options.output / "searches.png", dpi=150)
+        with style():
+            drawn = figure(table)
+        for suffix in (".png", ".svg"):
+            save_figure(drawn, options.output / f"searches{suffix}")
     shown = Table(box=box.SIMPLE_HEAD)
     found = summary(table)
     for i, heading in enumerate(found):

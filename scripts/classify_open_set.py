@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw right answers over labels of unknown CCAs, of the packaged training set.
 
-    .venv/bin/python scripts/classify_open_set.py docs/images/classify-open-set.png
+    .venv/bin/python scripts/classify_open_set.py docs/images/classify-open-set.{png,svg}
 
 By cross-validation (two minutes of one core), for servers with four traces: trees that have not
 seen the path of a server judge it, and trees that do not know its CCA either. The weights of the
@@ -24,9 +24,12 @@ from ccbench.classify.reaction_limits import familiarity_weights, held_out
 from ccbench.classify.reactions import combined, log_ratios
 from ccbench.classify.setting import SETTINGS
 from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.studies.style import finished, save_figure, style
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from ccbench.classify.reactions import Limits
     from ccbench.classify.training import Variation
@@ -84,9 +87,8 @@ def main() -> None:
         unknown[own] = special.expit(of_unknown[own] @ weights)
     unknown[~may_be_named] = -1
     paths = [rows[i].variation for i in groups[:, 0].tolist()]
-    figure = Figure(figsize=(4.2, 3.2), layout="constrained")
-    axes = figure.subplots()
     limit = limits.familiarities[N_TRACES - 1]
+    curves = {}
     for kind, is_of_kind in KINDS.items():
         own = np.array([is_of_kind(path) for path in paths])
         right, named = known[own], unknown[own[is_left_out]]
@@ -95,17 +97,28 @@ def main() -> None:
             for least in (limit, *np.linspace(0, 1, 201))
         ]
         print(f"{kind}: {shares[0][1]:.1f} % right, {shares[0][0]:.1f} % of unknown CCAs named")
-        (line,) = axes.plot(*zip(*shares[1:], strict=True), linewidth=1, label=kind)
-        axes.plot(*shares[0], "o", markersize=4, color=line.get_color())
-    axes.axvline(5, color="grey", linewidth=0.8, linestyle="--", label="goal")
+        curves[kind] = np.array(shares)
+    with style():
+        figure = drawn(curves)
+    for path in sys.argv[1:]:
+        save_figure(figure, Path(path))
+
+
+def drawn(curves: dict[str, NDArray[np.float64]]) -> Figure:
+    """Draw right answers over labels of unknown CCAs: a point at the limit, and a curve."""
+    figure = Figure(figsize=(4.2, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for (kind, shares), line, marker in zip(curves.items(), ("-", "--", "-."), "os^", strict=True):
+        (curve,) = axes.plot(*shares[1:].T, line, label=kind)
+        axes.plot(*shares[0], marker, color=curve.get_color())
+    axes.axvline(5, color="grey", linewidth=0.8, linestyle=":", label="goal")
     axes.set_xlabel("unknown CCAs with a label (%)")
     axes.set_ylabel("right answers (%)")
     axes.set_xlim(0, 50)
     axes.set_ylim(0, 101)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", loc="lower right")
-    for path in sys.argv[1:]:
-        plots.save(figure, Path(path))
+    axes.legend()
+    return finished(figure)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw the reliability diagram of the packaged training set.
 
-    .venv/bin/python scripts/classify_reliability.py docs/images/classify-reliability.png
+    .venv/bin/python scripts/classify_reliability.py docs/images/classify-reliability.{png,svg}
 
 For recordings in any view, by cross-validation (two minutes of one core): trees that have not seen
 the networks of a server judge it, and the confidence is fitted to the servers of other networks.
@@ -21,6 +21,7 @@ from ccbench import plots
 from ccbench.base.figures import Figure
 from ccbench.classify.calibration import CrossValidated, confidences, cross_validated
 from ccbench.classify.training_set import PACKAGED, TrainingSet
+from ccbench.studies.style import finished, save_figure, style
 
 EDGES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)
 
@@ -85,7 +86,7 @@ def weighted(servers: pd.DataFrame, name: str) -> float:
 
 def drawn(rows: pd.DataFrame) -> Figure:
     """Draw the share of right labels over the confidence."""
-    figure = Figure(figsize=(3.6, 3.2), layout="constrained")
+    figure = Figure(figsize=(1, 1), layout="constrained")
     axes = figure.subplots()
     axes.axline((0, 0), slope=1, color="grey", linewidth=0.8, linestyle="--", label="ideal")
     below, above = rows["right"] - rows["worst_fold"], rows["best_fold"] - rows["right"]
@@ -94,10 +95,8 @@ def drawn(rows: pd.DataFrame) -> Figure:
         100 * rows["right"],
         yerr=100 * np.stack([below, above]),
         fmt="o-",
-        markersize=4,
-        linewidth=1,
         capsize=2,
-        label="servers on networks\nnot seen in training",
+        label="servers on networks not seen in training",
     )
     axes.set_xlabel("confidence (%)")
     axes.set_ylabel("right labels (%)")
@@ -105,8 +104,8 @@ def drawn(rows: pd.DataFrame) -> Figure:
     axes.set_xlim(0, 100)
     axes.set_ylim(0, 100)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="small", loc="upper left")
-    return figure
+    axes.legend()
+    return finished(figure)
 
 
 def main() -> None:
@@ -119,8 +118,10 @@ def main() -> None:
     rows = reliability(table[table["may_answer"]])
     print(rows.round(3).to_string(index=False))
     print(answers(table).round(1).to_string(index=False))
+    with style():
+        figure = drawn(rows)
     for path in sys.argv[1:]:
-        plots.save(drawn(rows), Path(path))
+        save_figure(figure, Path(path))
 
 
 if __name__ == "__main__":
