@@ -22,6 +22,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from ccbench.base.lazy_names import lazy_names
+from ccbench.base.versions import installed_version
 
 if TYPE_CHECKING:
     from ccbench import classify, emulate, harm, plots, raygen, studies, sweeps
@@ -115,9 +116,7 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415 - dominates the import time
-
-        return version("ccbench")
+        return installed_version()
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     return lazy_names(__name__, _HOMES)(name)

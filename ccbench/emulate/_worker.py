@@ -6,10 +6,10 @@ from __future__ import annotations
 import platform
 import uuid
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from ccbench.base.errors import CcbenchError, EngineError, MissingRequirement
+from ccbench.base.versions import installed_version
 from ccbench.emulate._run import run
 from ccbench.emulate.registry import ENGINES, get_engine
 
@@ -49,7 +49,7 @@ class Task:
         return cls(
             engine=engine.name if is_registered else engine,
             engine_version=engine.version(),
-            ccbench=version("ccbench"),
+            ccbench=installed_version(),
         )
 
     def called(self) -> Task:
@@ -76,7 +76,7 @@ class Task:
             raise kind(f"worker {platform.node()}: {error}") from error
 
     def _engine(self) -> Engine:
-        installed = version("ccbench")
+        installed = installed_version()
         if installed != self.ccbench:
             message = f"ccbench here is {installed}, but {self.ccbench} is needed: pip install"
             raise MissingRequirement(f"{message} ccbench=={self.ccbench}")

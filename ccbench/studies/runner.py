@@ -7,7 +7,6 @@ import json
 import math
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,6 +18,7 @@ from ccbench.base import durable, validation
 from ccbench.base.code_digests import code_digest
 from ccbench.base.errors import InputError, MissingRequirement
 from ccbench.base.sealed import file_digest, sealed
+from ccbench.base.versions import installed_version
 from ccbench.emulate import DEFAULT_STORE, Campaign, CampaignPlan, resolve
 from ccbench.emulate.registry import info_of
 from ccbench.studies.catalogue import get
@@ -334,7 +334,7 @@ def _simulated(  # noqa: PLR0913 - as in run_study
         cases, study.measure, jobs=jobs, store=simulations, fresh=fresh, on_progress=report
     )
     findings = concluded(study, pd.DataFrame([row for group in rows for row in group]))
-    release = version("ccbench")
+    release = installed_version()
     return StudyResult(
         study=study,
         quick=quick,
@@ -356,7 +356,7 @@ def _computed(study: ModelStudy, *, quick: bool, full: bool) -> StudyResult:
         findings=concluded(study, pd.DataFrame(study.rows(quick=quick))),
         seeds=(),
         provenance={
-            "ccbench": version("ccbench"),
+            "ccbench": installed_version(),
             "engine": "model",
             "engine_version": code_digest(study.conclude.__module__),
         },

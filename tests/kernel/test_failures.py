@@ -17,7 +17,6 @@ import pytest
 from ccbench import Bottleneck, Flow
 from ccbench.base.errors import CcbenchError, EngineError, InputError
 from ccbench.emulate.kernel import doctor
-from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel.boot import boot as boot_module
 from ccbench.emulate.kernel.boot import inputs as inputs_module
 from ccbench.emulate.kernel.boot import plan as plan_module
@@ -157,12 +156,13 @@ class TestRoom:
     @pytest.mark.usefixtures("own_temporary")
     def test_full(self, engine: KernelEngine, monkeypatch: pytest.MonkeyPatch) -> None:
         """If the disk is full, one line names the folder of the records."""
+        boot = boot_module.boot
 
-        def start(build: KernelBuild, directory: Path, **settings: Any) -> None:
+        def start(build: KernelBuild, directory: Path, **settings: Any) -> str:
             (directory / "queue.bin").symlink_to("/dev/full")
-            boot_module.boot(build, directory, **settings)
+            return boot(build, directory, **settings)
 
-        monkeypatch.setattr(engine_module, "boot", start)
+        monkeypatch.setattr(boot_module, "boot", start)
         with pytest.raises(CcbenchError, match=r"is full: .*TMPDIR to another folder$") as caught:
             engine.run(LONG)
         assert not isinstance(caught.value, EngineError)  # another scenario would fail as well

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from ccbench.base import validation
 from ccbench.base.errors import InputError
 from ccbench.base.validation import Range
+from ccbench.base.versions import installed_version
 from ccbench.datacenter.simulation import core
 from ccbench.datacenter.simulation.result import Simulation
 from ccbench.datacenter.simulation.tables import tabulated
@@ -99,7 +99,7 @@ def simulate(  # noqa: PLR0913 - each is one setting of the experiment
         )
     tables = tabulated(core.run(given, progress), given)
     provenance = {
-        "ccbench_version": version("ccbench"),
+        "ccbench_version": installed_version(),
         "topology": _describe_topology(topology),
         "workload": asdict(workload) if isinstance(workload, Workload) else "flows",
         "scheme": {k: v for k, v in asdict(scheme).items() if k != "summary"},

@@ -7,7 +7,6 @@ import platform
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from importlib.metadata import version
 from typing import TYPE_CHECKING, ClassVar
 
 from ccbench.base import validation
@@ -15,10 +14,10 @@ from ccbench.base.cache import cache_dir
 from ccbench.base.code_digests import code_digest
 from ccbench.base.errors import CcbenchError, InputError, MissingRequirement
 from ccbench.base.structures import states
+from ccbench.base.versions import installed_version
 from ccbench.emulate._workspace import workspace
 from ccbench.emulate.engine import run_identity, run_provenance
-from ccbench.emulate.kernel import INFO, doctor
-from ccbench.emulate.kernel.boot import capture as captures
+from ccbench.emulate.kernel import INFO
 from ccbench.emulate.kernel.boot import (
     features,
     parameters,
@@ -28,10 +27,7 @@ from ccbench.emulate.kernel.boot import (
     stacks,
     triggers,
 )
-from ccbench.emulate.kernel.boot.boot import boot
-from ccbench.emulate.kernel.boot.draws import read_draws
 from ccbench.emulate.kernel.boot.inputs import guest_input
-from ccbench.emulate.kernel.boot.results import QueueLog, Reports, read_tables
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.kernel.source import build, kernel_build, locks, lookup
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
@@ -209,7 +205,7 @@ class KernelEngine:
     def provenance(self) -> dict[str, object]:
         """Describe this engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
         return {
-            "ccbench": version("ccbench"),
+            "ccbench": installed_version(),
             "engine": self.name,
             "engine_version": "-".join(
                 [self._code_version(), self.kernel.identity, *self.programs()]
@@ -262,7 +258,9 @@ class KernelEngine:
 
     def capture_bytes(self, scenario: Scenario) -> float:
         """Return the maximum size of a capture; see :class:`.CapturingEngine`."""
-        return captures.capture_bytes(scenario)
+        from ccbench.emulate.kernel.boot import capture  # noqa: PLC0415 - rarely needed
+
+        return capture.capture_bytes(scenario)
 
     def capture(
         self, scenario: Scenario, path: Path, *, on_progress: Progress | None = None
@@ -294,21 +292,24 @@ class KernelEngine:
         self,
         scenario: Scenario,
         on_progress: Progress | None,
-        capture: Path | None = None,
+        packets: Path | None = None,
         on_output: Callable[[str, bytes], object] | None = None,
     ) -> tuple[Run, str]:
+        # A stored run is shown without these.
+        from ccbench.emulate.kernel.boot import boot, capture, draws, results  # noqa: PLC0415
+
         self.check(scenario)
         locks.hold(self.kernel)
-        given = self.guest_input(scenario, captures=capture is not None)
+        given = self.guest_input(scenario, captures=packets is not None)
         info = self._cca_info(scenario)
-        reports = Reports(
+        reports = results.Reports(
             cca_info=info,
             statistics=self._statistics(scenario),
             qlogs=programs.qlogs(scenario),
         )
         with workspace() as directory:
-            log = QueueLog(directory, given)
-            console = boot(
+            log = results.QueueLog(directory, given)
+            console = boot.boot(
                 self.kernel,
                 directory,
                 given=given,
@@ -316,17 +317,17 @@ class KernelEngine:
                 on_output=on_output,
                 meanwhile=log.advance,
             )
-            tables = read_tables(directory, given, reports, log)
-            draws = read_draws(directory, given.ccas)
-            if capture is not None:
-                program = f"ccbench {version('ccbench')}, {self.kernel.title}"
-                captures.save(directory, scenario, capture, program)
+            tables = results.read_tables(directory, given, reports, log)
+            random_draws = draws.read_draws(directory, given.ccas)
+            if packets is not None:
+                program = f"ccbench {installed_version()}, {self.kernel.title}"
+                capture.save(directory, scenario, packets, program)
         provenance = run_provenance(self, scenario)
         provenance["modules"] = self.kernel.digests(given.modules)
         if run := programs.of_scenario(expanded(scenario)).all:
             provenance["programs"] = program_digests.digests(run)
         if self._records_draws and not run:
-            provenance["random_draws"] = draws
+            provenance["random_draws"] = random_draws
         if drops := queues.drops(scenario, self.kernel):
             provenance["drops"] = drops
         if unlimited := queues.unlimited(scenario, self.kernel):
@@ -362,6 +363,8 @@ class KernelEngine:
 
     def doctor(self) -> list[Check]:
         """Return the checks of this machine's requirements."""
+        from ccbench.emulate.kernel import doctor  # noqa: PLC0415 - boots guests
+
         return doctor.checks(self._given)
 
     def stack_checks(self) -> list[Check]:

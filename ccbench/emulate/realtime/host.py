@@ -7,11 +7,11 @@ import os
 import platform
 import pwd
 import shutil
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import validation
+from ccbench.base.versions import installed_version
 from ccbench.emulate.engine import Check
 from ccbench.emulate.realtime.supported import unsupported
 from ccbench.experiment.flow import TRANSPORTS, cca_hint
@@ -121,7 +121,7 @@ def ordinary_user(user: str | None) -> str:
 def provenance(engine: str, engine_version: str) -> dict[str, object]:
     """Describe a real-time engine; see :meth:`ccbench.emulate.engine.Engine.provenance`."""
     return {
-        "ccbench": version("ccbench"),
+        "ccbench": installed_version(),
         "engine": engine,
         "engine_version": engine_version,
         "kernel_release": platform.release(),

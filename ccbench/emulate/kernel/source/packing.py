@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import shutil
 import tempfile
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base.errors import InputError
+from ccbench.base.versions import installed_version
 from ccbench.emulate.kernel.source import archives, build, integrity
 from ccbench.emulate.kernel.source import tree as kernel_tree
 from ccbench.emulate.kernel.source.cached_trees import trees
@@ -101,17 +102,17 @@ def _staged(source: Path, names: Iterable[str], description: str) -> Iterator[Pa
             copy(source / each, folder / each)
         file = source / description
         stored = json.loads(file.read_bytes())
-        stored["origin"] = f"{DISTRIBUTION} {metadata.version('ccbench')}"
+        stored["origin"] = f"{DISTRIBUTION} {installed_version()}"
         (folder / description).write_text(json.dumps(stored, indent=2), encoding="utf-8")
         shutil.copystat(file, folder / description)
         yield folder
 
 
 def _tree_of(built: KernelBuild) -> KernelTree:
-    """Return the tree of a build, which has the same kernel."""
+    """Return the tree of a build, which has the same kernel: as a link or, if copied, equal."""
     for tree in trees(kernels_dir(), find_sources()):
-        if series(tree.release) == series(built.release) and built.linux.samefile(
-            tree.path / "linux"
+        if series(tree.release) == series(built.release) and filecmp.cmp(
+            built.linux, tree.path / "linux", shallow=False
         ):
             return tree
     raise AssertionError(built)

@@ -22,13 +22,13 @@ import os
 import shutil
 import tarfile
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccbench.base import safe_json
 from ccbench.base.durable import new_folder
 from ccbench.base.errors import CcbenchError
+from ccbench.base.versions import installed_version
 from ccbench.emulate.kernel.source import integrity
 from ccbench.emulate.kernel.source.archives import MODULES, extract
 from ccbench.emulate.kernel.source.cached_trees import is_new_default, select, tree_in_use
@@ -122,7 +122,7 @@ def misfit(sources: Sources) -> str:
     package = _package()
     if package is None or any(each.fits(sources) for each in _kernels(package)):
         return ""
-    found, wanted = metadata.version(DISTRIBUTION), metadata.version("ccbench")
+    found, wanted = installed_version(DISTRIBUTION), installed_version()
     if found != wanted:
         message = f"{DISTRIBUTION} {found} does not fit ccbench {wanted}"
         return f"{message}; run: pip install {DISTRIBUTION}=={wanted}"
@@ -195,7 +195,7 @@ def _unpack(package: Path, path: Path, tree: Path) -> None:
 
 
 def _damaged(reason: object) -> CcbenchError:
-    wanted = metadata.version("ccbench")
+    wanted = installed_version()
     return CcbenchError(
         f"{DISTRIBUTION} is damaged ({reason}); "
         f"run: pip install --force-reinstall --no-deps {DISTRIBUTION}=={wanted}"

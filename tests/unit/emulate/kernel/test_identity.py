@@ -9,8 +9,8 @@ import pytest
 
 from ccbench.base.dataclass_dicts import settings
 from ccbench.emulate import Store
-from ccbench.emulate.kernel import engine as engine_module
 from ccbench.emulate.kernel import web
+from ccbench.emulate.kernel.boot import boot as boot_module
 from ccbench.emulate.kernel.boot import shared
 from ccbench.emulate.kernel.boot.inputs import GuestInput
 from ccbench.emulate.kernel.boot.trapping import TRAPPING
@@ -535,7 +535,7 @@ class TestEngine:
             raise BootedError
 
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-        monkeypatch.setattr(engine_module, "boot", boot)
+        monkeypatch.setattr(boot_module, "boot", boot)
         monkeypatch.setattr(locks, "hold", lambda _: None)
         monkeypatch.setattr(KernelEngine, "check", lambda *_: None)
         with pytest.raises(BootedError):
