@@ -142,9 +142,9 @@ def _agreement(page: str, names: Sequence[str], of: Mapping[str, Result]) -> str
     alt = f"{agree} of {len(numbers)} measured numbers in the range of the published ones"
     file = f"../images/studies/{study_figures.agreement_name(page)}.png"
     caption = (
-        f"*Ours relative to the publication: {agree} of {len(numbers)} numbers are in the range "
-        "(grey) that [agrees](index.md#rules-of-comparison) with the published statement. Lines "
-        "are 95 % confidence intervals; numbers beyond the axis are at its ends.*"
+        f"*{agree} of {len(numbers)} measured numbers are in the grey range, which "
+        "[agrees](index.md#rules-of-comparison) with the publication. Lines are 95 % confidence "
+        "intervals; numbers beyond the axis are drawn at its ends.*"
     )
     return f"![{alt}]({file})\n\n{caption}"
 
@@ -159,12 +159,12 @@ def _drawn(result: Result) -> str:
     stated = [each for each in result["comparisons"] if each["kind"] != "unbounded"]
     stated.sort(key=lambda each: each["kind"] != "number")
     shown = [
-        f"{each['quantity']} {_measured(each)}{_unit(each)} ({each['published']})"
+        f"{each['quantity']} = {_measured(each)}{_unit(each)} ({each['published']})"
         for each in stated[:_MOST_NUMBERS]
     ]
     more = "; ".join(shown)
     source = f"{result['publication']}, {result['part']}: {title}"
-    caption = f"*{source}. Measured, and in brackets the publication: {more}.*"
+    caption = f"*{source}. Measured numbers, with the published ones in brackets: {more}.*"
     return f"![{title}](../images/studies/{result['study']}.png)\n\n{caption}"
 
 
@@ -335,7 +335,7 @@ def _builds(of: Iterable[Result]) -> str:
         listed = " ".join(f"`{name}`" for name in names)
         lines.append(f"| {engine} | {listed} | {runs:,} | {hours:,.1f} |")
     changed = ", ".join(f"`{name}`" for name in sorted(digests) if len(digests[name]) > 1)
-    after = f"Modules that changed between these builds: {changed}." if changed else ""
+    after = f"Modules that changed between these runs: {changed}." if changed else ""
     return "\n\n".join(filter(None, ["\n".join(lines), after]))
 
 

@@ -215,7 +215,7 @@ class TestBuilds:
         """Modules that are not the same in all builds are named."""
         results = [built("b1", tcp_a="1", tcp_b="1"), built("b2", tcp_a="1", tcp_b="2")]
         text = study_pages._builds(results)
-        assert text.endswith("Modules that changed between these builds: `tcp_b`.")
+        assert text.endswith("Modules that changed between these runs: `tcp_b`.")
 
     def test_totals(self) -> None:
         """All studies are counted by what they ran on."""
