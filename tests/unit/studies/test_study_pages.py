@@ -298,7 +298,7 @@ class TestDrawn:
         drawn = "\n".join(lines("drawn: a-1", of))
         assert "![Shares against others](../images/studies/a-1.png)" in drawn
         assert "A 1999, Figure 1: Shares against others" in drawn
-        assert "share 38.2 % (about 40)" in drawn
+        assert "share = 38.2 % (about 40)" in drawn
 
     def test_agreement(self) -> None:
         """A number in the middle of its range is at one half; others differ or are at the ends."""
