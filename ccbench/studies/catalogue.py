@@ -76,7 +76,7 @@ def info(name: str) -> CatalogueEntry:
     """
     entries = _entries()
     if name not in entries:
-        allowed = f"one of {', '.join(entries)}, or a file of your own, *.py"
+        allowed = f"one of the {len(entries)} of `ccbench study list`, or a file of your own, *.py"
         raise validation.bad("study", name, allowed, validation.choice_hint(name, entries))
     return entries[name]
 
