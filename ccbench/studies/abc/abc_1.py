@@ -150,7 +150,7 @@ def _of_figure_1(shown: pd.DataFrame) -> tuple[Comparison, ...]:
             unit="%",
         ),
         Comparison(
-            quantity="Figure 1: ABC's 95th percentile of the delay, as a share of Cubic+Codel's",
+            quantity="Figure 1: ABC's 95th percentile of the delay relative to Cubic+Codel's",
             measured=100 * float(p95_ms[ABC.name] / p95_ms[CODEL.name]),
             published=similar(100, _FIGURE_1),
             unit="%",

@@ -111,7 +111,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             *(
                 Comparison(
-                    quantity=f"ABC's {words} with {most} flows, as a share of that with one",
+                    quantity=f"ABC's {words} with {most} flows relative to that with one",
                     measured=_by_one(abc, column, most),
                     published=similar(100, _TEXT),
                     unit="%",

@@ -104,7 +104,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 for rtt_ms, mbps in _TABLE.items()
             ),
             Comparison(
-                quantity="six flows: the one of 120 ms ÷ the one of 20 ms",
+                quantity="six flows: throughput at 120 ms ÷ that at 20 ms",
                 measured=Estimate(100 * by_rtt[_RTTS_MS[-1]] / by_rtt[_RTTS_MS[0]]),
                 published=percentage(35, "section 7.5", text="about 35"),
                 unit="%",

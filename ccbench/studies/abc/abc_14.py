@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BBR next to ABC on a cellular link over time (Goyal et al. 2020, Figure 14, appendix A).
+"""BBR and ABC on a cellular link over time (Goyal et al. 2020, Figure 14, appendix A).
 
 The link is that of Figure 1, which the paper does not name; as in ``abc-1``, it is the first of
 the eight. A sender overshoots in an interval of half a second if more of its bytes arrive at the

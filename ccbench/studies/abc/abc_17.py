@@ -61,14 +61,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
     for name in _FULL:
         comparisons += [
             Comparison(
-                quantity=f"{name}: mean delay more than ABC's",
+                quantity=f"{name}: mean delay above ABC's",
                 measured=100 * float(mean_ms[name] - 1),
                 published=between(70, 240, _CAPTION, text="70-240"),
                 unit="%",
                 note=f"{100 * (with_rtt[name] - 1):.0f} % with the base RTT in the delay.",
             ),
             Comparison(
-                quantity=f"{name}: utilisation more than ABC's",
+                quantity=f"{name}: utilisation above ABC's",
                 measured=100 * float(used[name] - 1),
                 published=at_least(0, _CAPTION, text="slightly higher"),
                 unit="%",
@@ -77,13 +77,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
     for name in (_COPA, CODEL.name):
         comparisons += [
             Comparison(
-                quantity=f"ABC's utilisation more than that of {name}",
+                quantity=f"ABC's utilisation above that of {name}",
                 measured=100 * float(1 / used[name] - 1),
                 published=quantity(50, _CAPTION),
                 unit="%",
             ),
             Comparison(
-                quantity=f"ABC's mean delay, as a share of that of {name}",
+                quantity=f"ABC's mean delay relative to that of {name}",
                 measured=100 * float(1 / mean_ms[name]),
                 published=similar(100, _CAPTION),
                 unit="%",

@@ -56,7 +56,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    quantity=f"{name}'s utilisation, as a share of ABC's",
+                    quantity=f"{name}'s utilisation relative to ABC's",
                     measured=float(used[name]),
                     published=similar(100, _TEXT),
                     unit="%",
@@ -65,7 +65,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             *(
                 Comparison(
-                    quantity=f"{name}'s 95th percentile of the delay, more than ABC's",
+                    quantity=f"{name}'s 95th percentile of the delay, above ABC's",
                     measured=float(p95[name] - 100),
                     published=quantity(percent, _TEXT),
                     unit="%",
@@ -74,7 +74,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             ),
             *(
                 Comparison(
-                    quantity=f"ABC's utilisation, more than {name}'s",
+                    quantity=f"ABC's utilisation, above {name}'s",
                     measured=float(1e4 / used[name] - 100),
                     published=quantity(20, _APPENDIX),
                     unit="%",

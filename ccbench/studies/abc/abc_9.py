@@ -80,15 +80,14 @@ def _of_one_user(rows: pd.DataFrame) -> list[Comparison]:
     faster = mbps[["Cubic", "BBR"]].mean().idxmax()
     return [
         Comparison(
-            quantity="one user: throughput of ABC, d_t 100 ms, more than that of the slowest of "
-            "three",
+            quantity="one user: throughput of ABC, d_t 100 ms, above that of the slowest of three",
             measured=max(more.values(), key=lambda estimate: estimate.mean),
             published=at_most(29, _TEXT, text="up to 29"),
             unit="%",
             note=", ".join(f"{name}: {estimate.mean:.0f}" for name, estimate in more.items()),
         ),
         Comparison(
-            quantity="one user: throughput of the faster of Cubic and BBR, more than ABC's",
+            quantity="one user: throughput of the faster of Cubic and BBR, above ABC's",
             measured=_more(mbps, str(faster), own),
             published=percentage(4, _TEXT),
             unit="%",
@@ -108,7 +107,7 @@ def _of_two_users(rows: pd.DataFrame) -> list[Comparison]:
     mbps = _by_seed(rows, "throughput_mbps")
     return [
         Comparison(
-            quantity=f"two users: throughput of ABC, d_t 100 ms, more than that of {name}",
+            quantity=f"two users: throughput of ABC, d_t 100 ms, above that of {name}",
             measured=_more(mbps, named(D_T_MS[-1]), name),
             published=percentage(percent, _TEXT),
             unit="%",

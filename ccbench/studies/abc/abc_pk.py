@@ -98,7 +98,7 @@ def _comparisons(rows: pd.DataFrame) -> list[Comparison]:
             unit="%",
         ),
         Comparison(
-            quantity="PK-ABC's utilisation, as a share of ABC's",
+            quantity="PK-ABC's utilisation relative to ABC's",
             measured=100 * float(used["PK-ABC"] / used["ABC"]),
             published=similar(100, _TEXT),
             unit="%",

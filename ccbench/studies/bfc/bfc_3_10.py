@@ -61,7 +61,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published=at_least(1, _WHERE, text="DCQCN is worst"),
             ),
             Comparison(
-                quantity="time in which a port has fewer active flows than queues, BFC",
+                quantity="time during which a port has fewer active flows than queues, BFC",
                 measured=by_seed(
                     table, lambda rows: value(rows, "few_active_percent", scheme=BFC.name)
                 ),
@@ -69,7 +69,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="time that PFC stopped ports, most of any scheme",
+                quantity="time that PFC stopped ports, largest of all schemes",
                 measured=float(table["paused_percent"].max()),
                 published=exactly(0, "caption of Figure 3-10", text="never"),
                 unit="%",

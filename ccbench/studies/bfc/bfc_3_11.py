@@ -43,7 +43,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         part = table[table["traffic"] == name]
         comparisons += [
             Comparison(
-                quantity=f"p99 slowdown of flows up to 3 KB {words}, least of the others ÷ BFC",
+                quantity=f"p99 slowdown of flows up to 3 KB {words}, smallest of the others ÷ BFC",
                 measured=by_seed(
                     part, lambda rows: min(ratio(rows, of, BFC.name) for of in OTHERS)
                 ),

@@ -46,12 +46,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published=quantity(1, _WHERE, text="close to the perfect value of 1"),
             ),
             Comparison(
-                quantity="p99 slowdown of short flows, HPCC ÷ BFC, least at loads up to 70 %",
+                quantity="p99 slowdown of short flows, HPCC ÷ BFC, smallest at loads up to 70 %",
                 measured=ratio(table, "short_p99", "hpcc", bfc, _STABLE, statistic="min"),
                 published=at_least(1, _WHERE, text="BFC is lower"),
             ),
             Comparison(
-                quantity="mean slowdown of long flows, HPCC ÷ BFC, least at loads up to 70 %",
+                quantity="mean slowdown of long flows, HPCC ÷ BFC, smallest at loads up to 70 %",
                 measured=ratio(table, "long_mean", "hpcc", bfc, _STABLE, statistic="min"),
                 published=at_least(1, _WHERE, text="BFC has the higher throughput"),
             ),
@@ -67,7 +67,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published=at_least(1, _WHERE, text="degrades substantially"),
             ),
             Comparison(
-                quantity="p99 slowdown of short flows with BFC, 32 queues relative to 128, least "
+                quantity="p99 slowdown of short flows with BFC, 32 queues relative to 128, "
+                "smallest "
                 "at loads from 90 %",
                 measured=ratio(table, "short_p99", bfc, more, (90, 95), statistic="min"),
                 published=at_least(1, _WHERE, text="better with 128"),

@@ -55,7 +55,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    quantity=f"p99 slowdown of flows up to 3 MB {words}, of BFC without it",
+                    quantity=f"p99 slowdown of flows up to 3 MB {words}, relative to BFC without "
+                    "it",
                     measured=by_seed(
                         rows, lambda part: p99_ratio(part, with_cc, own, factor=100, **_LONG)
                     ),
@@ -67,7 +68,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 for rows, words in ((incast, "with incast"), (none, "without incast"))
             ),
             Comparison(
-                quantity="p99 slowdown of flows up to 3 KB with incast, of BFC without it",
+                quantity="p99 slowdown of flows up to 3 KB with incast, relative to BFC without it",
                 measured=by_seed(
                     incast, lambda part: p99_ratio(part, with_cc, own, factor=100, **SHORT)
                 ),
@@ -75,7 +76,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="buffered bytes with incast, p99 of the fullest switch, of BFC without it",
+                quantity="buffered bytes with incast, p99 of the fullest switch, relative to BFC "
+                "without it",
                 measured=by_seed(incast, buffered),
                 published=percentage(100 - _GAIN_PERCENT, _WHERE, text="the peak improves by 30 %"),
                 unit="%",

@@ -91,7 +91,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=drawn,
         comparisons=(
             Comparison(
-                quantity="p99 slowdown of flows up to 3 KB, DCTCP ÷ BFC, most of all classes",
+                quantity="p99 slowdown of flows up to 3 KB, DCTCP ÷ BFC, largest of all classes",
                 measured=by_seed(table, lambda rows: max(gains(rows, "dctcp", _BFC.name))),
                 published=quantity(5, _WHERE, text="up to 5 times"),
             ),

@@ -73,7 +73,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, ("mean", "p95", "p99")),
         comparisons=tuple(
             Comparison(
-                quantity=f"p99 slowdown of flows up to 3 KB {words}, least of the others ÷ BFC",
+                quantity=f"p99 slowdown of flows up to 3 KB {words}, smallest of the others ÷ BFC",
                 measured=by_seed(table[table["traffic"] == name], least),
                 published=at_least(1, _WHERE, text="trends as in Figure 3-11: BFC is best"),
             )

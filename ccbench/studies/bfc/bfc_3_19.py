@@ -56,13 +56,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, ("p50", "p99")),
         comparisons=(
             Comparison(
-                quantity="with incast: buffered bytes, p99 of the fullest switch, of DCTCP's",
+                quantity="with incast: buffered bytes, p99 of the fullest switch, relative to "
+                "DCTCP's",
                 measured=by_seed(incast, buffered),
                 published=at_most(100, _WHERE, text="reduces buffer occupancy"),
                 unit="%",
             ),
             Comparison(
-                quantity="with incast: p99 slowdown of flows up to 3 KB, of DCTCP's",
+                quantity="with incast: p99 slowdown of flows up to 3 KB, relative to DCTCP's",
                 measured=by_seed(
                     incast, lambda rows: p99_ratio(rows, _SLOW, _FAST, factor=100, **SHORT)
                 ),
@@ -70,19 +71,20 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="with incast: median slowdown, of DCTCP's, most of all sizes",
+                quantity="with incast: median slowdown, relative to DCTCP's, largest of all sizes",
                 measured=by_seed(incast, lambda rows: 100 * _by_size(rows, "p50").max()),
                 published=between(100, 200, _WHERE, text="increases by up to 2 times"),
                 unit="%",
             ),
             Comparison(
-                quantity="without incast: p99 slowdown, of DCTCP's, median of all sizes",
+                quantity="without incast: p99 slowdown, relative to DCTCP's, median of all sizes",
                 measured=by_seed(none, lambda rows: 100 * _by_size(rows, "p99").median()),
                 published=at_least(100, _WHERE, text="increases for the majority of sizes"),
                 unit="%",
             ),
             Comparison(
-                quantity="without incast: median slowdown, of DCTCP's, median of all sizes",
+                quantity="without incast: median slowdown, relative to DCTCP's, median of all "
+                "sizes",
                 measured=by_seed(none, lambda rows: 100 * _by_size(rows, "p50").median()),
                 published=at_least(100, _WHERE, text="increases for the majority of sizes"),
                 unit="%",

@@ -142,7 +142,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 for other in ("hpcc", "dcqcn")
             ),
             Comparison(
-                quantity="p99 slowdown of flows up to 3 KB, least of the others ÷ BFC",
+                quantity="p99 slowdown of flows up to 3 KB, smallest of the others ÷ BFC",
                 measured=by_seed(
                     joined,
                     lambda rows: (

@@ -52,7 +52,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, ("p99",)),
         comparisons=(
             Comparison(
-                quantity="p99 slowdown, stochastic ÷ dynamic, least of all flow sizes",
+                quantity="p99 slowdown, stochastic ÷ dynamic, smallest of all flow sizes",
                 measured=by_seed(table, lambda rows: min(p99(rows, size) for size in _SIZES)),
                 published=at_least(1, _WHERE, text="much worse for all flow sizes"),
             ),
@@ -68,7 +68,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published=at_least(1, "caption of Figure 3-21", text="more"),
             ),
             Comparison(
-                quantity="time in which a port has fewer active flows than queues, dynamic",
+                quantity="time during which a port has fewer active flows than queues, dynamic",
                 measured=by_seed(
                     table, lambda rows: value(rows, "few_active_percent", scheme=BFC.name)
                 ),

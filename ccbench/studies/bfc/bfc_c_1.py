@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time that a flow runs dry, by pause threshold, at worst (Goyal 2022, Figure C-1)."""
+"""Worst-case time without packets, by pause threshold (Goyal 2022, Figure C-1)."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
 
     def slowdown(name: str) -> Comparison:
         return Comparison(
-            quantity=f"p99 slowdown of flows up to 3 KB, {name}, of BFC's",
+            quantity=f"p99 slowdown of flows up to 3 KB, {name}, relative to BFC's",
             measured=by_seed(table, lambda rows: p99_ratio(rows, name, own, factor=100, **SHORT)),
             published=percentage(100, _WHERE, text="similar"),
             unit="%",
@@ -63,13 +63,15 @@ def _conclude(table: pd.DataFrame) -> Findings:
             slowdown(_NIC.name),
             slowdown(_SAMPLING.name),
             Comparison(
-                quantity=f"buffered bytes, p99 of the fullest switch, {_NIC.name}, of BFC's",
+                quantity=f"buffered bytes, p99 of the fullest switch, {_NIC.name}, relative to "
+                "BFC's",
                 measured=by_seed(table, lambda rows: buffered(rows, _NIC.name)),
                 published=at_least(100, _WHERE, text="increased"),
                 unit="%",
             ),
             Comparison(
-                quantity=f"buffered bytes, p99 of the fullest switch, {_SAMPLING.name}, of BFC's",
+                quantity=f"buffered bytes, p99 of the fullest switch, {_SAMPLING.name}, relative "
+                "to BFC's",
                 measured=by_seed(table, lambda rows: buffered(rows, _SAMPLING.name)),
                 published=percentage(100, _WHERE, text="nearly identical"),
                 unit="%",

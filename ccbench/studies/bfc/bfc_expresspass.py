@@ -73,7 +73,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=figure(table, ("mean", "p95", "p99")),
         comparisons=(
             Comparison(
-                quantity="Google with incast: p99 slowdown of flows up to 3 KB, of BFC's",
+                quantity="Google with incast: p99 slowdown of flows up to 3 KB, relative to BFC's",
                 measured=by_seed(
                     google, lambda rows: p99_ratio(rows, _CREDITS, BFC.name, factor=100, **SHORT)
                 ),

@@ -119,13 +119,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table),
         comparisons=(
             Comparison(
-                quantity="rate of UDP with ECT(1), of that without ECN, mean of all loads",
+                quantity="rate of UDP with ECT(1) relative to that without ECN, mean of all loads",
                 measured=_ratio(classic, l4s, "udp_carried_mbps"),
                 published=similar(100, _CONCLUSION, text="no benefit"),
                 unit="%",
             ),
             Comparison(
-                quantity="delay of UDP with ECT(1), of that without ECN, overload of 50 and 100 %",
+                quantity="delay of UDP with ECT(1) relative to that without ECN, overload of 50 "
+                "and 100 %",
                 measured=_ratio(_at(classic, *_ABOVE), _at(l4s, *_ABOVE), "udp_delay_ms"),
                 published=similar(100, _DETAILS, text="the same"),
                 unit="%",
@@ -158,7 +159,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="overload without ECN: share of Prague's packets dropped, of CUBIC's",
+                quantity="overload without ECN: share of Prague's packets dropped relative to "
+                "CUBIC's",
                 measured=_mean(above[above["ecn"] == _CLASSIC], "prague_by_cubic"),
                 published=similar(100, _SATURATION, text="the same probability"),
                 unit="%",

@@ -91,7 +91,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             at_most(50, _TEXT, text="classified as elastic"),
         ),
         compared(
-            f"throughput ÷ CUBIC's, farthest from it ({case})",
+            f"throughput ÷ CUBIC's, the case that differs most ({case})",
             percent,
             similar(100, _TEXT, text="similar in all the scenarios"),
         ),

@@ -87,7 +87,7 @@ def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
                     settings={"link_kbps": round(1e3 * walk.mean_mbps)},
                     duration_s=duration_s,
                     seed=seed,
-                    name=f"{cca}, {category} traffic, link that varies",
+                    name=f"{cca}, {category} traffic, varying link",
                 )
                 link = Bottleneck(
                     trace=walk, queue_packets=scenario.path.bottlenecks[0].queue_packets
@@ -135,18 +135,18 @@ def _conclude(table: pd.DataFrame) -> Findings:
         )
         comparisons += [
             compared(
-                f"link that varies, {cross} traffic: throughput ÷ CUBIC's",
+                f"varying link, {cross} traffic: throughput ÷ CUBIC's",
                 100 * nimbus["mbps"] / usual["mbps"],
                 relative_to(change, "Table 3"),
             ),
             compared(
-                f"link that varies, {cross} traffic: mean queueing delay",
+                f"varying link, {cross} traffic: mean queueing delay",
                 nimbus["delay_ms"],
                 quantity(delay_ms, "Table 3"),
                 unit="ms",
             ),
             compared(
-                f"link that varies, {cross} traffic: accuracy",
+                f"varying link, {cross} traffic: accuracy",
                 nimbus["accuracy_percent"],
                 percentage(accuracy, "Table 3"),
             ),
@@ -174,13 +174,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
     kind = min(elastic_percent, key=lambda cross: float(elastic_percent[cross].mean()))
     comparisons += [
         compared(
-            f"link that varies: called elastic, aggregation over {short} ms, less often ({kind})",
+            f"varying link: called elastic, aggregation over {short} ms, smaller of both ({kind})",
             elastic_percent[kind],
             at_least(50, _TEXT, text="tends to classify all traffic as elastic"),
             unit="% of the time",
         ),
         compared(
-            f"link that varies: accuracy, elastic traffic, aggregation over {longest} ms",
+            f"varying link: accuracy, elastic traffic, aggregation over {longest} ms",
             mean["elastic"][longest],
             unbounded("poor", _TEXT),
         ),

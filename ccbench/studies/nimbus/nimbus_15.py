@@ -158,7 +158,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             unit="ms",
         ),
         compared(
-            f"against others: rate ÷ the fair share, farther from it ({phase})",
+            f"against others: rate ÷ the fair share, the case that differs more ({phase})",
             share,
             similar(100, "caption of Figure 16", text="their fair share"),
         ),

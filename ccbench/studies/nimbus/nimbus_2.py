@@ -89,12 +89,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
     worst_part, parts = farthest({name: part[name] for name in names}, _HALF)
     comparisons = (
         compared(
-            f"CUBIC's share of the link, the phase that is farther off ({worst_share} traffic)",
+            f"CUBIC's share of the link, the phase that differs more ({worst_share} traffic)",
             shares,
             percentage(_HALF, "section 3.2"),
         ),
         compared(
-            f"self-inflicted part of the queueing delay, likewise ({worst_part} traffic)",
+            f"self-inflicted part of the queueing delay, the same ({worst_part} traffic)",
             parts,
             percentage(_HALF, "section 3.2", text="roughly half"),
         ),

@@ -39,7 +39,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
     region, by_share = farthest({name: variant[column] for name, column in _REGIONS.items()}, 100)
     comparisons = (
         compared(
-            f"NewReno + BasicDelay: throughput ÷ the fair share, farther off ({region} traffic)",
+            "NewReno + BasicDelay: throughput ÷ the fair share, the case that differs more "
+            f"({region} traffic)",
             by_share,
             similar(100, _WHERE, text="their fair-share rate"),
         ),

@@ -344,7 +344,8 @@ def profile_difference(of: Mapping[str, pd.DataFrame], published: Published) -> 
     apart = {name: 100 * (each["nimbus"] - each["cubic"]) / LINK_MBPS for name, each in of.items()}
     name, values = farthest(apart, 0)
     return compared(
-        f"deviation from the fair share, NimbusCC minus CUBIC, farthest percentile ({name})",
+        "deviation from the fair share, NimbusCC minus CUBIC, the percentile that differs most "
+        f"({name})",
         values,
         published,
         unit="% of the link",

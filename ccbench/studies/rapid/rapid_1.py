@@ -186,7 +186,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note=f"mean {rapid.mean():.1f}",
             ),
             Comparison(
-                quantity="RAPID: used of the spare bandwidth",
+                quantity="RAPID: share of the spare bandwidth used",
                 measured=float(used["RAPID"]),
                 published=unbounded("not stated", _WHERE),
                 unit="%",

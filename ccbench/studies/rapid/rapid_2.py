@@ -57,7 +57,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
     def queue(scheme: str, part: float, words: str, where: str) -> Comparison:
         mean, room = first.loc[scheme]
         return Comparison(
-            quantity=f"{scheme}: {100 * part:.0f}th percentile of the queue, of its room",
+            quantity=f"{scheme}: {100 * part:.0f}th percentile of the queue, relative to its "
+            "capacity",
             measured=float(by_part[scheme][part]),
             published=unbounded(words, where),
             unit="%",
@@ -82,7 +83,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 published=at_most(1, _WHERE, text="not multiple"),
             ),
             Comparison(
-                quantity="FAST: mean queue, of HighSpeed's",
+                quantity="FAST: mean queue relative to HighSpeed's",
                 measured=100
                 * float(first["mean_packets"]["FAST"])
                 / float(first["mean_packets"]["HighSpeed"]),

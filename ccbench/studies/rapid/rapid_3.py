@@ -127,7 +127,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note=all_of("FAST"),
             ),
             Comparison(
-                quantity="HighSpeed's mean queue, of RAPID's",
+                quantity="HighSpeed's mean queue relative to RAPID's",
                 measured=100 * float(queue[highspeed] / queue[rapid]),
                 published=at_least(100, _WHERE, text="very large; RAPID's negligible"),
                 unit="%",
@@ -140,13 +140,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note=all_of(rapid),
             ),
             Comparison(
-                quantity="RAPID: mean throughput, of the link",
+                quantity="RAPID: mean throughput, share of the link",
                 measured=float(used[rapid]),
                 published=unbounded("not stated", _WHERE),
                 unit="%",
             ),
             Comparison(
-                quantity="RAPID: mean queue, of its room",
+                quantity="RAPID: mean queue, relative to its capacity",
                 measured=float(queue[rapid]),
                 published=unbounded("negligible", _WHERE),
                 unit="%",
@@ -154,7 +154,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 f"{first['room_packets'][rapid]} packets",
             ),
             Comparison(
-                quantity="HighSpeed: mean queue, of its room",
+                quantity="HighSpeed: mean queue, relative to its capacity",
                 measured=float(queue[highspeed]),
                 published=unbounded("very large", _WHERE),
                 unit="%",

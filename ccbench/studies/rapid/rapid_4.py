@@ -194,13 +194,13 @@ def _effects(table: pd.DataFrame, scheme: str) -> list[Comparison]:
 
     return [
         row(
-            "median response time, of that without RAPID",
+            "median response time relative to that without RAPID",
             change[50],
             same,
             f"distributions at most {apart.max():.1f} points apart (Kolmogorov-Smirnov)",
         ),
         row(
-            "99th percentile of response times, of that without RAPID",
+            "99th percentile of response times relative to that without RAPID",
             change[99],
             same,
             f"{after['unfinished']} of {after['transfers']} transfers unfinished, without RAPID "
@@ -214,7 +214,7 @@ def _effects(table: pd.DataFrame, scheme: str) -> list[Comparison]:
             f"these have {after['tcp_mbps']:.1f}, without it {before['tcp_mbps']:.1f}",
         ),
         row(
-            "mean queue, of that without RAPID",
+            "mean queue relative to that without RAPID",
             100 * after["mean_packets"] / before["mean_packets"],
             similar(100, _WHERE, text="without significant additional queueing"),
             f"without {_queue(before)}; with {_queue(after)}",

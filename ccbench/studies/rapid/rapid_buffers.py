@@ -91,7 +91,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons.append(
             Comparison(
                 quantity=f"{others}, tolerance {tolerance}: shortest queue with 95 % of "
-                "what the longest gives",
+                "the use of the longest",
                 measured=float(enough["queue_packets"].min()),
                 published=unbounded("not in the paper", "section IV"),
                 unit="packets",

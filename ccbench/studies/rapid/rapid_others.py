@@ -111,7 +111,7 @@ def _beside(
     names = f"{other.upper()}, tolerance {tolerance}"
     return (
         Comparison(
-            quantity=f"RAPID's throughput, of the other's: {names}",
+            quantity=f"RAPID's throughput relative to the other's: {names}",
             measured=100 * rapid_mbps / other_mbps,
             published=lower,
             unit="%",

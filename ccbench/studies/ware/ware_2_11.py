@@ -78,21 +78,21 @@ def _unknown(labelled: pd.DataFrame) -> list[Comparison]:
     taken, others = unknown[is_taken], unknown[~is_taken]
     return [
         Comparison(
-            quantity="CCAs left out but BIC, CDG and Scalable that are unknown",
+            quantity="left-out CCAs except BIC, CDG and Scalable that are unknown",
             measured=float(others.sum()),
             published=exactly(12, _WHERE, text="all 12"),
             unit="CCAs",
             note=_instead(voted[~voted["cca"].isin(_TAKEN_FOR_OTHERS)]),
         ),
         Comparison(
-            quantity="of BIC, CDG and Scalable, those with a known label when left out",
+            quantity="BIC, CDG and Scalable left out: those with a known label",
             measured=float((~taken).sum()),
             published=exactly(3, _WHERE, text="all 3"),
             unit="CCAs",
             note=_instead(voted[voted["cca"].isin(_TAKEN_FOR_OTHERS)]),
         ),
         Comparison(
-            quantity="traces of CCAs that are left out, called unknown",
+            quantity="traces of left-out CCAs that are unknown",
             measured=100 * float((traces["label"] == UNKNOWN).mean()),
             published=unbounded("not stated", "Figure 2.11"),
             unit="%",

@@ -102,7 +102,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         comparisons=(
             *(
                 Comparison(
-                    quantity=f"{traces}: traces whose label is right",
+                    quantity=f"{traces}: traces with the right label",
                     measured=float(right[traces]),
                     published=percentage(published, _ACCURACY),
                     unit="%",
@@ -112,7 +112,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 for own in (tests[tests["traces"] == traces],)
             ),
             Comparison(
-                quantity="data of a trace, most",
+                quantity="data of a trace, largest",
                 measured=float(tests["megabytes"].max()),
                 published=at_most(gadget.MOST_BYTES / 1e6, _EFFICIENCY),
                 unit="MB",

@@ -122,25 +122,25 @@ def _labels(votes: pd.Series[str], traces: pd.DataFrame) -> tuple[Comparison, ..
     unknown = [votes.get(cca) == UNKNOWN for cca in _UNKNOWN_CCAS if cca in votes]
     return (
         Comparison(
-            quantity="supported CCAs but HighSpeed whose label is right",
+            quantity="supported CCAs except HighSpeed with the right label",
             measured=100 * float(others.mean()),
             published=at_least(50, _ACCURACY, text="mostly accurate"),
             unit="%",
             note=f"{int(others.sum())} of {len(others)}. Traces: {in_words}.",
         ),
         Comparison(
-            quantity="traces of HighSpeed whose label is right",
+            quantity="traces of HighSpeed with the right label",
             measured=float((traces.loc[traces["cca"] == _WRONG, "label"] == _LABELS[_WRONG]).sum()),
             published=exactly(0, _ACCURACY, text="all misclassified"),
         ),
         Comparison(
-            quantity="of CDG, Hybla and New Vegas, those that are unknown",
+            quantity="CDG, Hybla and New Vegas: those that are unknown",
             measured=float(sum(unknown)),
             published=exactly(len(_UNKNOWN_CCAS), _ACCURACY, text="all"),
             unit="CCAs",
         ),
         Comparison(
-            quantity="CCAs with a label of their own that is right",
+            quantity="CCAs with a right label of their own",
             measured=float(sum(rights & ~votes.index.isin(_LABELS))),
             published=unbounded("not stated; 15 with CCAnalyzer", _ACCURACY),
             unit="CCAs",

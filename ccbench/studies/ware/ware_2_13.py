@@ -55,7 +55,7 @@ def _comparisons(labelled: pd.DataFrame, votes: pd.DataFrame) -> tuple[Compariso
     lost = votes[votes["label"] != votes["cca"]]
     return (
         Comparison(
-            quantity="traces with a wrong label, but for Illinois as YeAH",
+            quantity="traces with a wrong label, except Illinois as YeAH",
             measured=float((~is_published).sum()),
             published=exactly(0, _WHERE, text="none"),
             unit="traces",

@@ -84,7 +84,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note=f"The links carry 75 MB in 20 s; servers are asked for {ASKED_S:g} s.",
             ),
             Comparison(
-                quantity="the CCA that is farthest from the mean of all but CDG",
+                quantity="largest distance of a CCA from the mean, without CDG",
                 measured=float(apart.max()),
                 published=similar(
                     0, "section 2.4.2", text="independent of the CCA, aside from CDG"

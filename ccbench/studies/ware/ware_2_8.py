@@ -74,7 +74,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table, rows),
         comparisons=(
             Comparison(
-                quantity="test samples with a training sample of another CCA before BBR's last",
+                quantity="test samples nearer to another CCA than to a training sample of BBR",
                 measured=float(sum(count > 0 for count in closer)),
                 published=exactly(0, _WHERE, text="all BBR training samples are closest"),
             ),

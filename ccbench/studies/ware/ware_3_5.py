@@ -61,7 +61,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table),
         comparisons=(
             Comparison(
-                quantity="what is left for the sixteen CUBIC flows",
+                quantity="share of the sixteen CUBIC flows",
                 measured=Estimate(100 * means["cubic_mbps"] / means.sum(axis=1)),
                 published=percentage(50, "section 3.3", text="just over half"),
                 unit="%",

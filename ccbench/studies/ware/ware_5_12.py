@@ -60,7 +60,7 @@ def _conclude(results: Sequence[SearchResult]) -> Findings:
         figure=_figure(harms),
         comparisons=(
             Comparison(
-                quantity=f"scenarios in which BBR does harm above {_LOW:g} to CUBIC",
+                quantity=f"scenarios in which BBR's harm to CUBIC is above {_LOW:g}",
                 measured=100 * float((harms["bbr", "cubic"] > _LOW).mean()),
                 published=unbounded("throw a stone and find a harmful one", _WHERE),
                 unit="%",

@@ -108,7 +108,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="s",
             ),
             Comparison(
-                quantity="mean throughput after it, off that after the label, median of all flows",
+                quantity="distance of the mean throughput after it from that after the label, "
+                "median of all flows",
                 measured=Estimate(medians["label_difference_percent"].dropna()),
                 published=similar(0, _EXAMPLE, text="nearly identical"),
                 unit="%",

@@ -90,7 +90,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="those flows minus the most found by ignoring 20 s or a minute",
+                quantity="those flows minus the most by ignoring 20 s or a minute",
                 measured=Estimate(near[_ALGORITHM_1] - others),
                 published=at_least(0, _WHERE, text="the tightest fit"),
                 unit="points",

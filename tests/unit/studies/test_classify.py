@@ -211,7 +211,7 @@ class TestVotes:
             ("vegas", "unknown"): 1,
         }
         assert share(actual, "votes that are right") == 100
-        wrong = compared(actual, "traces with a wrong label, but for Illinois as YeAH")
+        wrong = compared(actual, "traces with a wrong label, except Illinois as YeAH")
         assert (1, "differs") == (wrong.value, wrong.verdict)
 
     @pytest.mark.parametrize(("label", "verdict"), [("yeah", "agrees"), ("bbr", "differs")])
@@ -265,7 +265,7 @@ class TestEffort:
         ]
         actual = conclude("ware-2.15", rows)
         assert share(actual, "data of four traces, mean over CCAs") == pytest.approx(76)
-        apart = compared(actual, "the CCA that is farthest from the mean of all but CDG")
+        apart = compared(actual, "largest distance of a CCA from the mean, without CDG")
         assert apart.value == pytest.approx(100 * 4 / 76)
         assert apart.verdict == "differs"
         assert share(actual, "lowest utilisation of a trace") == pytest.approx((60 + 95) / 2)
