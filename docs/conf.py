@@ -157,18 +157,18 @@ def strategies_table() -> str:
 def schemes_table() -> str:
     """Return the table of data-centre schemes, from their descriptions."""
     rows = [f"| `{scheme.name}` | {scheme.summary} |" for scheme in schemes().values()]
-    return "\n".join(["| `--scheme` | |", "| --- | --- |", *rows])
+    return "\n".join(["| `--scheme` | description |", "| --- | --- |", *rows])
 
 
 def qdiscs_tables() -> str:
     """Return the table of Linux's qdiscs, and a section with the options of each."""
-    lines = ["| qdisc | | limit | drops at an arrival | marks |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| qdisc | description | limit | drops at an arrival | marks |", "| --- | --- | --- | --- | --- |"]
     for qdisc in QDISCS.values():
         limit = f"`{qdisc.limit}`" if qdisc.limit in qdisc.options else qdisc.limit
         marks = "yes" if qdisc.marks else "no"
         cells = (f"`{qdisc.name}`", qdisc.summary, limit, qdisc.drops.value, marks)
         lines.append(f"| {' | '.join(cells)} |")
-    heads = ("| option | | unit | values | default |", "| --- | --- | --- | --- | --- |")
+    heads = ("| option | meaning | unit | values | default |", "| --- | --- | --- | --- | --- |")
     for qdisc in QDISCS.values():
         if qdisc.options:
             lines += ["", f"### {qdisc.name}", "", *heads]

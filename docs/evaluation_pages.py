@@ -105,7 +105,7 @@ def _folded_league(of: Sequence[Result]) -> str:
 
 def _league(of: Sequence[Result]) -> Iterator[str]:
     columns = [result for result in of if result["candidate"] != BASELINE]
-    yield f"| | {' | '.join(_link(result) for result in columns)} |"
+    yield f"| criterion | {' | '.join(_link(result) for result in columns)} |"
     yield "| --- " * (1 + len(columns)) + "|"
     for criterion in load_pack("rfc9743").criteria:
         if criterion.measures:
