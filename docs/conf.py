@@ -162,7 +162,10 @@ def schemes_table() -> str:
 
 def qdiscs_tables() -> str:
     """Return the table of Linux's qdiscs, and a section with the options of each."""
-    lines = ["| qdisc | description | limit | drops at an arrival | marks |", "| --- | --- | --- | --- | --- |"]
+    lines = [
+        "| qdisc | description | limit | drops at an arrival | marks |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for qdisc in QDISCS.values():
         limit = f"`{qdisc.limit}`" if qdisc.limit in qdisc.options else qdisc.limit
         marks = "yes" if qdisc.marks else "no"

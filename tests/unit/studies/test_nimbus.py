@@ -343,7 +343,7 @@ class TestStatements:
         }
         findings = nimbus_26.STUDY.conclude(alternating(rows))
         assert ["not compared"] * 3 == verdicts(findings, "CUBIC + Copa")
-        assert ["agrees"] == verdicts(findings, "÷ the fair share, farther off")
+        assert ["agrees"] == verdicts(findings, "÷ the fair share, the case that differs more")
 
     def test_table_3(self) -> None:
         """Table 3's own numbers agree with it, and those of a fixed link do not."""
