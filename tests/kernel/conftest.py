@@ -220,15 +220,15 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def examples_cache(shared_folder: Path) -> Path:
-    """Give a cache with the user's virtual kernel and the runs of this session's examples."""
-    return cache_with_kernel(shared_folder / "examples")
+def session_cache(shared_folder: Path) -> Path:
+    """Give a cache with the user's virtual kernel and the runs that tests of this session share."""
+    return cache_with_kernel(shared_folder / "session")
 
 
 @pytest.fixture
-def examples_store(examples_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the test the cache of the session's examples."""
-    monkeypatch.setenv("CCBENCH_CACHE", str(examples_cache))
+def session_store(session_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the test the cache of the session, so that no worker repeats a run of another."""
+    monkeypatch.setenv("CCBENCH_CACHE", str(session_cache))
 
 
 @pytest.fixture

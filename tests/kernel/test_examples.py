@@ -25,7 +25,7 @@ from tests.kernel.conftest import run_with
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("examples_store")]
+pytestmark = [pytest.mark.kernel, pytest.mark.usefixtures("session_store")]
 
 CHECKOUT = Path(__file__).parents[2]
 GETTING_STARTED = (CHECKOUT / "docs" / "getting-started.md").read_text(encoding="utf-8")
@@ -58,10 +58,10 @@ class Lenient(doctest.OutputChecker):
 
 
 @pytest.fixture(scope="module")
-def names(examples_cache: Path) -> dict[str, Any]:
+def names(session_cache: Path) -> dict[str, Any]:
     """Give the names that the examples presuppose."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CCBENCH_CACHE", str(examples_cache))
+        patch.setenv("CCBENCH_CACHE", str(session_cache))
         return _names()
 
 

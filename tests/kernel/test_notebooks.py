@@ -96,7 +96,7 @@ def test_runs(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Non
     if path.stem == "http3-cellular" and (missing := _lacking()):
         pytest.skip(f"not installed: {missing}")
     # A user's own module is built into the cache; the others have the installed kernel.
-    request.getfixturevalue("other_cache" if path.stem == "own-cca" else "examples_store")
+    request.getfixturevalue("other_cache" if path.stem == "own-cca" else "session_store")
     examples = tmp_path / "examples"
     shutil.copytree(CHECKOUT / "examples", examples)
     notebook = read(path)

@@ -15,6 +15,7 @@ from ccbench.emulate import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pandas as pd
 
@@ -27,9 +28,9 @@ pytestmark = pytest.mark.kernel
 
 
 @pytest.fixture(scope="module")
-def findings(tmp_path_factory: pytest.TempPathFactory) -> Conclude:
+def findings(session_cache: Path) -> Conclude:
     """Give a function that runs a study's quick version, once for all tests."""
-    store = Store(tmp_path_factory.mktemp("runs"))
+    store = Store(session_cache / "runs")
 
     @cache
     def conclude(name: str) -> Findings:

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
     from ccbench.emulate.kernel.engine import KernelEngine
 
-pytestmark = [pytest.mark.kernel, pytest.mark.long]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.long,
+    pytest.mark.usefixtures("session_store"),
+]
 
 
 def _verdicts(engine: KernelEngine, sender: Sender) -> dict[tuple[str, float], str]:
