@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ccbench.experiment.flow import Flow
-    from ccbench.run.run import Run
 
 __all__ = ["CANDIDATE", "Criterion", "Measure", "Variant", "check_measure", "load_criterion"]
 
@@ -179,17 +178,17 @@ class Measure(Document):
         high = math.inf if self.at_most is None else self.at_most
         return low <= value <= high
 
-    def value(self, run: Run) -> float:
-        """Return the value of a run; NaN if it has none, such as an unfinished transfer.
+    def value(self, part: Part) -> float:
+        """Return the value in a part of a run; NaN if it has none, such as an unfinished transfer.
 
         Raises
         ------
         InputError
             If the run has no such object.
         """
-        values = of_objects(self.described, Part(run, self.window_s))
+        values = of_objects(self.described, part)
         if self.described.scope == "flow":
-            values = values.set_axis(_names(run.scenario.flows))
+            values = values.set_axis(_names(part.run.scenario.flows))
         if self.of not in values.index:
             allowed = f"one of {', '.join(map(str, values.index))}"
             raise validation.bad("of", self.of, allowed, "name one of them")

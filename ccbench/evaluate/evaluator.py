@@ -7,6 +7,7 @@ same seeds. A run that fails is a finding, not an error of the evaluation.
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ccbench.base.errors import InputError
@@ -15,6 +16,7 @@ from ccbench.evaluate.design import Key
 from ccbench.evaluate.earlier import Before
 from ccbench.evaluate.evaluation import Cell, Evaluation, Failed
 from ccbench.evaluate.judgement import compared, judged, median_of
+from ccbench.metrics import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -137,7 +139,8 @@ class _Measured(NamedTuple):
 
 
 def _measure(case: Case, run: Run, key: Key) -> _Measured:
-    values = tuple(measure.value(run) for measure in case.criterion.measures)
+    part = cache(partial(Part, run))  # measures of the same window share what they need
+    values = tuple(measure.value(part(measure.window_s)) for measure in case.criterion.measures)
     if key.repetition > 0:
         return _Measured(values, (), {})
     return _Measured(values, tuple(_series(run)), run.provenance)

@@ -13,6 +13,7 @@ import itertools
 import json
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -246,6 +247,11 @@ class Scenario(Document):
         >>> list(scenario.flow_table()["label"])
         ['bbr', 'bbr', 'cbr']
         """
+        return self._flow_table.copy()  # the caller's own
+
+    @cached_property
+    def _flow_table(self) -> pd.DataFrame:
+        """The table of :meth:`flow_table`, which every metric of a run needs."""
         import pandas as pd  # noqa: PLC0415 - takes most of a second; not needed to read a scenario
 
         flows = self.split_flows

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from ccbench.base import validation
+from ccbench.metrics._statistics import STATISTICS
 from ccbench.run import packets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     import numpy.typing as npt
     import pandas as pd
@@ -102,6 +103,34 @@ class Part:
         from_ns, to_ns = (time_s * 1e9 for time_s in self.window)
         within: pd.DataFrame = samples[samples["time_ns"].between(from_ns, to_ns, "right")]
         return within
+
+    @cached_property
+    def fates(self) -> pd.DataFrame:
+        """Sent, lost and marked packets of each flow in the window, as `packets.fates`."""
+        return packets.fates(self.run, *self.window)
+
+    @cached_property
+    def completion_times(self) -> pd.DataFrame:
+        """Completion times of the whole run's transfers, as :meth:`Run.completion_times`."""
+        return self.run.completion_times()
+
+    @cached_property
+    def sojourn_ms(self) -> Callable[[int, str | None], Mapping[float, float]]:
+        """The waiting times in a queue that shares of the packets did not exceed, by share."""
+        shares = [each.share for each in STATISTICS if each.share is not None]
+
+        @cache
+        def of(bottleneck: int, queue: str | None) -> Mapping[float, float]:
+            percentiles = [100 * share for share in shares]
+            times_ms = self.run.queueing_delay_percentiles_ms(percentiles, bottleneck, queue)
+            return dict(zip(shares, map(float, times_ms), strict=True))
+
+        return of
+
+    @cached_property
+    def occupancy(self) -> Callable[[int, str | None], pd.Series[float]]:
+        """The share of the time at each queue length, :meth:`Run.occupancy_distribution`."""
+        return cache(self.run.occupancy_distribution)
 
     def total_at(self, column: str, time_s: Times) -> Times:
         """Return the latest sample of a running total at a time given for each flow."""
@@ -239,13 +268,14 @@ class Metric:
         size the mean, because they are not concurrent: the sum of their rates would exceed the rate
         of the link.
         """
-        return self._over(self.of(part), part, flows)
+        return self.combined(self.of(part), part, flows)
 
     def at_least_over(self, part: Part, flows: Iterable[int]) -> float:
         """Return a lower bound of :meth:`over` if flows have no value as the run has ended."""
-        return self._over((self.at_least or self.of)(part), part, flows)
+        return self.combined((self.at_least or self.of)(part), part, flows)
 
-    def _over(self, values: pd.Series[float], part: Part, flows: Iterable[int]) -> float:
+    def combined(self, values: pd.Series[float], part: Part, flows: Iterable[int]) -> float:
+        """Return :meth:`over` from the observations of all flows in the part."""
         chosen = list(flows)
         own = values[values.index.isin(chosen)]
         if not self.is_shared:

@@ -162,13 +162,16 @@ def of_objects(metric: Metric, part: Part) -> pd.Series[float]:
     A group for whose kind of flows the metric does not exist has NaN.
     """
     if metric.scope == "flow":
-        groups = part.run.scenario.flow_table()["group"]
+        flows = part.run.scenario.flows
+        having = {i for i, flow in enumerate(flows) if metric.exists_for(flow)}
+        group = part.run.scenario.flow_table()["group"]
+        observed = metric.of(part) if having else pd.Series(dtype="float64")
         return pd.Series(
             {
-                i: metric.over(part, groups.index[groups == i])
-                if metric.exists_for(flow)
+                i: metric.combined(observed, part, group.index[group == i])
+                if i in having
                 else math.nan
-                for i, flow in enumerate(part.run.scenario.flows)
+                for i in range(len(flows))
             }
         )
     if metric.scope in {"bottleneck", "queue"} and not part.is_whole:

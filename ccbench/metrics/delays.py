@@ -56,13 +56,9 @@ def _srtt(statistic: Statistic, part: Part) -> pd.Series[float]:
 
 
 def _sojourn(statistic: Statistic, part: Part) -> pd.Series[float]:
-    run = part.run
-    if statistic.share is None:
-        return of_queues(run, run.queueing_delay_ms)
-    percentiles = [100 * statistic.share]
-    return of_queues(
-        run, lambda *queue: float(run.queueing_delay_percentiles_ms(percentiles, *queue).iloc[0])
-    )
+    if (share := statistic.share) is None:
+        return of_queues(part.run, part.run.queueing_delay_ms)
+    return of_queues(part.run, lambda *queue: part.sojourn_ms(*queue)[share])
 
 
 ENTRIES = (

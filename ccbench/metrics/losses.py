@@ -9,7 +9,7 @@ import pandas as pd
 
 from ccbench.metrics._metric import Metric, Part
 from ccbench.metrics.delays import of_queues
-from ccbench.run import packets, queue_analysis
+from ccbench.run import queue_analysis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,14 +19,14 @@ __all__ = ["ENTRIES"]
 
 def _share_of_sent(fate: str) -> Callable[[Part], pd.Series[float]]:
     def of(part: Part) -> pd.Series[float]:
-        counts = packets.fates(part.run, *part.window).astype("float64")
+        counts = part.fates.astype("float64")
         return counts[fate].div(counts["sent"].where(counts["sent"] > 0))
 
     return of
 
 
 def _sent(part: Part) -> pd.Series[float]:
-    return packets.fates(part.run, *part.window)["sent"].astype("float64")
+    return part.fates["sent"].astype("float64")
 
 
 def _retransmits(part: Part) -> pd.Series[float]:

@@ -20,7 +20,7 @@ __all__ = ["ENTRIES"]
 
 def _length(statistic: Statistic, part: Part) -> pd.Series[float]:
     def of(bottleneck: int, queue: str | None) -> float:
-        shares = part.run.occupancy_distribution(bottleneck, queue)
+        shares = part.occupancy(bottleneck, queue)
         if statistic.share is None:
             return float((shares * shares.index).sum())
         # The least length that the queue did not exceed for this share of the time.

@@ -44,11 +44,11 @@ def downloaded(seconds: float) -> Metric:
 
 
 def _fct(part: Part) -> pd.Series[float]:
-    return part.run.completion_times()["fct_s"]
+    return part.completion_times["fct_s"]
 
 
 def _fct_at_least(part: Part) -> pd.Series[float]:
-    times = part.run.completion_times()
+    times = part.completion_times
     return times["fct_s"].fillna(part.run.scenario.duration_s - times["start_s"])
 
 

@@ -71,12 +71,13 @@ def cca_info(run: RunRecord, flow: int) -> pd.DataFrame:
     return pd.DataFrame({**values, **named}, index=intervals.time_index(rows["time_ns"]))
 
 
-def _named(values: npt.NDArray[np.float64], names: Sequence[str]) -> pd.Categorical:
+def _named(values: npt.NDArray[np.float64], names: Sequence[str]) -> pd.Categorical[str]:
     """Return states by their names; values without one are missing."""
     import pandas as pd  # noqa: PLC0415 - likewise
 
-    known = dict(enumerate(names))
-    return pd.Categorical([known.get(value) for value in values], categories=list(names))
+    known = np.isin(values, np.arange(len(names)))
+    codes = np.where(known, values, -1).astype(np.int64)
+    return pd.Categorical.from_codes(codes, categories=pd.Index(names))
 
 
 def summary(run: RunRecord) -> pd.DataFrame:

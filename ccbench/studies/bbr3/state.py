@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,11 +113,7 @@ class Sender:
     @property
     def reported(self) -> frozenset[str]:
         """The columns of :class:`State` that it reports, and the phases that it has."""
-        reader = _reader(self.info)
-        if reader is None:
-            return frozenset()
-        phases = PHASES if reader is _version_3 else (*_V1_GAINS, "probe_rtt")
-        return frozenset({*reader(_empty(self.info)), *phases})
+        return _reported(self.info)
 
     def at(self, entry: Entry, after_s: float = 0.0) -> dict[str, Any]:
         """Return the arguments with which a change takes effect after an event, for `Change`."""
@@ -229,18 +226,30 @@ def state_of(run: Run, flow: int = 0) -> State:
         rows["min_rtt_us"] / 1e3,
         rows["delivered_bytes"],
         rows["retransmits"],
-        rows["state"].astype(str),
+        rows["state"].astype(object),
     )
     columns = dict(zip(TCP_COLUMNS, values, strict=True))
     info = run.cca_info(flow)
     read = _reader(map(str, info))
     own = pd.DataFrame() if read is None else read(info)
-    samples = pd.DataFrame({name: values.to_numpy() for name, values in columns.items()})
-    samples.index = pd.Index(rows["time_ns"].to_numpy() / NS, name="time_s")
-    for name in (*_version_3(_empty(BBR3.info)), *own):
-        samples[name] = own[name].to_numpy() if name in own else np.nan
-    times = [change.at_s for change in run.scenario.path.changes if change.at_s is not None]
-    return State(samples, min(times, default=math.nan))
+    times = pd.Index(rows["time_ns"].to_numpy() / NS, name="time_s")
+    # Columns of objects remain so: pandas would take them for strings, which is slow.
+    given = {str(name): column.set_axis(times) for name, column in {**columns, **own}.items()}
+    unknown = pd.Series(np.nan, index=times)
+    order = (*TCP_COLUMNS, *_OWN_COLUMNS, *given)
+    samples = pd.DataFrame({name: given.get(name, unknown) for name in order})
+    changes_s = [change.at_s for change in run.scenario.path.changes if change.at_s is not None]
+    return State(samples, min(changes_s, default=math.nan))
+
+
+@cache
+def _reported(info: tuple[str, ...]) -> frozenset[str]:
+    """Return :attr:`Sender.reported` of the names of reported values."""
+    reader = _reader(info)
+    if reader is None:
+        return frozenset()
+    phases = PHASES if reader is _version_3 else (*_V1_GAINS, "probe_rtt")
+    return frozenset({*reader(_empty(info)), *phases})
 
 
 def _empty(info: Iterable[str]) -> pd.DataFrame:
@@ -287,3 +296,6 @@ _READERS: Mapping[tuple[str, ...], Callable[[pd.DataFrame], pd.DataFrame]] = {
     ("phase", "flags", "max_bw_mbps", "inflight_longterm"): _version_3,
     ("pacing_gain", "cwnd_gain", "rate_low", "rate_high"): _version_1,
 }
+
+#: Columns of :class:`State` that ``bbr3`` reports, which all states have.
+_OWN_COLUMNS = tuple(map(str, _version_3(_empty(BBR3.info))))
