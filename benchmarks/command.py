@@ -4,7 +4,7 @@
     .venv/bin/python benchmarks/command.py [--before OTHER/bin/ccbench]
 
 ``ccbench run -o`` of one BBR flow against one CUBIC flow, 40 ms, a drop-tail queue of 1.5 BDP, with
-the full queue log, at several link rates, beside the time of the guest alone; the same run shown
+the full queue log, at several link rates, and the time of the guest alone; the same run shown
 from the store; ``ccbench classify`` on the folder of a run and on a capture; and ``--help``. With
 ``--before``, the commands of another installation take turns with these, and the table has both.
 Each installation has a cache of its own, with a kernel from the cache in use.

@@ -171,7 +171,7 @@ def _apart(function: Callable[..., Result], *arguments: object) -> Result:
 
 
 def compare(out: Console) -> None:
-    """Print the common case here beside ns-3's."""
+    """Print the common case here, and ns-3's."""
     table = Table(box=box.SIMPLE_HEAD, title=f"DCTCP, {COMMON_S * 1e3:g} ms, K = 40 packets")
     for heading in ("senders", "simulator", "queue\npackets", "link used\n%", "events\nM"):
         table.add_column(heading, justify="right")

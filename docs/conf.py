@@ -280,7 +280,7 @@ def with_index(app: Sphinx, *_: object) -> list[str]:
 
 
 def write_reports(app: Sphinx, error: Exception | None) -> None:
-    """Write the report of each search in ``docs/searches`` beside the pages."""
+    """Write the report of each search in ``docs/searches`` next to the pages."""
     searches = Path(app.srcdir) / "searches"
     for folder in searches.glob("*") if app.config.with_reports and not error else ():
         with TemporaryDirectory() as temporary:

@@ -166,7 +166,7 @@ def open_table(
 
 
 def inline(cls: type) -> Metadata:
-    """Return the metadata of a field with a `cls`, whose settings documents have beside the others.
+    """Return the metadata of a field with a `cls`, whose settings documents list with the others.
 
     Documents have no table for it.
     """

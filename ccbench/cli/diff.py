@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["diff"]
 
-#: Columns of a sample that are always shown, beside those that differ.
+#: Columns of a sample that are always shown, with those that differ.
 _STATE = ("cwnd_packets", "ssthresh_packets", "srtt_us", "inflight_packets", "state")
 _PACKET = ("event", "flow", "bytes", "backlog_packets")
 

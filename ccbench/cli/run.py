@@ -368,7 +368,7 @@ def _repeat(
 
 
 def _recording(scenario: Scenario, names: Sequence[str]) -> tuple[Scenario, tuple[Metric, ...]]:
-    """Return a scenario that records enough for metrics beside the tables, and the metrics."""
+    """Return a scenario that records enough for metrics besides the tables, and the metrics."""
     if not names:
         return scenario, ()
     from ccbench.metrics import least_log, named

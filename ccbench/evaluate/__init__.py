@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of a congestion control by the criteria of an RFC, beside CUBIC and Reno.
+"""Evaluation of a congestion control by the criteria of an RFC, compared with CUBIC and Reno.
 
 A pack (:mod:`~ccbench.evaluate.pack`) has criteria (:mod:`~ccbench.evaluate.criterion`): scenarios,
 metrics, and limits beyond which a value is a definite failure. :func:`evaluate` runs them for the

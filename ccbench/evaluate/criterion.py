@@ -90,7 +90,7 @@ class Measure(Document):
     fails_above, fails_below : float, optional
         Values beyond which a median is this failure, unless a baseline's is too.
     gain_is_neutral : bool
-        Whether a better value is not called better, such as a higher rate of the candidate beside
+        Whether a better value is not called better, such as a higher rate of the candidate against
         others, which they lose.
 
     Raises

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BASELINES", "EXTENTS", "Case", "Design", "Extent", "Key"]
 
-#: Congestion controls beside which a candidate is shown.
+#: Congestion controls with which a candidate is compared.
 BASELINES = ("cubic", "reno")
 
 #: Networks of an evaluation: those marked as quick, or all.
@@ -62,7 +62,7 @@ class Design:
         Linux name of the congestion control.
     pack : Pack
     baselines : tuple of str
-        Congestion controls beside which it is shown. The candidate itself is left out.
+        Congestion controls with which it is compared. The candidate itself is left out.
     against : str
         Congestion control against which changes are named, such as the version before; empty for
         none.

@@ -209,7 +209,7 @@ class Evaluation:
 
 
 def count(cells: Iterable[Cell], baseline: str) -> Counter[Judgement]:
-    """Return the number of each judgement beside a baseline."""
+    """Return the number of each judgement against a baseline."""
     return Counter(
         one.judgement for cell in cells for one in cell.comparisons if one.baseline == baseline
     )

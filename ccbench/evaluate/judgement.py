@@ -59,7 +59,7 @@ Judgement: TypeAlias = Literal["better", "like", "worse", "other"]
 
 @dataclass(frozen=True, kw_only=True)
 class BaselineComparison:
-    """The values of the candidate beside those of a baseline, for one measure and network.
+    """The values of the candidate and those of a baseline, for one measure and network.
 
     Attributes
     ----------

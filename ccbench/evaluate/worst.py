@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worst network for the flows beside a candidate, found by a search and made simple.
+"""The worst network for the flows that compete with a candidate, found by a search and made simple.
 
 A criterion of mixed algorithms names the flows that may be `harmed`. A search
 (:mod:`ccbench.raygen`) varies its network and the numbers of flows; the worst network, confirmed
@@ -102,7 +102,7 @@ def search(design: Design, **campaign: Any) -> tuple[Witness, ...]:
 
     Examples
     --------
-    The worst of 60 networks for the flows beside BBR, as further networks of an evaluation::
+    The worst of 60 networks for competitors of BBR, as further networks of an evaluation::
 
         design = Design(candidate="bbr", pack=load_pack("rfc9743"), search=60)
         evaluate(replace(design, witnesses=search(design)))

@@ -84,7 +84,7 @@ class Jitter:
     Raises
     ------
     InputError
-        If a setting is out of range, missing, or not allowed beside another one.
+        If a setting is out of range, missing, or not allowed together with another one.
 
     Examples
     --------

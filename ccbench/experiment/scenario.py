@@ -107,7 +107,7 @@ class Scenario(Document):
     flows : tuple of Flow
         Groups of flows. Single flows are numbered from 0, group by group.
     path : NetworkPath
-        The path. Documents have its settings beside those of the scenario.
+        The path. Documents have its settings next to those of the scenario.
     duration_s : float
         Length in seconds, 0.001 or more.
     seed : int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processor sharing: a link whose flows always have equal shares, beside one endless flow.
+"""Processor sharing: a link whose flows always have equal shares, with one endless flow.
 
 This is an exact fluid model of fair queueing: flows share the rate without packets, delays or
 feedback. Between two arrivals or departures, N flows have a rate of C / N each. A flow departs once

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WORKLOADS", "base_rtt_ms", "experiment", "network_path"]
 
-#: Workloads of the beta flows: unlimited data; or as much as possible in 10 s, beside established
+#: Workloads of the beta flows: unlimited data; or as much as possible in 10 s, against established
 #: alpha flows (HarmGen's bytes downloaded in 10 s, ACM SIGCOMM 2026).
 WORKLOADS = ("long", "short")
 

@@ -3,7 +3,7 @@
 
 The log does not identify packets. Departures are matched to arrivals by two facts: packets of one
 flow leave a queue in the order of their arrival, and links preserve the order of all packets. (If a
-qdisc has a queue for L4S beside its classic queue, this applies to each of them.) The
+qdisc has a queue for L4S in addition to its classic queue, this applies to each of them.) The
 packet that is dropped at an arrival is a property of the qdisc
 (:class:`~ccbench.experiment.qdiscs.Drops`). If a qdisc drops arbitrary packets, as CHOKe does, the
 delays of single packets are unknown.

@@ -23,7 +23,7 @@ class QueueSummary(TableHolder):
 
     All numbers are exact: they equal those computed from the events of the same scenario. If a
     qdisc has a queue for L4S, all tables have a further column ``queue``: rows about one of its
-    queues, ``classic`` or ``l4s``, beside those about the bottleneck, where it is missing.
+    queues, ``classic`` or ``l4s``, in addition to those about the bottleneck, where it is missing.
 
     Parameters
     ----------

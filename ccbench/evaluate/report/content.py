@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCENARIOS", "Detail", "Row", "command", "details", "summary", "witness_file"]
 
-#: Folder of the scenarios, beside the page.
+#: Folder of the scenarios, next to the page.
 SCENARIOS = "scenarios"
 
 

@@ -86,7 +86,7 @@ def lead(evaluation: Evaluation) -> str:
 
 
 def tally(cells: Sequence[Cell], other: str) -> str:
-    """Return the numbers of judgements beside a baseline, such as "2 better, 1 worse"."""
+    """Return the numbers of judgements against a baseline, such as "2 better, 1 worse"."""
     numbers = count(cells, other)
     return ", ".join(
         f"{numbers[judgement]} {words}"

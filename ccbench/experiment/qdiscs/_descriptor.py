@@ -105,8 +105,8 @@ class Qdisc(ABC):
     since : str
         First release of Linux that has it, if that is newer than 6.1.
     l4s_option : str
-        For a qdisc with a queue for L4S beside its classic queue: the option with the bits of the
-        ECN field (RFC 3168) that put a packet into it.
+        For a qdisc with a queue for L4S in addition to its classic queue: the option with the bits
+        of the ECN field (RFC 3168) that put a packet into it.
     statistics : tuple of Field
         The first fields of the structure that it reports to ``tc -s qdisc``, which runs sample. It
         must not take locks for it.

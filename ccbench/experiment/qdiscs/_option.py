@@ -58,7 +58,7 @@ class Option:
     is_required : bool
         Whether a scenario must set the option.
     excludes : str
-        Another option that must not be set beside this one.
+        Another option that must not be set together with this one.
     size : int
         Bytes of the netlink attribute.
     is_fixed : bool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dual-queue coupled AQM for L4S (RFC 9332): a low-latency queue beside a classic queue."""
+"""Dual-queue coupled AQM for L4S (RFC 9332): a low-latency queue and a classic queue."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Stack:
         Unit of RTTs in its qlog in milliseconds, 1 in the drafts.
     flow : mapping
         Settings of a flow of kind ``"program"``: ``sender``, ``receiver``, ``server``, ``env``,
-        ``files`` and ``memory_mb``. In TOML, they are beside the others.
+        ``files`` and ``memory_mb``. In TOML, they are next to the others.
     folder : Path
         Base of relative paths of files.
     """

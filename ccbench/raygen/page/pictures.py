@@ -28,7 +28,7 @@ __all__ = ["course_pictures", "landscape_pictures"]
 def course_pictures(
     result: SearchResult, others: Mapping[str, SearchResult], pictures: Pictures
 ) -> list[Picture]:
-    """Draw the progress of the search, beside that of other searches."""
+    """Draw the progress of the search, and that of other searches."""
     beside = "each search" if others else "the search"
     worst = len(result.worst(SHOWN))
     counted = "up to 20" if others else f"the {worst}"

@@ -5,7 +5,7 @@ The queue and the round-trip time vary together, at 50 Mbit/s with one flow of e
 bandwidth and numbers of flows vary one at a time, in a shallow and in a deep drop-tail queue (1/4
 and 4 bandwidth-delay products); CoDel and FQ-CoDel (10,000 packets) with and without ECN.
 
-The draft's goal is that Reno and CUBIC can have 25 Mbit/s at 30 ms beside BBR. It derives the time
+The draft's goal is that Reno and CUBIC can get 25 Mbit/s at 30 ms against BBR. It derives the time
 between probes from Reno's sawtooth between one and two bandwidth-delay products, and wants these
 flows to reach at least the rate of the BBR flow. The compared reading is thus one flow of each on
 50 Mbit/s with a queue of one bandwidth-delay product; other queues and 100 Mbit/s are variants.
@@ -244,7 +244,7 @@ def _managed(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _difference(pairs: pd.DataFrame) -> dict[str, Estimate]:
-    """Return the harm of BBRv3 less that of BBRv1, by network."""
+    """Return the harm of BBRv3 minus that of BBRv1, by network."""
     network = ["mbps", "rtt_ms", "qdisc", "queue_bdp", "ecn", "alpha_flows", "beta_flows"]
     return {
         _network_name(rows.iloc[0]): _seed_difference(rows, "relative_harm")
@@ -260,7 +260,7 @@ def _network_name(row: pd.Series) -> str:
 
 
 def _seed_difference(rows: pd.DataFrame, column: str) -> Estimate:
-    """Return the mean of a column for BBRv3 less that for BBRv1, with the interval over seeds."""
+    """Return the mean of a column for BBRv3 minus that for BBRv1, with the interval over seeds."""
     means = rows.pivot_table(column, "seed", "alpha")
     return Estimate(means["bbr3"] - means["bbr"])
 

@@ -10,7 +10,7 @@ Each of the 22 cases runs on a grid of paths: 64 kbit/s to 1 Gbit/s, and round-t
 
 The measured number of a case is the share of the paths on which it holds, among those on which it
 came about. Two cases as the draft words them come about nowhere and on one path; variants with a
-larger change of the rate stand beside them.
+larger change of the rate are added.
 
 A congestion control that reports no phase is judged by TCP's own state (see
 :mod:`ccbench.studies.bbr3.wire`). Changes that begin with a phase then have the time at which a run

@@ -379,7 +379,7 @@ def bw_mbps(sample: pd.Series) -> float:
 
 
 def paces(phase: str, sample: pd.Series, gain: float) -> Fact:
-    """Return the condition that a flow paces at bw, less the margin, with a phase's gain."""
+    """Return the condition that a flow paces at bw, minus the margin, with a phase's gain."""
     return near(
         f"pacing rate in {phase} / bw",
         sample["pacing_mbps"] / bw_mbps(sample) / PACING_MARGIN,

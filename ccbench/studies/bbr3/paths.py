@@ -256,7 +256,7 @@ def _doubles(up: pd.DataFrame) -> Fact:
 
 def _finds_more_seen(state: State, point: Point) -> Iterator[Fact]:
     after = state.samples[state.samples.index >= state.changed_s]
-    # inflight_longterm, less the headroom, bounds the window in CRUISE.
+    # inflight_longterm, minus the headroom, bounds the window in CRUISE.
     cwnd = after[after.index <= state.changed_s + point.rtt_s]["cwnd"].min()
     unbounded = inflight_target(state.before(state.changed_s), _CWND_GAIN)
     yield Fact(f"cwnd {cwnd:g} of 2 BDP, {unbounded:g}", cwnd < unbounded, is_premise=True)

@@ -58,7 +58,7 @@ _FULL_BW_ROUNDS = 3
 _DRAIN_ROUNDS, _MOST_DRAIN_ROUNDS = 3, 5
 #: Time for which Startup without a full pipe is observed.
 _INDEFINITELY_S = 12.0
-#: Least length of ProbeRTT, less the distance of samples.
+#: Least length of ProbeRTT, minus the distance of samples.
 _PROBE_RTT_S = 0.19
 
 

@@ -8,7 +8,7 @@ every connection. On a path of known rate, the phases of BBR follow from them:
   Startup's rate, DOWN at a third.
 - ProbeRTT is a dip of the window below three quarters, outside loss recovery, while the pacing rate
   stays as it is or becomes that of CRUISE.
-- Drain, DOWN, CRUISE and UP pace at 0.5, 0.9, 1 and 1.25 times the rate of the path, less 1 %: the
+- Drain, DOWN, CRUISE and UP pace at 0.5, 0.9, 1 and 1.25 times the rate of the path, minus 1 %: the
   nearest of these gains counts, between steps of the pacing rate, and Drain only directly after
   Startup.
 - REFILL paces as CRUISE does. It is the last round before UP.

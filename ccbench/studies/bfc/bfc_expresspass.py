@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ExpressPass beside BFC and HPCC (Goyal 2022, Figures 3-9 to 3-11)."""
+"""ExpressPass compared with BFC and HPCC (Goyal 2022, Figures 3-9 to 3-11)."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _measure(*runs: Run) -> Rows:
 
 
 def _difference(run: Run) -> float:
-    """Return alpha's rate less beta's, as a share of both."""
+    """Return alpha's rate minus beta's, as a share of both."""
     throughput = run.throughput(1.0)
     means = throughput[throughput.index > run.scenario.duration_s / 2].mean()
     (beta,) = beta_groups(run.scenario)

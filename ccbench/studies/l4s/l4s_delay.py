@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delays of DualPI2's queues, and the use of the link.
 
-Prague alone, and beside CUBIC (the runs of ``l4s-rates``), on links on which a packet takes at most
+Prague alone and against CUBIC (the runs of ``l4s-rates``), on links on which a packet takes at most
 a third of a millisecond. Delays of the L4S queue are those of all packets of a run; the delay of
 the classic queue is DualPI2's own measurement, ten times a second in the second half of a run. Its
 target is about the highest delay of a sawtooth, not the mean (RFC 9332, appendix C.2).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prague beside CUBIC at DualPI2: rates over link rates and round-trip times.
+"""Prague against CUBIC at DualPI2: rates over link rates and round-trip times.
 
 RFC 9332 couples the queues by p_C = (p_CL / k)^2, so that a scalable flow in the L4S queue and a
 Reno flow in the classic queue have roughly the same rate (section 2.1). The classic queue lengthens

@@ -111,7 +111,7 @@ def on_path(
 def beside_cubic(
     mbps: float, rtt_ms: float, seed: int, *, count: int = 1, quick: bool, **settings: Any
 ) -> Scenario:
-    """Return the scenario of Prague beside CUBIC with ECN at DualPI2.
+    """Return the scenario of Prague against CUBIC with ECN at DualPI2.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of Multipath TCP beside TCP at one bottleneck: shares by number of subflows.
+"""Connections of Multipath TCP against TCP at one bottleneck: shares by number of subflows.
 
 RFC 6356 couples the windows of subflows, so that a connection takes no more than one TCP flow from
 a bottleneck that its subflows share. Linux has no such coupling: each subflow runs a congestion
 control of TCP. The bounds follow from the text: a connection of n uncoupled subflows takes as much
-as n TCP flows, n / (n + 1) beside another one. For comparison, n TCP flows take its place.
+as n TCP flows, n / (n + 1) against another one. For comparison, n TCP flows take its place.
 """
 
 from __future__ import annotations

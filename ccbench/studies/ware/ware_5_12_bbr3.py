@@ -2,8 +2,8 @@
 """Harm of BBRv3 in random scenarios (Ware 2024, Figure 5.12).
 
 The caption names BBRv1 vs. BBRv3, of which the first is the harmed one; BBRv3's harm to CUBIC
-stands beside BBRv1's of ``ware-5.12``, which has the same scenarios. The thesis states no harm of
-these pairs. Harm above 0.1 counts, as in ``ware-5.12``.
+is compared with BBRv1's in the same scenarios (``ware-5.12``). The thesis states no harm of these
+pairs. Harm above 0.1 counts, as in ``ware-5.12``.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def _words(queues: dict[int, Estimate]) -> str:
 
 
 def _difference(pairs: pd.DataFrame, column: str) -> dict[int, pd.Series[float]]:
-    """Return a value for BBRv3 less that for BBRv1, per seed, by queue length."""
+    """Return a value for BBRv3 minus that for BBRv1, per seed, by queue length."""
     values = pairs.pivot_table(column, ["queue_packets", "seed"], "alpha")
     difference = values["bbr3"] - values["bbr"]
     return {int(packets): difference[packets] for packets in np.unique(pairs["queue_packets"])}

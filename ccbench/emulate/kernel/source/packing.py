@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["pack"]
 
-#: The files of a tree beside those with which modules are compiled, and those of a build.
+#: The files of a tree in addition to those with which modules are compiled, and those of a build.
 _OF_TREE = (kernel_tree.DESCRIPTION, "linux", "modules.builtin")
 _OF_BUILD = (DESCRIPTION, "Module.symvers", "linux", "root")
 
