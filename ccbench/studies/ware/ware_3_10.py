@@ -75,12 +75,12 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 note=_as_part_of_link(reno),
             ),
             Comparison(
-                quantity="rank of the error against CUBIC by queue length (rank correlation)",
+                quantity="order of the error against CUBIC by queue length (rank correlation)",
                 measured=Estimate(_order(cubic, "queue_packets")),
                 published=at_most(0, _WHERE, text="best with large queues"),
             ),
             Comparison(
-                quantity="rank of the error against CUBIC by number of flows (rank correlation)",
+                quantity="order of the error against CUBIC by number of flows (rank correlation)",
                 measured=Estimate(_order(cubic, "bbr_flows")),
                 published=at_most(0, _WHERE, text="best with large numbers of flows"),
             ),
