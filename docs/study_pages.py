@@ -142,7 +142,7 @@ def _agreement(page: str, names: Sequence[str], of: Mapping[str, Result]) -> str
     alt = f"{agree} of {len(numbers)} measured numbers in the range of the published ones"
     file = f"../images/studies/{study_figures.agreement_name(page)}.png"
     caption = (
-        f"*{agree} of {len(numbers)} measured numbers are in the grey range, which "
+        f"*{agree} of {len(numbers)} measured numbers are in the grey range, from 0 to 1, which "
         "[agrees](index.md#rules-of-comparison) with the publication. Lines are 95 % confidence "
         "intervals; numbers beyond the axis are drawn at its ends.*"
     )
