@@ -105,6 +105,11 @@ class Part:
         return within
 
     @cached_property
+    def flow_table(self) -> pd.DataFrame:
+        """The flows of the run, as :meth:`Scenario.flow_table`."""
+        return self.run.scenario.flow_table()
+
+    @cached_property
     def fates(self) -> pd.DataFrame:
         """Sent, lost and marked packets of each flow in the window, as `packets.fates`."""
         return packets.fates(self.run, *self.window)
@@ -280,7 +285,7 @@ class Metric:
         own = values[values.index.isin(chosen)]
         if not self.is_shared:
             return self.statistic(own)
-        kinds = part.run.scenario.flow_table()["kind"].to_numpy()
+        kinds = part.flow_table["kind"].to_numpy()
         if (kinds[chosen] == "bytes").any():
             return mean(own)
         return float(own.sum(skipna=False))

@@ -164,7 +164,7 @@ def of_objects(metric: Metric, part: Part) -> pd.Series[float]:
     if metric.scope == "flow":
         flows = part.run.scenario.flows
         having = {i for i, flow in enumerate(flows) if metric.exists_for(flow)}
-        group = part.run.scenario.flow_table()["group"]
+        group = part.flow_table["group"]
         observed = metric.of(part) if having else pd.Series(dtype="float64")
         return pd.Series(
             {

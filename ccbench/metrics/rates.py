@@ -70,8 +70,8 @@ _throughput = _rate("throughput_bytes")
 
 def _share(part: Part) -> pd.Series[float]:
     throughput = _throughput(part)
-    groups = part.run.scenario.flow_table()["group"]
-    is_sized = part.run.scenario.flow_table()["kind"] == "bytes"
+    groups = part.flow_table["group"]
+    is_sized = part.flow_table["kind"] == "bytes"
     of_group = throughput.groupby(groups).transform(lambda values: values.sum(skipna=False))
     size = groups.groupby(groups).transform("size")
     total = (of_group.where(~is_sized, of_group / size) / size).sum(skipna=False)

@@ -16,14 +16,15 @@ from ccbench.emulate.engine import run_identity
 from ccbench.emulate.kernel.needs import needs
 from ccbench.emulate.registry import ENGINES
 from ccbench.run.run import Run
+from ccbench.run.stored_tables import Arrays
 from ccbench.run.tables import (
+    CATEGORIES,
     CCA_COLUMNS,
     FLOW_COLUMNS,
     MEASURED_COLUMNS,
     QUEUE_COLUMNS,
     RUN_TABLES,
-    category,
-    empty,
+    no_rows,
 )
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from ccbench.raygen import SearchResult
 
 PROVENANCE = {"ccbench": "0", "engine": "arithmetic", "engine_version": "1"}
-
-_NO_QUEUE_EVENTS = empty(QUEUE_COLUMNS)
 
 MakeRun: TypeAlias = "Callable[[Scenario, Any], Run]"
 
@@ -82,33 +81,27 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> R
     seconds, flows = int(scenario.duration_s), scenario.flow_count
     rates = np.broadcast_to(np.asarray(mbps, dtype=np.float64), (seconds, flows))
     totals = np.rint(np.cumsum(rates, axis=0) * 1e6 / 8).astype(np.uint64)
-    samples = pd.DataFrame(
-        {
-            **dict.fromkeys(FLOW_COLUMNS),  # in this order, which Run does not have to restore
-            **{
-                name: np.zeros(seconds * flows, str(kind))
-                for name, kind in FLOW_COLUMNS.items()
-                if name != "state"
-            },
-            **dict.fromkeys(MEASURED_COLUMNS, np.full(seconds * flows, np.nan)),
-            "time_ns": np.repeat(np.arange(1, seconds + 1) * 1_000_000_000, flows),
-            "flow": np.tile(np.arange(flows, dtype=np.uint32), seconds),
-            "delivered_bytes": totals.ravel(),
-            "throughput_bytes": totals.ravel(),
-            "state": pd.Categorical(["open"] * (seconds * flows), dtype=category("state")),
-            **dict.fromkeys(CCA_COLUMNS, np.full(seconds * flows, np.nan)),
-        }
-    )
-    completions = pd.DataFrame(
-        {
-            "start_ns": np.zeros(flows, np.int64),
-            "end_ns": np.full(flows, -1),
-            "delivered_bytes": totals[-1],
-            "sent_bytes": totals[-1],
-            "retransmits": np.zeros(flows, np.uint32),
+    # Of the types of the columns and without pandas, as the tables of the virtual kernel.
+    count = seconds * flows
+    samples = {
+        **{
+            name: np.zeros(count, "i1" if name == "state" else str(kind))
+            for name, kind in FLOW_COLUMNS.items()
         },
-        index=pd.RangeIndex(flows, name="flow"),
-    )
+        **dict.fromkeys((*MEASURED_COLUMNS, *CCA_COLUMNS), np.full(count, np.nan)),
+        "time_ns": np.repeat(np.arange(1, seconds + 1) * 1_000_000_000, flows),
+        "flow": np.tile(np.arange(flows, dtype=np.uint32), seconds),
+        "delivered_bytes": totals.ravel(),
+        "throughput_bytes": totals.ravel(),
+        "state": np.full(count, CATEGORIES["state"].index("open"), np.int8),
+    }
+    completions = {
+        "start_ns": np.zeros(flows, np.int64),
+        "end_ns": np.full(flows, -1),
+        "delivered_bytes": totals[-1],
+        "sent_bytes": totals[-1],
+        "retransmits": np.zeros(flows, np.uint32),
+    }
     sent_bytes = totals[-1].sum()
     of_links = {
         "bottleneck": np.arange(len(scenario.path.links)),
@@ -116,16 +109,17 @@ def run_with_rates(scenario: Scenario, mbps: npt.ArrayLike, draws: int = 0) -> R
         "carried_bytes": sent_bytes,
         "left_packets": sent_bytes // 1500,
     }
-    links = {  # of the types of these columns, which Run does not have to convert
+    links = {
         name: np.full(len(scenario.path.links), of_links.get(name, 0), str(kind))
         for name, kind in RUN_TABLES["links"].items()
     }
+    table: Any = Arrays
     return Run(
         scenario=scenario,
-        queue=_NO_QUEUE_EVENTS,
-        flows=samples,
-        completions=completions,
-        links=pd.DataFrame(links),
+        queue=table(no_rows(QUEUE_COLUMNS)),
+        flows=table(samples),
+        completions=table(completions),
+        links=table(links),
         provenance={
             **PROVENANCE,
             "identity": identity_of(scenario),

@@ -71,9 +71,13 @@ class TestCompare:
         """An incomplete flow is a missing value, not a harm of 1."""
         sized = replace(SOLO, flows=(Flow(cca="cubic", kind="bytes", size_bytes=1000, count=2),))
         beside = replace(sized, flows=(*sized.flows, Flow(cca="bbr", count=2)))
-        solo, competing = make_run(sized, (5, 5)), make_run(beside, (1, 2, 4, 3))
-        solo.completions["end_ns"] = [1_000_000_000] * 2
-        competing.completions["end_ns"] = [1_000_000_000, -1, -1, -1]
+        solo, competing = (
+            replace(run, completions=run.completions.assign(end_ns=ends_ns))
+            for run, ends_ns in (
+                (make_run(sized, (5, 5)), [1_000_000_000] * 2),
+                (make_run(beside, (1, 2, 4, 3)), [1_000_000_000, -1, -1, -1]),
+            )
+        )
         (harm,) = compare(solo, competing, metrics_named(["fct"]))
         assert 1 == harm.solo
         assert math.isnan(harm.absolute)

@@ -51,7 +51,8 @@ class TestAchieved:
         """Downloaded data are those of the ten seconds after a flow's start."""
         late = replace(SOLO, flows=(Flow(start_s=10), Flow(start_s=25)))
         run = make_run(late, steps(late, (10, (0, 0)), (10, (4, 0)), (10, (8, 8))))
-        run.completions["start_ns"] = [10_000_000_000, 25_000_000_000]
+        starts_ns = [10_000_000_000, 25_000_000_000]
+        run = replace(run, completions=run.completions.assign(start_ns=starts_ns))
         values = achieved(run, named(["downloaded"]))["downloaded"]
         assert 4e6 * 10 / 8 / 1e6 == values[0]
         assert math.isnan(values[1])  # unknown: the run ends after five
@@ -84,8 +85,8 @@ class TestTransfers:
     def run(self, make_run: MakeRun, ends_s: list[float]) -> Run:
         """Return a run whose transfers end at some times; a negative time stands for never."""
         run = make_run(self.SIZED, (1, 1, 1, 1))
-        run.completions["end_ns"] = [round(time_s * 1e9) for time_s in ends_s]
-        return run
+        ends_ns = [round(time_s * 1e9) for time_s in ends_s]
+        return replace(run, completions=run.completions.assign(end_ns=ends_ns))
 
     def test_percentiles(self, make_run: MakeRun) -> None:
         """Percentiles are over all transfers of a group, the mean needs all of them."""
@@ -116,7 +117,8 @@ class TestRates:
         late = replace(SOLO, flows=(Flow(count=2), Flow(start_s=20)))
         rates = steps(late, (10, (6, 4, 0)), (5, (10, 0, 0)), (5, (6, 4, 0)), (10, (3, 3, 4)))
         run = make_run(late, rates)
-        run.completions["start_ns"] = [0, 0, 20_000_000_000]
+        starts_ns = [0, 0, 20_000_000_000]
+        run = replace(run, completions=run.completions.assign(start_ns=starts_ns))
         assert [3.0, 0.0, 4.0] == achieved(run, named(["lowest_throughput"])).iloc[:, 0].tolist()
         assert [0.0, 4.0] == measured(run, named(["lowest_throughput"]))["value"].tolist()
 
@@ -125,7 +127,8 @@ class TestRates:
         late = replace(SOLO, flows=(Flow(count=2), Flow(start_s=20)))
         rates = steps(late, (10, (6, 4, 0)), (3, (0, 10, 0)), (2, (6, 0, 0)), (15, (6, 0, 4)))
         run = make_run(late, rates)
-        run.completions["start_ns"] = [0, 0, 20_000_000_000]
+        starts_ns = [0, 0, 20_000_000_000]
+        run = replace(run, completions=run.completions.assign(start_ns=starts_ns))
         assert [3.0, 17.0, 0.0] == pytest.approx(
             achieved(run, named(["stall"])).iloc[:, 0].tolist(), abs=0.2
         )

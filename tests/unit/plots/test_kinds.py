@@ -98,7 +98,8 @@ class TestTradeOff:
     def test_axes(self, make_run: MakeRun) -> None:
         """Less delay is to the right, and a flow's mean is the mean of its seconds."""
         run = make_run(SCENARIO, [5, 3, 2])
-        run.flows["srtt_us"] = np.where(run.flows["flow"] == 0, 50_000.0, 80_000.0)
+        srtt_us = np.where(run.flows["flow"] == 0, 50_000.0, 80_000.0)
+        run = replace(run, flows=run.flows.assign(srtt_us=srtt_us))
         (axes,) = plots.draw({"a": run}, "delay-throughput").axes
         left, right = axes.get_xlim()
         assert left > right

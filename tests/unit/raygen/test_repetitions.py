@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,8 @@ class _Noisy(Wrapped):
             factor = 1 + random.Random(scenario.seed).uniform(-0.2, 0.2)
             column = run.flows["throughput_bytes"]
             scaled = (column * factor).astype(column.dtype)
-            run.flows["throughput_bytes"] = column.mask(even, scaled)
+            flows = run.flows.assign(throughput_bytes=column.mask(even, scaled))
+            return replace(run, flows=flows)
         return run
 
 
