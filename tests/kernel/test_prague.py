@@ -263,7 +263,7 @@ class TestBesideCubic:
                 mbps=rate,
                 rtt_ms=rtt_ms,
                 duration_s=100,
-                queue_log="summary",
+                queue_log=False,
                 sample_interval_ms=100,
             )
             rates = mbps(run(scenario))
