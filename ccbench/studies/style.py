@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.rcsetup import cycler
 from matplotlib.text import Text
+from matplotlib.transforms import ScaledTranslation
 
 from ccbench import plots
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from matplotlib.transforms import Transform
 
     from ccbench.base.figures import Figure
     from ccbench.studies.study import AnyStudy, Findings
@@ -45,8 +47,8 @@ _POINTS, _LEAST_POINTS = 8, 7
 _SHARE_OF_PANEL = 0.75
 #: Most characters in a line of a name along a vertical axis.
 _NAME_CHARACTERS = 48
-#: Height of a line of text.
-_LINE_INCHES = 0.12
+#: Height of a line of text, and of the numbers and the label of a horizontal axis.
+_LINE_INCHES, _LABELS_INCHES = 0.12, 0.4
 #: Size of an entry of a legend: its line, a character of its name, and a row.
 _HANDLE_INCHES, _CHARACTER_INCHES, _ROW_OF_LEGEND_INCHES = 0.5, 0.062, 0.17
 
@@ -239,11 +241,18 @@ def _move_legends(figure: Figure, width: float) -> float:
             list(entries),
             title=titles[axes] or None,
             loc="upper center",
-            bbox_to_anchor=(0.5, -0.25),
+            bbox_to_anchor=(0.5, 0),
+            bbox_transform=axes.transAxes + _below_labels(axes, figure),
             ncols=columns,
             frameon=False,
         )
     return _ROW_OF_LEGEND_INCHES * rows
+
+
+def _below_labels(axes: Axes, figure: Figure) -> Transform:
+    """Return the shift from the lower edge of a panel to below its ticks and label."""
+    inches = _LABELS_INCHES + _LINE_INCHES * axes.get_xlabel().count("\n")
+    return ScaledTranslation(0, -inches, figure.dpi_scale_trans)
 
 
 def _entries(axes: Axes) -> dict[str, Any]:

@@ -300,7 +300,7 @@ def _phases_figure(cells: pd.DataFrame) -> Figure:
     for i, (kind, of_kind) in enumerate(phases.groupby("kind", sort=False)):
         label = "no noise" if kind == "none" else "up to a packet time at the sender"
         _draw(axes, of_kind["extra_rtt_ms"], of_kind, f"C{i}", label)
-    axes.set_xlabel("round trip of the second flow: 50 ms and this (ms)")
+    axes.set_xlabel("RTT of the second flow minus 50 ms (ms)")
     axes.set_ylabel("share of the first flow (%)")
     axes.set_ylim(0, 100)
     axes.grid(alpha=0.3)
