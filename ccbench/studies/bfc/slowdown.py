@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BFC",
     "BRIEF_S",
+    "DRAIN_S",
     "DURATION_S",
     "EDGES",
     "INCAST",
@@ -76,6 +77,8 @@ DURATION_S = 5e-2
 SHORTER_S = 2e-2
 SHORTEST_S = 1e-2
 BRIEF_S = 6e-3
+#: Time for flows to complete after the last has started.
+DRAIN_S = 5e-3
 _FIRST_COUNTED = 1 / 20
 _QUEUES = 32
 
@@ -103,6 +106,7 @@ def case_of(  # noqa: PLR0913 - each is one setting of the case
     quick: bool,
     seed: int = 1,
     duration_s: float = DURATION_S,
+    drain_s: float = DRAIN_S,
 ) -> SimulationCase:
     """Return the case of a scheme on the thesis's network."""
     return SimulationCase(
@@ -111,7 +115,7 @@ def case_of(  # noqa: PLR0913 - each is one setting of the case
         workload=workload,
         scheme=chosen,
         duration_s=DURATION_S / 80 if quick else duration_s,
-        drain_s=1e-3 if quick else 5e-3,
+        drain_s=1e-3 if quick else drain_s,
         seed=seed,
     )
 

@@ -10,6 +10,7 @@ from ccbench.base.figures import Figure
 from ccbench.datacenter.schemes import scheme
 from ccbench.studies.bfc.slowdown import (
     BFC,
+    DRAIN_S,
     DURATION_S,
     EDGES,
     INCAST,
@@ -41,8 +42,8 @@ SCHEMES = (BFC, BFC_128, *map(scheme, ("hpcc", "dctcp", "ideal-fq")))
 #: Degrees of incast of Figures 3-13 and F-5.
 DEGREES = (10, 100, 200, 500, 1000, 2000)
 
-#: Schemes that are drawn but not compared, with a single run.
-_ONLY_DRAWN = ("dctcp", "ideal-fq")
+#: Schemes that are drawn but not compared with the text, with a single run.
+_ONLY_DRAWN = ("dctcp", "ideal-fq", "hpcc-pfc")
 
 _SHORT_BYTES, _LONG_BYTES = EDGES[0], EDGES[-1]
 
@@ -53,7 +54,11 @@ def seeds(chosen: Scheme, *, quick: bool) -> tuple[int, ...]:
 
 
 def degrees(
-    schemes: Sequence[Scheme], *, quick: bool, duration_s: float = DURATION_S
+    schemes: Sequence[Scheme],
+    *,
+    quick: bool,
+    duration_s: float = DURATION_S,
+    drain_s: float = DRAIN_S,
 ) -> tuple[SimulationCase, ...]:
     """Return the cases of schemes over the degree of incast."""
     return tuple(
@@ -64,6 +69,7 @@ def degrees(
             quick=quick,
             seed=seed,
             duration_s=duration_s,
+            drain_s=drain_s,
         )
         for degree in (DEGREES[1:4:2] if quick else DEGREES)
         for chosen in schemes
