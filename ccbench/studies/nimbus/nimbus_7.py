@@ -7,6 +7,11 @@ is elastic from 20 to 120 s, "elastic, inelastic, and a mix of the two"; it refe
 140 to 160 and 160 to 180 s as parts; and since NimbusCC's 27.5 Mbit/s are 10 % below the fair
 share, that share is 30.5 Mbit/s on average. The levels here change every 20 s and have this
 average. Throughput is the mean over a region as a percentage of the region's mean fair share.
+
+Two more choices are variants of BBR's runs. CUBIC flows are new in each step; in the first variant,
+they stay as long as the number of flows allows. The link sends packets one by one; in the second,
+link and delay have the clock of the authors' emulator, Mahimahi: eight packets every millisecond
+(their file ``bw96.mahi``), and ACKs at the next millisecond. The third has both.
 """
 
 from __future__ import annotations
@@ -18,12 +23,13 @@ import numpy as np
 import pandas as pd
 
 from ccbench.base.figures import Figure
-from ccbench.experiment.scenario import Flow
+from ccbench.experiment.scenario import Bottleneck, Flow
+from ccbench.experiment.trace import Trace
 from ccbench.studies.catalogue import info
 from ccbench.studies.nimbus.comparisons import compared, relative_to
 from ccbench.studies.nimbus.measures import delays_ms
 from ccbench.studies.nimbus.testbed import CCAS, LINK_MBPS, seeds, shared
-from ccbench.studies.published import at_most, quantity
+from ccbench.studies.published import at_most, quantity, unbounded
 from ccbench.studies.study import Findings, Rows, Study
 
 if TYPE_CHECKING:
@@ -51,6 +57,14 @@ _TABLE_1 = {
 }
 #: The delay of both NimbusCC variants according to section 5.
 _LOW_DELAY = at_most(15, "section 5")
+
+#: Variants of BBR's runs, by whether CUBIC flows stay and whether there is Mahimahi's clock.
+_VARIANTS = {
+    "bbr, flows stay": (True, False),
+    "bbr, clock of 1 ms": (False, True),
+    "bbr, both": (True, True),
+}
+_CLOCK_MS = 1.0
 
 
 @dataclass(frozen=True)
@@ -97,6 +111,35 @@ def phased(phases: Sequence[Phase], duration_s: float) -> tuple[Flow, ...]:
     return tuple(flows)
 
 
+def staying(phases: Sequence[Phase], duration_s: float) -> tuple[Flow, ...]:
+    """Return the flows of a schedule whose CUBIC flows stay until there are too many of them.
+
+    Examples
+    --------
+    >>> flows = staying([Phase(0, 16, 1), Phase(20, 0, 2), Phase(40, 0, 1)], 60)
+    >>> [(flow.kind, flow.start_s, flow.stop_s) for flow in flows]
+    [('poisson', 0.0, 20.0), ('bulk', 0.0, 60.0), ('bulk', 20.0, 40.0)]
+    """
+    poisson = [flow for flow in phased(phases, duration_s) if flow.kind == "poisson"]
+    cubic: list[Flow] = []
+    starts_s: list[float] = []
+    for phase in (*phases, Phase(duration_s, 0, 0)):
+        while len(starts_s) > phase.cubic_flows:
+            cubic.append(Flow(cca="cubic", start_s=starts_s.pop(), stop_s=phase.start_s))
+        starts_s += [phase.start_s] * (phase.cubic_flows - len(starts_s))
+    return (*poisson, *sorted(cubic, key=lambda flow: flow.start_s))
+
+
+def by_the_millisecond(scenario: Scenario) -> Scenario:
+    """Return a scenario whose link and ACKs have Mahimahi's clock of one millisecond."""
+    path = scenario.path
+    (link,) = path.bottlenecks
+    per_ms = round(link.mean_mbps * 1e3 / 8 / path.mtu_bytes)
+    trace = Trace(name=f"{per_ms} packets per ms", opportunities_ms=(1,) * per_ms)
+    slotted = Bottleneck(trace=trace, queue_packets=link.queue_packets)
+    return replace(scenario, path=replace(path, bottlenecks=(slotted,), ack_batch_ms=_CLOCK_MS))
+
+
 def phases(step_s: float) -> list[Phase]:
     """Return the schedule with steps of `step_s` seconds.
 
@@ -126,8 +169,27 @@ def alternating(ccas: Sequence[str], *, quick: bool) -> tuple[Scenario, ...]:
     )
 
 
+def _variants(*, quick: bool) -> tuple[Scenario, ...]:
+    """Return the scenarios of BBR's variants; the flow's label names the variant."""
+    variants = []
+    for name, (flows_stay, has_clock) in _VARIANTS.items():
+        for scenario in alternating(["bbr"], quick=quick):
+            others = scenario.flows[1:]
+            if flows_stay:
+                step_s = scenario.duration_s / len(_LEVELS)
+                others = staying(phases(step_s), scenario.duration_s)
+            varied = replace(
+                scenario,
+                flows=(replace(scenario.flows[0], label=name), *others),
+                name=f"{name}: {scenario.name}",
+            )
+            variants.append(by_the_millisecond(varied) if has_clock else varied)
+    return tuple(variants)
+
+
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
-    return alternating([*CCAS, "vivace", "nimbus_copa"], quick=quick)
+    main = alternating([*CCAS, "vivace", "nimbus_copa"], quick=quick)
+    return (*main, *_variants(quick=quick))
 
 
 def over_time(run: Run) -> Rows:
@@ -141,7 +203,7 @@ def over_time(run: Run) -> Rows:
     schedule = phases(step_s)
     return [
         {
-            "cca": run.scenario.flows[0].cca,
+            "cca": run.scenario.flows[0].name,
             "seed": run.scenario.seed,
             "time_s": time_s,
             "is_elastic": schedule[i].is_elastic,
@@ -194,9 +256,22 @@ def _conclude(table: pd.DataFrame) -> Findings:
     comparisons = tuple(
         compared(f"{cca}: {words}", by_region.loc[cca, column], published, unit=unit)
         for cca in by_region.index.unique("cca")
+        if cca in _TABLE_1
         for (column, words, unit), published in zip(quantities, _published(str(cca)), strict=True)
     )
-    return Findings(table=table, figure=draw(table), comparisons=comparisons)
+    column, words, unit = quantities[0]
+    variants = tuple(
+        compared(
+            f"{name}: {words}",
+            by_region.loc[name, column],
+            unbounded("variant", "Table 1"),
+            unit=unit,
+        )
+        for name in by_region.index.unique("cca")
+        if name in _VARIANTS
+    )
+    figure = draw(table[table["cca"].isin(_TABLE_1)])
+    return Findings(table=table, figure=figure, comparisons=(*comparisons, *variants))
 
 
 def _published(cca: str) -> tuple[Published, ...]:
