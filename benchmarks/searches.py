@@ -12,7 +12,8 @@ the 90th percentile of the networks. Differences are paired: same pair, same see
 
 Links have 4 to 20 Mbit/s, a twentieth of those of the default space, so that a search takes a
 minute of one core. Interrupted, the same command continues. `searches.csv` has a row per search,
-`strategies.csv` is the table of docs/raygen.md, `searches.png` and `.svg` its figure.
+also of earlier commands with other options and the same folder; `strategies.csv` is the table of
+docs/raygen.md, `searches.png` and `.svg` its figure.
 """
 
 from __future__ import annotations
@@ -134,6 +135,7 @@ def measured(
             fresh = result.claims["relative_harm"]
             yield {
                 "equal": kind,
+                "budget": budget,
                 "strategy": name,
                 "pair": f"{config.alpha}/{config.beta}",
                 "seed": config.seed,
@@ -144,16 +146,22 @@ def measured(
             }
 
 
+#: What identifies a search, and the cases that are compared.
+KEY = ["equal", "budget", "strategy", "pair", "seed"]
+CASE = ["equal", "budget", "pair", "seed"]
+
+
 def compared(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each strategy's work relative to the baseline's, and its paired differences."""
-    cases = rows.set_index(["equal", "pair", "seed"])
+    cases = rows.set_index(CASE)
     baseline = cases[cases["strategy"] == BASELINE]
     found = []
-    for (equal, name), own in cases.groupby(["equal", "strategy"], sort=False):
+    for (equal, budget, name), own in cases.groupby(["equal", "budget", "strategy"], sort=False):
         best, lowest = (Estimate(own[of] - baseline[of][own.index]) for of in ("best", "lowest"))
         found.append(
             {
                 "equal": equal,
+                "budget": budget,
                 "strategy": name,
                 "networks": own["networks"].mean(),
                 "work": own["work_mbit"].sum() / baseline["work_mbit"][own.index].sum(),
@@ -164,33 +172,38 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
                 "searches": len(own),
             }
         )
-    return pd.DataFrame(found).sort_values(["equal", "lowest"], ignore_index=True)
+    return pd.DataFrame(found).sort_values(["equal", "budget", "lowest"], ignore_index=True)
 
 
 def figure(table: pd.DataFrame) -> Figure:
-    """Return the figure of harm found over work: circles for equal networks, squares for time."""
+    """Return the figure of harm found over work, by budget: circles, or squares for equal time."""
     drawn = Figure(figsize=(7, 3.2), layout="constrained")
-    names = sorted(set(table["strategy"]) - {BASELINE})
+    budgets = sorted(set(table["budget"]))
+    others = table[table["strategy"] != BASELINE]
+    names = sorted(set(others["strategy"]))
     for axes, (of, title) in zip(
         drawn.subplots(1, 2, sharex=True, sharey=True),
         {"best": "best claim", "lowest": "lowest of five claims"}.items(),
         strict=True,
     ):
-        for row in table[table["strategy"] != BASELINE].to_dict("records"):
-            is_time = row["equal"] == "time"
+        for row in others.to_dict("records"):
+            look = ("s",) if row["equal"] == "time" else ("o", "D", "^")
+            label = row["strategy"]
+            if len(budgets) > 1:
+                label += f", {row['budget']} networks"
             axes.errorbar(
                 row["work"],
                 row[of],
                 None if math.isnan(row[f"{of}_ci"]) else row[f"{of}_ci"],
-                fmt="s" if is_time else "o",
+                fmt=look[budgets.index(row["budget"]) % len(look)],
                 color=f"C{names.index(row['strategy'])}",
-                label=None if is_time else row["strategy"],
+                label=f"{label}, equal time" if row["equal"] == "time" else label,
                 capsize=3,
             )
         axes.axhline(0, color="0.7", linewidth=1, zorder=0)
         axes.set(title=title, xlabel=f"work, relative to {BASELINE}", xlim=(0, None))
+        axes.legend()
     drawn.axes[0].set_ylabel(f"relative harm with fresh seeds\nminus that of {BASELINE}")
-    drawn.axes[1].legend()
     return finished(drawn)
 
 
@@ -243,13 +256,14 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("searches"), metavar="FOLDER")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    rows: list[dict[str, object]] = []
+    file = options.output / "searches.csv"
+    rows = pd.read_csv(file) if file.exists() else pd.DataFrame()
     table = pd.DataFrame()
     for seed, pair in itertools.product(range(1, options.seeds + 1), PAIRS):
-        for row in measured(pair, options, seed):
-            rows.append(row)
-            pd.DataFrame(rows).to_csv(options.output / "searches.csv", index=False)
-        table = compared(pd.DataFrame(rows))
+        own = pd.DataFrame(measured(pair, options, seed))
+        rows = pd.concat([rows, own]).drop_duplicates(KEY, keep="last", ignore_index=True)
+        rows.to_csv(file, index=False)
+        table = compared(rows)
         summary(table).to_csv(options.output / "strategies.csv", index=False)
         with style():
             drawn = figure(table)

@@ -99,7 +99,7 @@ def _draw(axes: Any, number: Mapping[str, Any], y: float) -> None:
             number["measured"] + number["half_width"],
         )
     if ends is not None:
-        axes.plot([place(end) for end in ends], [y, y], color=look["color"], linewidth=0.6)
+        axes.hlines(y, *map(place, ends), colors=look["color"], linewidth=0.6)
     axes.plot(place(number["measured"]), y, clip_on=False, **look)
 
 

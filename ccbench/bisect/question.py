@@ -16,7 +16,7 @@ from ccbench.evaluate import evaluator
 from ccbench.evaluate.earlier import Earlier
 from ccbench.evaluate.report import save
 from ccbench.evaluate.report.words import shown, where
-from ccbench.metrics import least_log
+from ccbench.metrics import Part, least_log
 from ccbench.run.difference import difference
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class MetricQuestion:
         found = Campaign(**campaign).repeated(
             {"": self._of},
             {"": self._seeds},
-            lambda _key, run: self.measure.value(run),
+            lambda _key, run: self.measure.value(Part(run, self.measure.window_s)),
             policy=policy,
         )
         return found[""].results
