@@ -236,11 +236,11 @@ def boots(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Give a list that grows with every boot of the virtual kernel in this process."""
     booted: list[Path] = []
 
-    def counting(build: KernelBuild, directory: Path, **settings: Any) -> None:
+    def counting(build: KernelBuild, directory: Path, **settings: Any) -> str:
         booted.append(directory)
-        boot(build, directory, **settings)
+        return boot(build, directory, **settings)
 
-    monkeypatch.setattr("ccbench.emulate.kernel.engine.boot", counting)
+    monkeypatch.setattr("ccbench.emulate.kernel.boot.boot.boot", counting)
     return booted
 
 
