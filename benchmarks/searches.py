@@ -54,6 +54,8 @@ BASELINE = "genetic"
 #: Difference of work from the baseline's that counts as none, and most searches to get there.
 NEAR, TRIES = 0.15, 2
 SPACE = DEFAULT_SPACE.with_range("bandwidth_mbps", 4, 20)
+#: Columns that identify a case, in which each strategy searches once.
+CASE = ["equal", "budget", "pair", "seed"]
 
 
 def work_mbit(result: SearchResult) -> float:
@@ -146,11 +148,6 @@ def measured(
             }
 
 
-#: What identifies a search, and the cases that are compared.
-KEY = ["equal", "budget", "strategy", "pair", "seed"]
-CASE = ["equal", "budget", "pair", "seed"]
-
-
 def compared(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each strategy's work relative to the baseline's, and its paired differences."""
     cases = rows.set_index(CASE)
@@ -187,17 +184,18 @@ def figure(table: pd.DataFrame) -> Figure:
         strict=True,
     ):
         for row in others.to_dict("records"):
-            look = ("s",) if row["equal"] == "time" else ("o", "D", "^")
-            label = row["strategy"]
+            markers, label = "oD^", row["strategy"]
             if len(budgets) > 1:
                 label += f", {row['budget']} networks"
+            if row["equal"] == "time":
+                markers, label = "s", f"{label}, equal time"
             axes.errorbar(
                 row["work"],
                 row[of],
                 None if math.isnan(row[f"{of}_ci"]) else row[f"{of}_ci"],
-                fmt=look[budgets.index(row["budget"]) % len(look)],
+                fmt=markers[budgets.index(row["budget"]) % len(markers)],
                 color=f"C{names.index(row['strategy'])}",
-                label=f"{label}, equal time" if row["equal"] == "time" else label,
+                label=label,
                 capsize=3,
             )
         axes.axhline(0, color="0.7", linewidth=1, zorder=0)
@@ -261,7 +259,8 @@ def main() -> None:
     table = pd.DataFrame()
     for seed, pair in itertools.product(range(1, options.seeds + 1), PAIRS):
         own = pd.DataFrame(measured(pair, options, seed))
-        rows = pd.concat([rows, own]).drop_duplicates(KEY, keep="last", ignore_index=True)
+        rows = pd.concat([rows, own], ignore_index=True)
+        rows = rows.drop_duplicates([*CASE, "strategy"], keep="last")
         rows.to_csv(file, index=False)
         table = compared(rows)
         summary(table).to_csv(options.output / "strategies.csv", index=False)
