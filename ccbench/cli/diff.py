@@ -73,7 +73,7 @@ def _load(field: str, folder: Path) -> Run:
         step = (
             f"name one of its repetitions, such as {repetitions[0]}"
             if repetitions
-            else f"save one with ccbench run SCENARIO.toml -o {folder}"
+            else "save one with ccbench run SCENARIO.toml -o NAME"
         )
         raise validation.bad(field, str(folder), "the folder of a saved run", step)
     return Run.load(folder)

@@ -128,7 +128,7 @@ def _runs(folders: Sequence[Path]) -> Iterator[tuple[str, Run]]:
         inner = sorted(path.parent for path in folder.glob("*/run.json"))
         if not (inner or (folder / "run.json").exists()):
             is_search = (folder / KINDS["search"]).exists()
-            step = f"save one with ccbench run SCENARIO.toml -o {folder}"
+            step = "save one with ccbench run SCENARIO.toml -o NAME"
             step = f"draw a search with ccbench report {folder}" if is_search else step
             raise validation.bad("FOLDER", str(folder), "the folder of a saved run", step)
         if (folder / "run.json").exists():

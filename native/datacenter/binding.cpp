@@ -157,7 +157,10 @@ nb::dict document(Results& results) {
   out["delivered"] = array(std::move(results.delivered));
   out["delivered_long"] = array(std::move(results.delivered_long));
   out["live_packets"] = array(std::move(results.live_packets));
+  out["paused_so_far_ps"] = array(std::move(results.paused));
+  out["active_sample"] = array(std::move(results.active_sample));
   out["active_flows"] = array(std::move(results.active_flows));
+  out["active_ports"] = array(std::move(results.active_ports));
   out["peak_buffers"] = array(std::move(results.peak_buffers));
   nb::dict totals;
   totals["events"] = results.events;

@@ -193,12 +193,20 @@ void Network::sample() {
   for (const Switch& at : switches_) {
     results_.buffers.push_back(static_cast<std::uint32_t>(at.used));
   }
+  std::vector<std::uint32_t> ports_with;  // by number of active flows
+  Time paused = 0;
   for (const Port& port : ports_) {
+    paused += port.paused(now_);
     if (is_host(port.from)) continue;
-    if (port.active_flows >= results_.active_flows.size()) {
-      results_.active_flows.resize(port.active_flows + 1);
-    }
-    ++results_.active_flows[port.active_flows];
+    if (port.active_flows >= ports_with.size()) ports_with.resize(port.active_flows + 1);
+    ++ports_with[port.active_flows];
+  }
+  results_.paused.push_back(paused);
+  for (std::uint32_t flows = 0; flows < ports_with.size(); ++flows) {
+    if (ports_with[flows] == 0) continue;
+    results_.active_sample.push_back(static_cast<std::uint32_t>(results_.sample_times.size() - 1));
+    results_.active_flows.push_back(flows);
+    results_.active_ports.push_back(ports_with[flows]);
   }
   results_.delivered.push_back(delivered_);
   results_.delivered_long.push_back(delivered_long_);
@@ -212,7 +220,7 @@ void Network::finish() {
   results_.peak_flows = flows_.capacity();
   for (std::uint32_t index = 0; index < ports_.size(); ++index) {
     Port& port = ports_[index];
-    if (port.stopped) port.counts.paused += now_ - port.stopped_at;
+    port.counts.paused = port.paused(now_);
     results_.ports.push_back(port.counts);
   }
   for (const Switch& at : switches_) results_.peak_buffers.push_back(at.peak);

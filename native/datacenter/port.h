@@ -34,6 +34,9 @@ struct Port {
     return byte_time > 0 ? bytes * byte_time : datacenter::serialisation(bytes, rate_mbps);
   }
 
+  // Time for which PFC has stopped this port so far.
+  Time paused(Time now) const { return counts.paused + (stopped ? now - stopped_at : 0); }
+
   Time free_at = 0;      // end of the current transmission
   bool awake = false;    // there is an event at that time
   bool stopped = false;  // by PFC

@@ -57,14 +57,16 @@ struct Results {
   // Per port.
   std::vector<PortCounts> ports;
   std::vector<DelayHistogram> delays;
-  // Per sample; `buffers` per sample and switch, `active_flows` per sample and switch port.
+  // Per sample; `buffers` per sample and switch.
   std::vector<Time> sample_times;
   std::vector<std::uint32_t> buffers;
   std::vector<std::uint64_t> delivered;       // payload so far
   std::vector<std::uint64_t> delivered_long;  // of unlimited flows
   std::vector<std::uint32_t> live_packets;
-  // Number of times that a switch port had each number of flows with queued packets.
-  std::vector<std::uint64_t> active_flows;
+  std::vector<Time> paused;  // by PFC so far, all ports together
+  // How many switch ports had a number of flows with queued packets, for each sample and number
+  // that a port had.
+  std::vector<std::uint32_t> active_sample, active_flows, active_ports;
   // Per switch.
   std::vector<std::uint64_t> peak_buffers;
 

@@ -106,9 +106,11 @@ def run(given: CoreInput, progress: Callable[[float], None] | None) -> dict[str,
         ``totals`` by name, and arrays. Per flow: ``completion_ps`` (-1: incomplete) and
         ``ideal_ps``; ``acknowledged_ps`` and ``ideal_acknowledged_ps``, the same until the sender
         has the last ACK; ``delivered_bytes``. Per sample: ``sample_ps``, ``delivered``,
-        ``delivered_long``, ``live_packets``. Per sample and switch: ``buffers``. Per switch:
-        ``peak_buffers``. Per row of :func:`port_table`: the counters of a port. Histograms:
-        ``active_flows`` and, if requested, ``delays`` per port.
+        ``delivered_long``, ``live_packets``, ``paused_so_far_ps``. Per sample and switch:
+        ``buffers``. Per switch: ``peak_buffers``. Per row of :func:`port_table`: the counters of a
+        port. Per sample (its index ``active_sample``) and number of ``active_flows`` that a switch
+        port had: the number of such ``active_ports``. If requested, a histogram of ``delays`` per
+        port.
 
     Raises
     ------

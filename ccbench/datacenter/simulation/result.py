@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from ccbench.base import durable, result_folders
+from ccbench.base import durable, result_folders, validation
 from ccbench.base.errors import DamagedRun
 from ccbench.base.sealed import check_files, file_digest, sealed, unsealed
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Simulation", "check_folder"]
 
 #: Version of the folder format.
-FORMAT = 3
+FORMAT = 4
 
 _TABLES = ("flows", "samples", "buffers", "ports", "active_flows", "queue_delays")
 _DESCRIPTION = "simulation.json"
@@ -42,7 +42,8 @@ class Simulation:
         byte; ``ideal_acked_s``, the same in an empty network.
     samples : DataFrame
         Index ``time_s``. Columns: ``delivered_bytes``, payload so far; ``long_bytes``, the part
-        that belongs to unlimited flows; ``packets``, number of packets in the network.
+        that belongs to unlimited flows; ``packets``, number of packets in the network;
+        ``paused_s``, time so far for which PFC stopped ports, summed over all ports.
     buffers : DataFrame
         Buffer occupancy in bytes; index ``time_s``, one column per switch.
     ports : DataFrame
@@ -52,7 +53,7 @@ class Simulation:
         flow without packets at the port, and the number of these that were ``collisions`` with
         other flows.
     active_flows : DataFrame
-        Number of times (``count``) that a switch port had ``flows`` flows with queued packets.
+        Number of switch ``ports`` that had ``flows`` flows with queued packets; index ``time_s``.
     queue_delays : DataFrame
         Number of data packets (``count``) that waited for ``delay_ns`` (the lower edge of the bin)
         at ``port``; empty unless requested.
@@ -131,14 +132,33 @@ class Simulation:
             )
         return pd.DataFrame(rows, index=pd.Index(edges, name="up_to_bytes"))
 
-    def paused_share(self) -> float:
+    def paused_share(self, until_s: float = np.inf) -> float:
         """Return the share of time for which PFC stopped ports, 0 to 1, averaged over all ports.
+
+        Parameters
+        ----------
+        until_s : float
+            End of that time, for instance the ``duration_s`` in which flows start; by default the
+            end of the simulation.
+
+        Raises
+        ------
+        InputError
+            If there is no sample until then.
 
         Examples
         --------
         >>> simulated.paused_share()  # doctest: +SKIP
         """
-        return float(self.ports["paused_s"].mean() / self.summary["end_s"])
+        if until_s >= self.summary["end_s"]:
+            return float(self.ports["paused_s"].mean() / self.summary["end_s"])
+        paused_s = self.samples["paused_s"].loc[:until_s]
+        if paused_s.empty:
+            first_s = self.samples.index[0] if len(self.samples) else self.summary["end_s"]
+            raise validation.bad(
+                "until_s", until_s, f"at least {first_s:g}", "that is the time of the first sample"
+            )
+        return float(paused_s.iloc[-1] / paused_s.index[-1] / len(self.ports))
 
     def save(self, folder: str | Path) -> None:
         """Save as a folder of Parquet files and a JSON file, replacing an earlier result.

@@ -57,13 +57,15 @@ def tabulated(answer: Mapping[str, Any], given: CoreInput) -> dict[str, Any]:
                 "delivered_bytes": answer["delivered"],
                 "long_bytes": answer["delivered_long"],
                 "packets": answer["live_packets"],
+                "paused_s": answer["paused_so_far_ps"] / PS,
             },
             index=times_s,
         ),
         "buffers": pd.DataFrame(buffers, index=times_s, columns=[f"{node}" for node in switches]),
         "ports": _ports(answer, ports),
         "active_flows": pd.DataFrame(
-            {"flows": np.arange(len(answer["active_flows"])), "count": answer["active_flows"]}
+            {"flows": answer["active_flows"], "ports": answer["active_ports"]},
+            index=times_s[answer["active_sample"]],
         ),
         "queue_delays": _delays(answer["delays"], len(ports)),
         "summary": summary,

@@ -28,12 +28,10 @@ _MOST = DEGREES[-1]
 _EXTREME = (_HIGH, _MOST)
 _WHERE = "section 3.6.3"
 _WITHOUT_PFC = scheme("hpcc-pfc")
-#: Longer than any flow; a simulation ends with its last flow.
-_DRAIN_S = 0.5
 
 
 def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
-    return degrees((*SCHEMES, _WITHOUT_PFC), quick=quick, drain_s=_DRAIN_S)
+    return degrees((*SCHEMES, _WITHOUT_PFC), quick=quick)
 
 
 def _conclude(table: pd.DataFrame) -> Findings:

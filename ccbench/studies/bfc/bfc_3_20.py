@@ -14,7 +14,16 @@ from ccbench.datacenter.case import SimulationCase
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.topology import clos, two_data_centres
 from ccbench.datacenter.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload
-from ccbench.studies.bfc.slowdown import BFC, EDGES, SEEDS, by_seed, payload_load, settled, value
+from ccbench.studies.bfc.slowdown import (
+    BFC,
+    DRAIN_S,
+    EDGES,
+    SEEDS,
+    by_seed,
+    payload_load,
+    settled,
+    value,
+)
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, at_most, percentage
 from ccbench.studies.study import Comparison, Findings, Rows, SimulationStudy
@@ -64,7 +73,7 @@ def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
             workload=workload,
             scheme=chosen,
             duration_s=1e-3 if quick else _DURATION_S,
-            drain_s=1e-3,
+            drain_s=1e-3 if quick else DRAIN_S,
             seed=seed,
         )
         for name, workload in workloads.items()

@@ -70,7 +70,8 @@ def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
 
 def _measure(case: SimulationCase, result: Simulation) -> Rows:
     # All ports but the receiver's are idle: exclude their samples, which have no flow.
-    counts = result.active_flows.set_index("flows")["count"].astype(float)
+    counts = result.active_flows.groupby("flows")["ports"].sum().astype(float)
+    counts = counts.reindex(range(counts.index[-1] + 1), fill_value=0.0)
     counts[0] = max(counts[0] - len(result.samples) * _SENDERS, 0)
     share = counts.cumsum() / counts.sum()
     numbers = np.arange(len(share))

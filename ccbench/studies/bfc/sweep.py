@@ -10,7 +10,6 @@ from ccbench.base.figures import Figure
 from ccbench.datacenter.schemes import scheme
 from ccbench.studies.bfc.slowdown import (
     BFC,
-    DRAIN_S,
     DURATION_S,
     EDGES,
     INCAST,
@@ -58,7 +57,6 @@ def degrees(
     *,
     quick: bool,
     duration_s: float = DURATION_S,
-    drain_s: float = DRAIN_S,
 ) -> tuple[SimulationCase, ...]:
     """Return the cases of schemes over the degree of incast."""
     return tuple(
@@ -69,7 +67,6 @@ def degrees(
             quick=quick,
             seed=seed,
             duration_s=duration_s,
-            drain_s=drain_s,
         )
         for degree in (DEGREES[1:4:2] if quick else DEGREES)
         for chosen in schemes

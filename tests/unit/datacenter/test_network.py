@@ -233,6 +233,34 @@ class TestPfc:
         assert 0 < result.paused_share() < 1
         assert result.summary["peak_buffer_bytes"] <= 2_000_000
 
+    def test_time_so_far(self) -> None:
+        """The time of pauses so far grows by at most the time that passes at each port."""
+        network = star(servers=40, buffer_mb=2)
+        flows = flow_table((0.0, i, 39, 200_000, "incast") for i in range(39))
+        result = simulate(network, flows, Scheme(name="greedy", pfc=True), 1e-4, drain_s=1e-2)
+        so_far = result.samples["paused_s"]
+        grown = np.diff(so_far, prepend=0.0)
+        passed = np.diff(so_far.index, prepend=0.0) * len(result.ports)
+        assert (grown >= 0).all()
+        assert (grown <= passed).all()
+        assert so_far.iloc[-1] <= result.ports["paused_s"].sum()
+        half_s = so_far.index[len(so_far) // 2]
+        assert result.paused_share(half_s) == pytest.approx(
+            so_far[half_s] / (half_s * len(result.ports))
+        )
+        with pytest.raises(InputError, match=r"until_s is 1e-09; it must be at least 1e-05"):
+            result.paused_share(1e-9)
+
+    def test_every_switch_port_is_counted(self) -> None:
+        """At each sample the ports with any number of active flows are all ports of switches."""
+        network = star(servers=40, buffer_mb=2)
+        flows = flow_table((0.0, i, 39, 200_000, "incast") for i in range(39))
+        result = simulate(network, flows, Scheme(name="greedy", pfc=True), 1e-4, drain_s=1e-2)
+        ports = result.active_flows.groupby("time_s")["ports"].sum()
+        assert ports.index.equals(result.samples.index)
+        assert (ports == 40).all()
+        assert result.active_flows["flows"].max() == 39
+
     def test_go_back_n(self) -> None:
         """Without PFC the same burst loses packets, and all flows complete nevertheless."""
         network = star(servers=40, buffer_mb=2)
