@@ -2,9 +2,9 @@
 """Queues with varying spare bandwidth (Konda and Kaur, Figure 2).
 
 The runs are those of Figure 1. The text states queue lengths only for FAST, and says that
-loss-based transfers lose packets when the bandwidth decreases. FAST's queue grows by what a
-constant flow takes of its window: a fifth of the 7212 packets that the paper's network holds. Its
-"more than 10,000" packets are a fifth of 66,667, of which its 10,000 buffers are 15 %.
+loss-based transfers lose packets when the bandwidth decreases. FAST's "more than 10,000" packets do
+not fit into a queue of one bandwidth-delay product, 7212 packets on the stated path; the text calls
+10,000 packets 15 % of that product.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ccbench.run.run import Run
 
 _WHERE = "section III.B"
-_OTHERS = ("reno", "cubic", "bbr")
+_OTHERS = {"reno": "Reno", "cubic": "CUBIC", "bbr": "BBR"}
 _RAPID = "rapid"
 _DURATION_S, _HEAD_S = 60.0, 5.0
 _QUICK_MBPS, _QUICK_PART = 50.0, 0.1
@@ -43,7 +43,7 @@ _QUICK_MBPS, _QUICK_PART = 50.0, 0.1
 
 def _scenarios(*, quick: bool) -> tuple[Scenario, ...]:
     mbps, part = (_QUICK_MBPS, _QUICK_PART) if quick else (MBPS, 1.0)
-    others = _OTHERS[:1] if quick else _OTHERS
+    others = ("reno",) if quick else tuple(_OTHERS)
     alone = [flows for other in others for flows in ((other,), (other, other))]
     pairs = [pair for other in others for pair in ((other, _RAPID), (_RAPID, other))]
     cases: list[tuple[tuple[str, ...], Mapping[str, str]]] = [(flows, EXACT) for flows in alone]
@@ -108,7 +108,7 @@ def _beside(
     is_papers = other == "reno" and tolerance == 0
     lower = at_most(100, _WHERE, text="much lower") if is_papers else unbounded("variant", _WHERE)
     words = "quite non-intrusive" if is_papers else "variant"
-    names = f"{other.upper()}, tolerance {tolerance}"
+    names = f"{_OTHERS[other]}, tolerance {tolerance}"
     return (
         Comparison(
             quantity=f"RAPID's throughput relative to the other's: {names}",
