@@ -137,16 +137,33 @@ def names_of_results(page: str) -> list[str]:
 
 def _agreement(page: str, names: Sequence[str], of: Mapping[str, Result]) -> str:
     """Return the figure of the numbers of a page, with its caption."""
-    numbers = [each for name in names if name in of for each in study_figures.numbers_of(of[name])]
-    agree = sum(each["verdict"] == "agrees" for each in numbers)
-    alt = f"{agree} of {len(numbers)} measured numbers in the range of the published ones"
-    file = f"../images/studies/{study_figures.agreement_name(page)}.png"
-    caption = (
-        f"*{agree} of {len(numbers)} measured numbers are in the grey range, from 0 to 1, which "
-        "[agrees](index.md#rules-of-comparison) with the publication. Lines are 95 % confidence "
-        "intervals; numbers beyond the axis are drawn at its ends.*"
+    compared = [
+        each
+        for name in names
+        if name in of
+        for each in of[name]["comparisons"]
+        if each["kind"] == "number" and each["verdict"] != "not compared"
+    ]
+    drawn = [each for name in names if name in of for each in study_figures.numbers_of(of[name])]
+    agree, all_agree = (
+        sum(each["verdict"] == "agrees" for each in some) for some in (drawn, compared)
     )
-    return f"![{alt}]({file})\n\n{caption}"
+    alt = f"{agree} of {len(drawn)} drawn numbers are in the range of agreement"
+    file = f"../images/studies/{study_figures.agreement_name(page)}.png"
+    sentences = [
+        (
+            f"{agree} of {len(drawn)} drawn numbers are in the grey range from 0 to 1, and "
+            "[agree](index.md#rules-of-comparison) with the publication."
+        ),
+        "Lines are 95 % confidence intervals; numbers beyond the axis are drawn at its ends.",
+    ]
+    if left_out := len(compared) - len(drawn):
+        numbers, those = ("counts and other numbers", "them") if left_out > 1 else ("number", "it")
+        sentences.append(
+            f"Left out: {left_out} {numbers} without a scale, which must be equal to agree. With "
+            f"{those}, {all_agree} of {len(compared)} agree."
+        )
+    return f"![{alt}]({file})\n\n*{' '.join(sentences)}*"
 
 
 #: Numbers of a caption.
@@ -159,12 +176,11 @@ def _drawn(result: Result) -> str:
     stated = [each for each in result["comparisons"] if each["kind"] != "unbounded"]
     stated.sort(key=lambda each: each["kind"] != "number")
     shown = [
-        f"{each['quantity']} = {_measured(each)}{_unit(each)} ({each['published']})"
+        f"{each['quantity']} = {_measured(each)}{_unit(each)} (published: {each['published']})"
         for each in stated[:_MOST_NUMBERS]
     ]
-    more = "; ".join(shown)
     source = f"{result['publication']}, {result['part']}: {title}"
-    caption = f"*{source}. Measured numbers, with the published ones in brackets: {more}.*"
+    caption = f"*{source}. Measured: {'; '.join(shown)}.*"
     return f"![{title}](../images/studies/{result['study']}.png)\n\n{caption}"
 
 

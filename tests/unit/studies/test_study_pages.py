@@ -298,7 +298,21 @@ class TestDrawn:
         drawn = "\n".join(lines("drawn: a-1", of))
         assert "![Shares against others](../images/studies/a-1.png)" in drawn
         assert "A 1999, Figure 1: Shares against others" in drawn
-        assert "share = 38.2 % (about 40)" in drawn
+        assert "share = 38.2 % (published: about 40)" in drawn
+
+    def test_caption_of_agreement(self) -> None:
+        """The caption counts the drawn numbers, and separately those without a scale."""
+        of = result(
+            "a-1",
+            comparison(measured=40.0, low=30.0, high=50.0),
+            comparison("differs", measured=60.0, low=30.0, high=50.0),
+            comparison(measured=0.0, low=0.0, high=0.0),
+        )
+        page = "<!-- agreement: a -->\n\n<!-- end -->\n\n<!-- results: a-1 -->\n\n<!-- end -->\n"
+        caption = " ".join(study_pages.filled(page, {"a-1": of}, []).split())
+        assert "1 of 2 drawn numbers" in caption
+        assert "Left out: 1 number without a scale" in caption
+        assert "With it, 2 of 3 agree." in caption
 
     def test_agreement(self) -> None:
         """A number in the middle of its range is at one half; others differ or are at the ends."""
