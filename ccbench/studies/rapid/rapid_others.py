@@ -108,10 +108,10 @@ def _beside(
     is_papers = other == "reno" and tolerance == 0
     lower = at_most(100, _WHERE, text="much lower") if is_papers else unbounded("variant", _WHERE)
     words = "quite non-intrusive" if is_papers else "variant"
-    names = f"{_OTHERS[other]}, tolerance {tolerance}"
+    name = _OTHERS[other]
     return (
         Comparison(
-            quantity=f"RAPID's throughput relative to the other's: {names}",
+            quantity=f"RAPID's throughput ÷ {name}'s, tolerance {tolerance}",
             measured=100 * rapid_mbps / other_mbps,
             published=lower,
             unit="%",
@@ -119,7 +119,7 @@ def _beside(
             f"queue {rows['queue_ms'][pair]:.1f} ms",
         ),
         Comparison(
-            quantity=f"relative harm of RAPID: {names}",
+            quantity=f"relative harm of RAPID to {name}, tolerance {tolerance}",
             measured=harm(other_mbps),
             published=unbounded(words, _WHERE),
             note=f"{other_mbps:.0f} Mbit/s, alone {alone_mbps:.0f}; RAPID first: "
