@@ -3,10 +3,10 @@
 
 Each congestion control of each stack runs alone, against the kernel's of the same name, and against
 CUBIC; so does the kernel's. Of the flow, the mean queueing delay and the throughput in each second
-are a point. A stack conforms if its points are in the envelope of the kernel's points, their convex
-hull. QUICbench (Mishra et al., IMC 2022) runs stacks and Linux in real time on two machines, and
-clusters points before it draws hulls; its example of a network has the same RTT and queue. Stacks
-that are not installed are left out.
+are a point. Conformance is the percentage of a stack's points in the envelope of the kernel's
+points, their convex hull with a margin. QUICbench (Mishra et al., IMC 2022) runs stacks and Linux
+in real time on two machines, and clusters points before it draws hulls; its example of a network
+has the same RTT and queue. Stacks that are not installed are left out.
 """
 
 from __future__ import annotations
