@@ -116,6 +116,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
     elastic = table[table["cross"] == "elastic"]
     others = table[table["cross"] != "elastic"]
     worst = worst_case(elastic, _CASE)
+    link, pulse, share = str(worst.name).split()
+    case = f"{link} Mbit/s, pulses of {int(pulse) / 1e3:g}, share {share} %"
     by_link = others.groupby(["link_mbps", "seed"])["accuracy_percent"].mean()
     by_pulse = others.groupby(["pulse_permille", "seed"])["accuracy_percent"].mean()
     links, pulses = (means.index.unique(0) for means in (by_link, by_pulse))
@@ -124,7 +126,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     corner = others[is_corner]
     comparisons = (
         compared(
-            f"accuracy, elastic, lowest (link, pulse, share: {worst.name})",
+            f"accuracy, elastic, lowest ({case})",
             worst,
             at_least(95, _TEXT, text="always higher than 95"),
         ),

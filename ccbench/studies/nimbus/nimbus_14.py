@@ -174,7 +174,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     kind = min(elastic_percent, key=lambda cross: float(elastic_percent[cross].mean()))
     comparisons += [
         compared(
-            f"varying link: called elastic, aggregation over {short} ms, smaller of both ({kind})",
+            f"varying link: called elastic, aggregation over {short} ms, lower of both ({kind})",
             elastic_percent[kind],
             at_least(50, _TEXT, text="tends to classify all traffic as elastic"),
             unit="% of the time",

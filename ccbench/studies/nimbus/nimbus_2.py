@@ -94,7 +94,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             percentage(_HALF, "section 3.2"),
         ),
         compared(
-            f"self-inflicted part of the queueing delay, the same ({worst_part} traffic)",
+            f"self-inflicted part of the delay, the phase that differs more ({worst_part} traffic)",
             parts,
             percentage(_HALF, "section 3.2", text="roughly half"),
         ),

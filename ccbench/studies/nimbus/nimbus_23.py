@@ -99,7 +99,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
     correct = at_least(50, _CBR, text="correctly classified")
     comparisons = (
         *(
-            compared(f"{traffic}: right, {cca}", accuracy[traffic, cca], published, unit=_TIME)
+            compared(
+                f"{traffic}: verdicts right, {cca}", accuracy[traffic, cca], published, unit=_TIME
+            )
             for traffic, cca, published in (
                 (_LOW, "nimbus", correct),
                 (_LOW, "copa", correct),

@@ -98,7 +98,9 @@ def _conclude(table: pd.DataFrame) -> Findings:
             else ("all deeper queues", at_least(98, _TEXT, text="98 or more in all cases but two"))
         )
         worst = worst_case(rows, by)
-        description = f"accuracy, {cross}, lowest of {cases} ({worst.name} BDP)"
+        queue, rtt_ms, bdp = str(worst.name).split()
+        at = f"{queue}, RTT of {rtt_ms} ms, {bdp} BDP"
+        description = f"accuracy, {cross}, lowest of {cases} ({at})"
         comparisons.append(compared(description, worst, published))
     for queue, words in (("droptail", "a buffer"), ("pie", "PIE with a target")):
         rows = table[(table["queue"] == queue) & shallow & (table["rtt_ms"] == RTT_MS)]

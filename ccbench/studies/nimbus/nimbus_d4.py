@@ -130,7 +130,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
     on_links = ", then ".join(map(str, links))
     comparisons.append(
         compared(
-            f"in competitive mode, smallest of all cases ({on_links})",
+            f"in competitive mode, lowest of all cases ({on_links})",
             least.set_index("seed")["competitive_percent"],
             at_least(85, "appendix D.4", text="over 85"),
             unit="% of the time",

@@ -111,7 +111,8 @@ def _compare(cross: str, rows: pd.DataFrame) -> list[Comparison]:
 
     def lowest(words: str, cases: pd.DataFrame, published: Published) -> Comparison:
         worst = worst_case(cases, ["rtts_ms"])
-        at = f" ({worst.name} ms)" if str(worst.name) else ""
+        rtts = ", ".join(str(worst.name).split())
+        at = f" ({rtts} ms)" if rtts else ""
         return compared(f"accuracy, {cross}, {words}{at}", worst, published)
 
     if cross == "inelastic":
