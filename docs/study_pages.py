@@ -55,8 +55,10 @@ _NO_PUBLICATION = "no publication"
 _ENGINES = {
     "bfc": "the data-centre simulator",
     "model": "models alone",
-    "mahimahi": "Mahimahi",
+    "mahimahi": "Mahimahi in real time",
 }
+#: What studies on Mahimahi also run on; their results do not record its build.
+_REFERENCE = "the virtual kernel"
 
 #: Rows of an overview.
 _MOST_STUDIES = 10
@@ -325,30 +327,35 @@ def _summary(of: Iterable[Result]) -> str:
 
 
 def _engines(result: Result) -> list[str]:
-    """Return what a study ran on."""
+    """Return what a study ran on, each with an equal part of its runs."""
     provenance = result["provenance"]
-    return [
+    engines = [
         f"Linux {engine['kernel_release']}, `{engine['kernel_build']}`"
         if engine["engine"] == "kernel"
         else _ENGINES[engine["engine"]]
         for engine in provenance.get("engines", [provenance])
     ]
+    return [*engines, _REFERENCE] if _ENGINES["mahimahi"] in engines else engines
 
 
 def _builds(of: Iterable[Result]) -> str:
     """Return a table of builds, with studies, runs and hours, and the modules that differ."""
-    by_build: dict[str, list[str]] = {}
+    by_build: dict[str, list[tuple[str, int]]] = {}
     digests: dict[str, set[str]] = {}
     for result in of:
-        for engine in _engines(result):
-            by_build.setdefault(engine, []).append(result["study"])
+        engines = _engines(result)
+        for engine in engines:
+            by_build.setdefault(engine, []).append((result["study"], len(engines)))
         modules = result["provenance"].get("modules", {})
         for module, digest in dict(modules).items() if isinstance(modules, dict) else ():
             digests.setdefault(module, set()).add(digest)
-    lines = ["| build | studies | runs | hours in virtual time |", "| --- | --- | ---: | ---: |"]
-    for engine, names in sorted(by_build.items(), key=lambda item: -len(item[1])):
-        runs, hours = _extent(names)
-        listed = " ".join(f"`{name}`" for name in names)
+    time = "hours" if _ENGINES["mahimahi"] in by_build else "hours in virtual time"
+    lines = [f"| build | studies | runs | {time} |", "| --- | --- | ---: | ---: |"]
+    for engine, own in sorted(by_build.items(), key=lambda item: -len(item[1])):
+        extents = [(_extent([name]), engines) for name, engines in own]
+        runs = sum(extent[0] // engines for extent, engines in extents)
+        hours = sum(extent[1] / engines for extent, engines in extents)
+        listed = " ".join(f"`{name}`" for name, _ in own)
         lines.append(f"| {engine} | {listed} | {runs:,} | {hours:,.1f} |")
     changed = ", ".join(f"`{name}`" for name in sorted(digests) if len(digests[name]) > 1)
     after = f"Modules that changed between these runs: {changed}." if changed else ""
@@ -365,13 +372,15 @@ def _totals(of: Iterable[Result]) -> str:
     """Return a sentence on what all studies ran on."""
     names: dict[str, list[str]] = {}
     for result in of:
-        is_kernel = any("Linux" in engine for engine in _engines(result))
-        kind = "the virtual kernel" if is_kernel else _engines(result)[0]
+        engines = _engines(result)
+        is_kernel = any("Linux" in engine for engine in engines)
+        kind = "the virtual kernel" if is_kernel else " and ".join(engines)
         names.setdefault(kind, []).append(result["study"])
     parts = []
     for kind, own in names.items():
         runs, hours = _extent(own)
-        extent = f" ({runs:,} runs, {hours:,.0f} hours in virtual time)" if hours >= 1 else ""
+        time = "hours" if _ENGINES["mahimahi"] in kind else "hours in virtual time"
+        extent = f" ({runs:,} runs, {hours:,.0f} {time})" if hours >= 1 else ""
         parts.append(f"{len(own)} on {kind}{extent}")
     listed = ", ".join(parts).replace(" on ", " ran on ", 1)
     return f"Of {sum(map(len, names.values()))} studies, {listed}."

@@ -193,7 +193,8 @@ def _apart(percent: pd.Series[float], rtt_ms: float, published: Published) -> Co
     """Compare the difference of mean throughputs at the load with the largest difference."""
     means = percent.groupby(level="load_percent").mean()
     return Comparison(
-        quantity=f"{rtt_ms:g} ms: CUBIC's mean throughput minus ABC's, largest of all loads",
+        quantity=f"{rtt_ms:g} ms: CUBIC's mean throughput ÷ ABC's − 1, largest absolute value of "
+        "all loads",
         measured=_largest(percent),
         published=published,
         unit="%",

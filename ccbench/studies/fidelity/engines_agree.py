@@ -126,7 +126,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                     quantity="cases with Mahimahi's mean in the virtual kernel's interval: "
                     f"{words}",
                     measured=100 * float(rows["inside"].mean()),
-                    published=_nearly_all(len(rows)),
+                    published=_expected(len(rows)),
                     unit="%",
                     note=_note(rows),
                 )
@@ -138,7 +138,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 quantity="cases in which the queue's course is as alike across engines as within "
                 "one",
                 measured=100 * float((apart["across"] <= apart["within"]).mean()),
-                published=at_least(_LEAST_COURSES, _CHANCE, text="nearly all"),
+                published=_at_least(_LEAST_COURSES),
                 unit="%",
                 note=_course_note(apart),
             ),
@@ -152,10 +152,14 @@ def _conclude(table: pd.DataFrame) -> Findings:
     )
 
 
-def _nearly_all(cases: int) -> Published:
+def _expected(cases: int) -> Published:
     """Return the lower limit for equal engines, three standard deviations below the mean."""
     deviation = math.sqrt(_BY_CHANCE * (1 - _BY_CHANCE) / cases)
-    return at_least(100 * (_BY_CHANCE - 3 * deviation), _CHANCE, text="nearly all")
+    return _at_least(100 * (_BY_CHANCE - 3 * deviation))
+
+
+def _at_least(percent: float) -> Published:
+    return at_least(percent, _CHANCE, text=f"at least {percent:.0f}")
 
 
 def _apart(table: pd.DataFrame) -> pd.DataFrame:

@@ -113,7 +113,7 @@ def _conclude(table: pd.DataFrame) -> Findings:
             Comparison(
                 quantity="fewest flows whose estimate is inflated",
                 measured=Estimate(of_seed["fewest_inflated"]),
-                published=exactly(13, _WHERE, text="13 or more"),
+                published=exactly(13, _WHERE, text="from 13 on"),
                 unit="flows",
             ),
             Comparison(

@@ -84,13 +84,15 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(table, summarise(table)),
         comparisons=(
             Comparison(
-                quantity="flows whose mean is within 10 % of that after the label",
+                quantity="flows whose mean after the returned time is within 10 % of the mean "
+                "after the label",
                 measured=Estimate(near[_ALGORITHM_1]),
                 published=at_least(80, _WHERE, text="over 80"),
                 unit="%",
             ),
             Comparison(
-                quantity="those flows minus the most by ignoring 20 s or a minute",
+                quantity="those flows minus the larger share with the first 20 s or the first "
+                "minute ignored instead",
                 measured=Estimate(near[_ALGORITHM_1] - others),
                 published=at_least(0, _WHERE, text="the tightest fit"),
                 unit="points",

@@ -211,6 +211,15 @@ class TestBuilds:
         assert "| Linux 6.12, `b1` | `ware-3.2` | 70 | 4.7 |" in filled
         assert "changed" not in filled
 
+    def test_several_engines(self) -> None:
+        """The runs of a study on several builds, or on Mahimahi, are divided equally."""
+        builds = [built(build)["provenance"] for build in ("b1", "b2")]
+        text = study_pages._builds([{"study": "ware-3.2", "provenance": {"engines": builds}}])
+        assert "| Linux 6.12, `b2` | `ware-3.2` | 35 | 2.3 |" in text
+        text = study_pages._builds([{"study": "ware-3.2", "provenance": {"engine": "mahimahi"}}])
+        assert "| Mahimahi in real time | `ware-3.2` | 35 | 2.3 |" in text
+        assert "| the virtual kernel | `ware-3.2` | 35 | 2.3 |" in text
+
     def test_changed_modules(self) -> None:
         """Modules that are not the same in all builds are named."""
         results = [built("b1", tcp_a="1", tcp_b="1"), built("b2", tcp_a="1", tcp_b="2")]
