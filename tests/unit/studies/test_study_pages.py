@@ -13,7 +13,7 @@ import study_pages
 from study_pages import PublishedFigure
 
 from ccbench import studies
-from ccbench.base.sealed import file_digest
+from ccbench.base.sealed import file_digest, unsealed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 
 PAGES = study_pages.pages()
 RESULTS = study_pages.results()
+
+
+@pytest.mark.parametrize("name", sorted(RESULTS))
+def test_results_are_whole(name: str) -> None:
+    """A stored result is as `ccbench study run` wrote it."""
+    path = study_pages.STUDIES / "results" / f"{name}.json"
+    assert unsealed(path.read_bytes())["study"] == name
 
 
 def comparison(verdict: str = "agrees", kind: str = "number", **more: object) -> dict[str, object]:
