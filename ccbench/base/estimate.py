@@ -173,8 +173,8 @@ class Estimate:
             return ""
         if self.of == "median" and not self.is_distribution_free:
             return (
-                f"{count} repetitions are too few for an interval without the assumption of a "
-                f"normal distribution, which takes {fewest(self.error)}"
+                f"{count} repetitions are too few for an interval without assumptions, which takes "
+                f"{fewest(self.error)}; this one assumes a normal distribution"
             )
         if distinct <= count // 2:
             return f"{count} repetitions have only {distinct} distinct values"
