@@ -147,8 +147,9 @@ class TestAdvice:
 
 class TestCapture:
     @pytest.fixture
-    def capturing(self, engine: GuestEngine) -> Capturing:
-        """Give an engine that captures packets."""
+    def capturing(self, engine: GuestEngine, monkeypatch: pytest.MonkeyPatch) -> Capturing:
+        """Give an engine that captures packets, and a disk with room for them."""
+        monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1e12))
         return Capturing(engine.folder, engine.make_run)
 
     def test_stored(self, capturing: Capturing, store: Store, tmp_path: Path) -> None:
