@@ -356,10 +356,10 @@ def _repeat(
     versions = made_by(result.repetitions[0].provenance)
     pairs = {"noise": scenario.path.noise.describe(), "repetitions": form, "made by": versions}
     if result.doubts:
-        flow, reason = result.doubts[0].split(": ", maxsplit=1)
+        flow, doubt = next(iter(result.doubts.items()))
         more = len(result.doubts) - 1
-        whose = f"{flow} and {_more_flows(more)}" if more else flow
-        pairs["caution"] = repeat_more(f"{whose}: {reason}", count)
+        others = f" and {_more_flows(more)}" if more else ""
+        pairs["caution"] = repeat_more(f"flow {flow}{others}: {doubt}", count)
     pairs |= _trend(drifts[:1] if result.is_exact else drifts)
     _print_files(pairs, output, plot)
     if events:

@@ -13,7 +13,7 @@ from ccbench.base.random_streams import repetition_seeds
 from ccbench.run import run_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -122,12 +122,12 @@ class RepeatedRun:
         }
 
     @cached_property
-    def doubts(self) -> tuple[str, ...]:
-        """Reasons for which the repetitions hardly support intervals of the flows' throughput."""
+    def doubts(self) -> dict[Hashable, str]:
+        """Why the repetitions hardly support intervals of a flow's throughput, by flow."""
         if self.is_exact:
-            return ()
+            return {}
         flows = self.estimates(lambda repetition: repetition.flows)["throughput_mbps"]
-        return tuple(f"flow {flow}: {e.doubt}" for flow, e in flows.items() if e.doubt)
+        return {flow: e.doubt for flow, e in flows.items() if e.doubt}
 
     def to_dict(self) -> dict[str, Any]:
         """Return medians, intervals and single values as a dictionary, JSON-able except for NaN."""
@@ -135,7 +135,7 @@ class RepeatedRun:
             "scenario": self.scenario.to_dict(),
             "repetitions": len(self.repetitions),
             "exact": self.is_exact,
-            "doubts": list(self.doubts),
+            "doubts": [f"flow {flow}: {doubt}" for flow, doubt in self.doubts.items()],
             "flows": records(self.estimates(lambda repetition: repetition.flows)),
             "bottlenecks": records(self.estimates(lambda repetition: repetition.bottlenecks)),
             "queues": records(self.estimates(lambda repetition: repetition.queues)),
