@@ -68,7 +68,9 @@ def _quantities() -> Iterable[str]:
 @click.option(
     "--columns",
     type=click.IntRange(1, 2),
-    help="Width in columns of a paper: 3.33 or 7 inches.  [default: 2]",
+    default=2,
+    show_default=True,
+    help="Width in columns of a paper: 3.33 or 7 inches.",
 )
 @click.option(
     "-o",
@@ -83,7 +85,7 @@ def plot(
     kind: str | None,
     metrics: tuple[str, ...],
     by: Literal["group", "flow", "run"] | None,
-    columns: int | None,
+    columns: int,
     output: Path | None,
 ) -> None:
     """Draw saved runs, or a saved sweep.
@@ -95,29 +97,29 @@ def plot(
     from ccbench import plots
 
     if any((folder / KINDS["sweep"]).exists() for folder in folders):
-        options = {"--as": kind, "--metric": metrics, "--by": by, "--columns": columns}
+        options = {"--as": kind, "--metric": metrics, "--by": by}
         given = [name for name, value in options.items() if value]
         if given or len(folders) > 1:
             left_out = given[0] if given else "another FOLDER"
             raise InputError(f"{left_out} is for saved runs: leave it out to draw a sweep")
         path = plots.check_path(output or "sweep.png")
-        figure = _of_sweep(folders[0])
+        figure = _of_sweep(folders[0], columns)
     else:
         kind = kind or "time-series"
         path = plots.check_path(output or f"{kind}.png")
         runs = dict(_runs(folders))
-        figure = plots.draw(runs, kind, metrics=metrics, by=by or "group", columns=columns or 2)
+        figure = plots.draw(runs, kind, metrics=metrics, by=by or "group", columns=columns)
     plots.save(figure, path)
     print_pairs({"plot": str(path)})
 
 
-def _of_sweep(folder: Path) -> Figure:
+def _of_sweep(folder: Path, columns: int) -> Figure:
     from ccbench.sweeps import SavedSweep
     from ccbench.sweeps.figures import check_figure, drawn
 
     sweep = SavedSweep.load(folder)
     check_figure(sweep)
-    return drawn(sweep, sweep.medians)
+    return drawn(sweep, sweep.medians, columns=columns)
 
 
 def _runs(folders: Sequence[Path]) -> Iterator[tuple[str, Run]]:

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawing of panels, in the sizes of a paper's columns.
-
-Items differ by colour (those of Okabe and Ito, safe for colour-blind readers) and by line style and
-marker, which remain in grey. No text is smaller than 7 pt.
-"""
+"""Drawing of panels, in the looks and sizes of a paper."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.patches import Ellipse
 
 from ccbench.base.figures import Figure
 from ccbench.plots._panel import Box, Cloud, Line
+from ccbench.plots.paper import (
+    COLOURS,
+    MARKERS,
+    STYLES,
+    WIDTHS_INCHES,
+    add_legend,
+    legend_inches,
+    text_sizes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,20 +27,9 @@ if TYPE_CHECKING:
 
     from ccbench.plots._panel import Item, Panel
 
-__all__ = ["COLOURS", "STYLES", "WIDTHS_INCHES", "render"]
+__all__ = ["render"]
 
-#: Width of a figure by the number of columns of a paper (ACM and IEEE).
-WIDTHS_INCHES = {1: 3.33, 2: 7.0}
-
-#: Looks of lines that colour-blind readers and grey printers tell apart.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _HEIGHT_INCHES = 1.9
-#: Size of a legend's entry: its line, a character of its name, and a row.
-_HANDLE_INCHES, _CHARACTER_INCHES, _ROW_INCHES = 0.5, 0.058, 0.14
-_POINTS = 8
-_SMALL_POINTS = 7
 
 
 def render(panels: Sequence[Panel], *, columns: int = 2) -> Figure:
@@ -50,20 +43,12 @@ def render(panels: Sequence[Panel], *, columns: int = 2) -> Figure:
     columns : 1 or 2
         Width in columns of a paper.
     """
-    sizes: Any = {
-        "font.size": _POINTS,
-        "axes.titlesize": _POINTS,
-        "legend.fontsize": _SMALL_POINTS,
-        "xtick.labelsize": _SMALL_POINTS,
-        "ytick.labelsize": _SMALL_POINTS,
-    }
     labels = list(dict.fromkeys(item.label for panel in panels for item in panel.items))
-    with mpl.rc_context(sizes):
+    with text_sizes():
         width = WIDTHS_INCHES[columns]
-        of_legend = _legend_columns(labels, width)
-        rows = -(-len(labels) // of_legend)
-        size = (width, 0.5 + _HEIGHT_INCHES * len(panels) + _ROW_INCHES * max(0, rows - 2))
-        figure = Figure(figsize=size, layout="constrained")
+        # Two rows of a legend fit beside the label of the x axis.
+        height = 0.5 + _HEIGHT_INCHES * len(panels) + max(0.0, legend_inches(labels, width) - 0.28)
+        figure = Figure(figsize=(width, height), layout="constrained")
         shares = len({panel.x for panel in panels}) == 1
         axes = figure.subplots(len(panels), sharex=shares, squeeze=False)[:, 0]
         for own, panel in zip(axes, panels, strict=True):
@@ -72,17 +57,8 @@ def render(panels: Sequence[Panel], *, columns: int = 2) -> Figure:
                 own.set_xlabel(panel.x)
         handles, names = axes[0].get_legend_handles_labels()
         if len(labels) > 1 and names:
-            figure.legend(
-                handles, names, loc="outside upper center", ncols=of_legend, frameon=False
-            )
+            add_legend(figure, handles, names)
     return figure
-
-
-def _legend_columns(labels: Sequence[str], width_inches: float) -> int:
-    """Return how many columns of a legend fit into a width."""
-    longest = max(map(len, labels), default=0)
-    fitting = int(width_inches / (_HANDLE_INCHES + _CHARACTER_INCHES * longest))
-    return max(1, min(len(labels), fitting))
 
 
 def _draw(axes: Axes, panel: Panel, labels: Sequence[str]) -> None:
@@ -120,7 +96,7 @@ def _draw_item(axes: Axes, item: Item, number: int) -> None:
         else:
             axes.plot(item.x, item.y, **drawn)
     elif isinstance(item, Cloud):
-        marker = _MARKERS[number % len(_MARKERS)]
+        marker = MARKERS[number % len(MARKERS)]
         axes.scatter(item.x, item.y, s=5, color=colour, marker=marker, alpha=0.35, linewidths=0)
         axes.plot(item.x.mean(), item.y.mean(), marker, color=colour, ms=5, label=item.label)
         axes.add_patch(_ellipse(item, colour))

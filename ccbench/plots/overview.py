@@ -10,7 +10,7 @@ import numpy as np
 from ccbench.base.counts import counted
 from ccbench.base.figures import Figure
 from ccbench.experiment import dynamics
-from ccbench.plots._render import COLOURS, STYLES
+from ccbench.plots.paper import COLOURS, STYLES
 from ccbench.run.intervals import sample_ns
 
 if TYPE_CHECKING:

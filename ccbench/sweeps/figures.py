@@ -11,12 +11,22 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ccbench.base.errors import InputError
 from ccbench.base.figures import Figure
+from ccbench.plots.paper import (
+    COLOURS,
+    MARKERS,
+    STYLES,
+    WIDTHS_INCHES,
+    add_legend,
+    legend_inches,
+    text_sizes,
+)
 from ccbench.sweeps.estimates import estimates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from ccbench.experiment.setting_paths import Value
@@ -27,10 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_figure", "drawn", "setting_name", "sweep_figure"]
 
-#: Okabe and Ito's palette for colour-blind readers, with black last.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-_STYLES = ("-", "--", ":", "-.")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Height of a row of panels, and the smallest width of a panel.
+_HEIGHT_INCHES, _LEAST_INCHES = 1.9, 1.8
 #: Maximum number of readable lines in a panel, and of panels.
 _MOST_LINES = 24
 _MOST_PANELS = 60
@@ -39,19 +47,22 @@ _UNITS = {"ms": "ms", "s": "s", "mbps": "Mbit/s", "bdp": "BDP", "packets": "pack
 _NAMES = {"rtt": "base RTT", "cca": "CCA", "qdisc": "queueing discipline", "loss": "random loss"}
 
 
-def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
+def sweep_figure(sweep: Sweep, table: pd.DataFrame, *, columns: int = 2) -> Figure:
     """Plot the medians of a sweep with their 95 % intervals.
 
     The first setting with several values is the x axis, which is logarithmic for values at about
     equal factors and categorical for values that are not numbers. The second determines the colour
     of a line, and each combination of the others has a column of panels. Each metric has a row.
     Groups of flows and bottlenecks differ by line style, or by colour if only one setting varies.
+    A value of the whole network is black.
 
     Parameters
     ----------
     sweep : Sweep
     table : DataFrame
         Result of :meth:`Sweep.run <ccbench.sweeps.Sweep.run>`.
+    columns : 1 or 2
+        Width in columns of a paper, 3.33 or 7 inches; more if the panels need it.
 
     Returns
     -------
@@ -68,19 +79,28 @@ def sweep_figure(sweep: Sweep, table: pd.DataFrame) -> Figure:
     >>> sweep_figure(sweep, table)  # doctest: +SKIP
     """
     check_figure(sweep)
-    return drawn(sweep, estimates(sweep, table))
+    return drawn(sweep, estimates(sweep, table), columns=columns)
 
 
-def drawn(sweep: Sweep | SavedSweep, medians: Sequence[CaseEstimate]) -> Figure:
+def drawn(
+    sweep: Sweep | SavedSweep, medians: Sequence[CaseEstimate], *, columns: int = 2
+) -> Figure:
     """Plot medians of a sweep that can be plotted; see :func:`sweep_figure`."""
+    with text_sizes():
+        return _drawn(sweep, medians, WIDTHS_INCHES[columns])
+
+
+def _drawn(sweep: Sweep | SavedSweep, medians: Sequence[CaseEstimate], width: float) -> Figure:
+    """Plot medians in a figure of at least some width in inches."""
     first, *more = _varied(sweep)
     second, others = (more[0] if more else None), more[1:]
     panels = list(
         dict.fromkeys(tuple(median.values[path] for path in others) for median in medians)
     )
-    figure = Figure(
-        figsize=(2.6 + 3.9 * len(panels), 0.7 + 3.1 * len(sweep.measured)), layout="constrained"
-    )
+    width = max(width, _LEAST_INCHES * len(panels))
+    of_lines = {path: sweep.vary[path] for path in (first, *more[:1])}
+    parts = list(dict.fromkeys(median.of for median in medians))
+    figure = Figure(layout="constrained")
     axes = figure.subplots(
         len(sweep.measured), len(panels), sharex=True, sharey="row", squeeze=False
     )
@@ -92,23 +112,24 @@ def drawn(sweep: Sweep | SavedSweep, medians: Sequence[CaseEstimate]) -> Figure:
                 if median.metric is metric
                 and tuple(median.values[path] for path in others) == panel
             ]
-            _draw(axes[i, j], of_panel, sweep, first, second)
+            _draw(axes[i, j], of_panel, of_lines, parts)
             if i == 0 and others:
                 words = (
                     f"{setting_name(sweep, p)[0]} {v}" for p, v in zip(others, panel, strict=True)
                 )
-                axes[i, j].set_title(", ".join(words), fontsize="medium")
+                axes[i, j].set_title(", ".join(words))
         axes[i, 0].set_ylabel(_with_unit(metric.quantity, metric.unit))
         _limit(axes[i, 0], metric)
-        if axes[i, -1].get_legend_handles_labels()[1]:
-            axes[i, -1].legend(
-                title=second and _with_unit(*setting_name(sweep, second)),
-                loc="upper left",
-                bbox_to_anchor=(1.01, 1),
-                borderaxespad=0,
-                fontsize="small",
-                frameon=False,
-            )
+    by_name: dict[str, Artist] = {}
+    for own in axes.flat:
+        handles, names = own.get_legend_handles_labels()
+        by_name |= dict(zip(names, handles, strict=True))
+    figure.set_size_inches(
+        width, 0.5 + _HEIGHT_INCHES * len(sweep.measured) + legend_inches(list(by_name), width)
+    )
+    if by_name:
+        title = second and _with_unit(*setting_name(sweep, second))
+        add_legend(figure, list(by_name.values()), list(by_name), title)
     for bottom in axes[-1]:
         bottom.set_xlabel(_with_unit(*setting_name(sweep, first)))
     return figure
@@ -175,26 +196,30 @@ def _varied(sweep: Sweep | SavedSweep) -> list[str]:
 def _draw(
     axes: Axes,
     medians: Sequence[CaseEstimate],
-    sweep: Sweep | SavedSweep,
-    first: str,
-    second: str | None,
+    settings: Mapping[str, Sequence[Value]],
+    parts: Sequence[str],
 ) -> None:
-    """Draw a panel."""
-    positions = _positions(axes, sweep.vary[first])
-    parts = list(dict.fromkeys(median.of for median in medians))
-    colours = sweep.vary[second] if second is not None else parts
+    """Draw a panel of one or two settings with their values.
+
+    `parts` are the groups and bottlenecks of the figure.
+    """
+    first, *others = settings
+    second = others[0] if others else None
+    positions = _positions(axes, settings[first])
+    colours = settings[second] if second is not None else parts
     lines: dict[tuple[Value, str], list[CaseEstimate]] = {}
     for median in medians:
         colour = median.of if second is None else median.values[second]
         lines.setdefault((colour, median.of), []).append(median)
-    are_numbers = _are_numbers(sweep.vary[first])
+    are_numbers = _are_numbers(settings[first])
     for number, ((colour, part), points) in enumerate(lines.items()):
         index, style = list(colours).index(colour), parts.index(part)
         words = [str(colour)] if second is None else [str(colour), part]
+        is_whole = second is None and not part
         options: dict[str, Any] = {
-            "color": _COLOURS[index % len(_COLOURS)],
-            "marker": _MARKERS[(index if second is None else style) % len(_MARKERS)],
-            "markersize": 4,
+            "color": "black" if is_whole else COLOURS[index % len(COLOURS)],
+            "marker": MARKERS[(index if second is None else style) % len(MARKERS)],
+            "markersize": 3.5,
             "label": ", ".join(filter(None, words)),
         }
         x = np.array([positions[point.values[first]] for point in points])
@@ -203,8 +228,8 @@ def _draw(
         low, high = np.array([point.estimate.interval for point in points])[order].T
         x = x[order]
         if are_numbers:
-            line = "-" if second is None else _STYLES[style % len(_STYLES)]
-            axes.plot(x, y, linestyle=line, linewidth=1.4, **options)
+            line = "-" if is_whole else STYLES[style % len(STYLES)]
+            axes.plot(x, y, linestyle=line, linewidth=1.1, **options)
             axes.fill_between(x, low, high, color=options["color"], alpha=0.2, lw=0)
         else:  # side by side, to avoid overlap
             offset = (number - (len(lines) - 1) / 2) * min(0.12, 0.7 / len(lines))

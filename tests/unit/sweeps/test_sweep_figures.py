@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from matplotlib.text import Text
 
 from ccbench.base.errors import InputError
+from ccbench.plots.paper import WIDTHS_INCHES
 from ccbench.sweeps.figures import check_figure, sweep_figure
 from tests.unit.sweeps.test_sweep import QUEUE, sweep_of
 
@@ -49,6 +51,28 @@ class TestSweepFigure:
         assert 2 * 3 == len(axes)
         assert "queue (BDP)" == axes[-1].get_xlabel()
         assert "count of group 1 3" == axes[2].get_title()
+
+    @pytest.mark.parametrize("columns", [1, 2])
+    def test_paper(self, engine: ArithmeticEngine, columns: int) -> None:
+        """Figures are as wide as a paper's columns, and the legend names all lines above them."""
+        sweep = sweep_of({QUEUE: [1, 2], "rtt_ms": [10, 40]}, metrics=["share", "jain"])
+        figure = sweep_figure(sweep, sweep.run(engine=engine), columns=columns)
+        figure.draw_without_rendering()
+        assert WIDTHS_INCHES[columns] == figure.get_figwidth()
+        assert all(float(text.get_fontsize()) >= 7 for text in figure.findobj(Text))
+        (legend,) = figure.legends
+        named = [text.get_text() for text in legend.get_texts()]
+        assert ["10, even", "10, two", "40, even", "40, two", "10", "40"] == named
+        assert legend.get_window_extent().ymin >= max(
+            axes.get_window_extent().ymax for axes in figure.get_axes()
+        )
+
+    def test_network(self, engine: ArithmeticEngine) -> None:
+        """The line of a value of the whole network has the colour of no group."""
+        shares, network = drawn(engine, {QUEUE: [1, 2]}, metrics=["share", "jain"])
+        colours = {line.get_color() for line in shares.get_lines() if len(line.get_xdata()) == 2}
+        (line,) = (line for line in network.get_lines() if list(line.get_xdata()) == [1, 2])
+        assert line.get_color() not in colours
 
     @pytest.mark.parametrize("order", [1, -1])
     def test_too_many(self, order: int) -> None:
