@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +40,8 @@ def sensitivity_figure(result: Sensitivity) -> Figure:
     axes.errorbar(table.index, table["harm"], yerr=errors, color="tab:red", marker="o", capsize=4)
     axes.axhline(0, color="0.4", linewidth=0.8)
     axes.set_xticks(table.index, [f"{level:g}" for level in result.levels])
-    axes.set_xlabel(f"noise, times ({result.experiment.path.noise.describe()})")
+    multiplied = replace(result.experiment.path.noise, start_spread_ms=0)
+    axes.set_xlabel(f"times the {multiplied.describe()}")
     axes.set_ylabel(result.harms[0].headline[0])
     axes.set_title(result.experiment.describe(), fontsize="medium")
     axes.grid(alpha=0.3)
