@@ -168,7 +168,8 @@ class TestEngines:
             if quantity.startswith("cases ")
         ]
         differ, rows = self.WORDS[verdicts.count("differs")], self.WORDS[len(verdicts)]
-        assert f"in {differ} of the {rows} quantities that the study compares" in page("virtual-time.md")
+        stated = f"in {differ} of the {rows} quantities that the study compares"
+        assert stated in page("virtual-time.md")
         claim = (
             "Shares of flows and relative harm differ by # in the median case and by # in the worst"
         )

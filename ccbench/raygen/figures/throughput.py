@@ -66,7 +66,7 @@ def throughput_figure(experiment: Case, timeline: Timeline, *, title: str) -> Fi
         linestyle="--",
         label=f"{beta_name} alone, mean",
     )
-    axes.set_title(fill(title, _TITLE_COLUMNS), fontsize="medium")
+    axes.set_title(_wrapped(title), fontsize="medium")
     axes.set_xlabel("time (s)")
     axes.set_ylabel("throughput (Mbit/s)")
     axes.set_xlim(0, experiment.duration_s)
@@ -74,6 +74,12 @@ def throughput_figure(experiment: Case, timeline: Timeline, *, title: str) -> Fi
     axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", fontsize="small", ncols=3, frameon=False)
     return figure
+
+
+def _wrapped(title: str) -> str:
+    """Break a title into lines, between the parts that commas separate."""
+    parts = (part.replace(" ", "\N{NO-BREAK SPACE}") for part in title.split(", "))
+    return fill(", ".join(parts), _TITLE_COLUMNS).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _draw_side(axes: Axes, throughput: pd.DataFrame, name: str, colour: str) -> None:

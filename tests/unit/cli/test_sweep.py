@@ -44,6 +44,9 @@ class TestSweepCommand:
         plotted = ccbench("plot", tmp_path / "t", "-o", tmp_path / "later.svg")
         assert plotted.exit_code == 0, plotted.output
         assert (tmp_path / "later.svg").read_bytes() == (tmp_path / "p.svg").read_bytes()
+        narrow = ccbench("plot", tmp_path / "t", "--columns", 1, "-o", tmp_path / "narrow.svg")
+        assert narrow.exit_code == 0, narrow.output
+        assert 'width="239.76pt"' in (tmp_path / "narrow.svg").read_text()  # 3.33 inches
         refused = ccbench("plot", tmp_path / "t", "--as", "cdf")
         assert_refused(refused, "--as is for saved runs")
         (tmp_path / "t" / "sweep.json").write_text("{}")
