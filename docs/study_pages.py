@@ -338,6 +338,11 @@ def _engines(result: Result) -> list[str]:
     return [*engines, _REFERENCE] if _ENGINES["mahimahi"] in engines else engines
 
 
+def _hours(hours: float) -> str:
+    """Return a time in hours, in seconds if it is short."""
+    return f"{hours:,.1f}" if hours >= 0.05 else f"{3600 * hours:.0f} s"  # noqa: PLR2004
+
+
 def _builds(of: Iterable[Result]) -> str:
     """Return a table of builds, with studies, runs and hours, and the modules that differ."""
     by_build: dict[str, list[tuple[str, int]]] = {}
@@ -356,7 +361,7 @@ def _builds(of: Iterable[Result]) -> str:
         runs = sum(extent[0] // engines for extent, engines in extents)
         hours = sum(extent[1] / engines for extent, engines in extents)
         listed = " ".join(f"`{name}`" for name, _ in own)
-        lines.append(f"| {engine} | {listed} | {runs:,} | {hours:,.1f} |")
+        lines.append(f"| {engine} | {listed} | {runs:,} | {_hours(hours)} |")
     changed = ", ".join(f"`{name}`" for name in sorted(digests) if len(digests[name]) > 1)
     after = f"Modules that changed between these runs: {changed}." if changed else ""
     return "\n\n".join(filter(None, ["\n".join(lines), after]))
