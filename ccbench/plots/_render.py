@@ -9,16 +9,8 @@ import numpy as np
 from matplotlib.patches import Ellipse
 
 from ccbench.base.figures import Figure
+from ccbench.plots import paper
 from ccbench.plots._panel import Box, Cloud, Line
-from ccbench.plots.paper import (
-    COLOURS,
-    MARKERS,
-    STYLES,
-    WIDTHS_INCHES,
-    add_legend,
-    legend_inches,
-    text_sizes,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,10 +36,12 @@ def render(panels: Sequence[Panel], *, columns: int = 2) -> Figure:
         Width in columns of a paper.
     """
     labels = list(dict.fromkeys(item.label for panel in panels for item in panel.items))
-    with text_sizes():
-        width = WIDTHS_INCHES[columns]
-        # Two rows of a legend fit beside the label of the x axis.
-        height = 0.5 + _HEIGHT_INCHES * len(panels) + max(0.0, legend_inches(labels, width) - 0.28)
+    with paper.text_sizes():
+        width = paper.WIDTHS_INCHES[columns]
+        # Two rows of a legend fit into the margin.
+        height = (
+            0.5 + _HEIGHT_INCHES * len(panels) + max(0.0, paper.legend_inches(labels, width) - 0.28)
+        )
         figure = Figure(figsize=(width, height), layout="constrained")
         shares = len({panel.x for panel in panels}) == 1
         axes = figure.subplots(len(panels), sharex=shares, squeeze=False)[:, 0]
@@ -57,7 +51,7 @@ def render(panels: Sequence[Panel], *, columns: int = 2) -> Figure:
                 own.set_xlabel(panel.x)
         handles, names = axes[0].get_legend_handles_labels()
         if len(labels) > 1 and names:
-            add_legend(figure, handles, names)
+            paper.add_legend(figure, handles, names)
     return figure
 
 
@@ -76,7 +70,7 @@ def _draw(axes: Axes, panel: Panel, labels: Sequence[str]) -> None:
             medianprops={"color": "black"},
         )
         for patch, box in zip(drawn["boxes"], boxes, strict=True):
-            patch.set_facecolor(COLOURS[labels.index(box.label) % len(COLOURS)] + "80")
+            patch.set_facecolor(paper.COLOURS[labels.index(box.label) % len(paper.COLOURS)] + "80")
         axes.set_xticks(range(1, len(boxes) + 1), [box.label for box in boxes])
     axes.set_ylabel(panel.y)
     axes.grid(alpha=0.3)
@@ -87,16 +81,16 @@ def _draw(axes: Axes, panel: Panel, labels: Sequence[str]) -> None:
 
 
 def _draw_item(axes: Axes, item: Item, number: int) -> None:
-    colour = COLOURS[number % len(COLOURS)]
+    colour = paper.COLOURS[number % len(paper.COLOURS)]
     if isinstance(item, Line):
-        style = STYLES[number % len(STYLES)]
+        style = paper.STYLES[number % len(paper.STYLES)]
         drawn: Any = {"color": colour, "linestyle": style, "linewidth": 1.1, "label": item.label}
         if item.is_step:
             axes.step(item.x, item.y, where="post", **drawn)
         else:
             axes.plot(item.x, item.y, **drawn)
     elif isinstance(item, Cloud):
-        marker = MARKERS[number % len(MARKERS)]
+        marker = paper.MARKERS[number % len(paper.MARKERS)]
         axes.scatter(item.x, item.y, s=5, color=colour, marker=marker, alpha=0.35, linewidths=0)
         axes.plot(item.x.mean(), item.y.mean(), marker, color=colour, ms=5, label=item.label)
         axes.add_patch(_ellipse(item, colour))

@@ -11,15 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ccbench.base.errors import InputError
 from ccbench.base.figures import Figure
-from ccbench.plots.paper import (
-    COLOURS,
-    MARKERS,
-    STYLES,
-    WIDTHS_INCHES,
-    add_legend,
-    legend_inches,
-    text_sizes,
-)
+from ccbench.plots import paper
 from ccbench.sweeps.estimates import estimates
 
 if TYPE_CHECKING:
@@ -86,8 +78,8 @@ def drawn(
     sweep: Sweep | SavedSweep, medians: Sequence[CaseEstimate], *, columns: int = 2
 ) -> Figure:
     """Plot medians of a sweep that can be plotted; see :func:`sweep_figure`."""
-    with text_sizes():
-        return _drawn(sweep, medians, WIDTHS_INCHES[columns])
+    with paper.text_sizes():
+        return _drawn(sweep, medians, paper.WIDTHS_INCHES[columns])
 
 
 def _drawn(sweep: Sweep | SavedSweep, medians: Sequence[CaseEstimate], width: float) -> Figure:
@@ -125,11 +117,12 @@ def _drawn(sweep: Sweep | SavedSweep, medians: Sequence[CaseEstimate], width: fl
         handles, names = own.get_legend_handles_labels()
         by_name |= dict(zip(names, handles, strict=True))
     figure.set_size_inches(
-        width, 0.5 + _HEIGHT_INCHES * len(sweep.measured) + legend_inches(list(by_name), width)
+        width,
+        0.5 + _HEIGHT_INCHES * len(sweep.measured) + paper.legend_inches(list(by_name), width),
     )
     if by_name:
         title = second and _with_unit(*setting_name(sweep, second))
-        add_legend(figure, list(by_name.values()), list(by_name), title)
+        paper.add_legend(figure, list(by_name.values()), list(by_name), title)
     for bottom in axes[-1]:
         bottom.set_xlabel(_with_unit(*setting_name(sweep, first)))
     return figure
@@ -217,8 +210,8 @@ def _draw(
         words = [str(colour)] if second is None else [str(colour), part]
         is_whole = second is None and not part
         options: dict[str, Any] = {
-            "color": "black" if is_whole else COLOURS[index % len(COLOURS)],
-            "marker": MARKERS[(index if second is None else style) % len(MARKERS)],
+            "color": "black" if is_whole else paper.COLOURS[index % len(paper.COLOURS)],
+            "marker": paper.MARKERS[(index if second is None else style) % len(paper.MARKERS)],
             "markersize": 3.5,
             "label": ", ".join(filter(None, words)),
         }
@@ -228,7 +221,7 @@ def _draw(
         low, high = np.array([point.estimate.interval for point in points])[order].T
         x = x[order]
         if are_numbers:
-            line = "-" if is_whole else STYLES[style % len(STYLES)]
+            line = "-" if is_whole else paper.STYLES[style % len(paper.STYLES)]
             axes.plot(x, y, linestyle=line, linewidth=1.1, **options)
             axes.fill_between(x, low, high, color=options["color"], alpha=0.2, lw=0)
         else:  # side by side, to avoid overlap
