@@ -12,7 +12,7 @@ from ccbench.base.figures import Figure
 from ccbench.datacenter.case import SimulationCase
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.workload import Mice, Workload
-from ccbench.studies.bfc.slowdown import BFC, DRAIN_S, NETWORK
+from ccbench.studies.bfc.slowdown import BFC, NETWORK, drain_s
 from ccbench.studies.bfc.sweep import BFC_128
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar
@@ -51,7 +51,7 @@ def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
             ),
             scheme=chosen,
             duration_s=2e-4 if quick else 4e-3,
-            drain_s=1e-3 if quick else DRAIN_S,
+            drain_s=drain_s(quick=quick),
         )
         for count in (_ELEPHANTS[::3] if quick else _ELEPHANTS)
         for chosen in _SCHEMES

@@ -16,10 +16,10 @@ from ccbench.datacenter.topology import clos, two_data_centres
 from ccbench.datacenter.workload import HEADER_BYTES, PAYLOAD_BYTES, Workload
 from ccbench.studies.bfc.slowdown import (
     BFC,
-    DRAIN_S,
     EDGES,
     SEEDS,
     by_seed,
+    drain_s,
     payload_load,
     settled,
     value,
@@ -73,7 +73,7 @@ def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
             workload=workload,
             scheme=chosen,
             duration_s=1e-3 if quick else _DURATION_S,
-            drain_s=1e-3 if quick else DRAIN_S,
+            drain_s=drain_s(quick=quick),
             seed=seed,
         )
         for name, workload in workloads.items()

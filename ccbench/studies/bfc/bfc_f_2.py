@@ -11,7 +11,7 @@ from ccbench.datacenter.case import SimulationCase
 from ccbench.datacenter.schemes import scheme
 from ccbench.datacenter.topology import star
 from ccbench.datacenter.workload import Workload, payload_share
-from ccbench.studies.bfc.slowdown import BFC, DRAIN_S, SEEDS, by_seed, figure, measure, value
+from ccbench.studies.bfc.slowdown import BFC, SEEDS, by_seed, drain_s, figure, measure, value
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, similar
 from ccbench.studies.study import Comparison, Findings, SimulationStudy
@@ -42,7 +42,7 @@ def _cases(*, quick: bool) -> tuple[SimulationCase, ...]:
             ),
             scheme=chosen,
             duration_s=1e-3 if quick else _DURATION_S,
-            drain_s=5e-3 if quick else DRAIN_S,
+            drain_s=drain_s(quick=quick),
             seed=seed,
         )
         for sizes in _SIZES

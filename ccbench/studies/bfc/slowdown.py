@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BFC",
     "BRIEF_S",
-    "DRAIN_S",
     "DURATION_S",
     "EDGES",
     "INCAST",
@@ -42,6 +41,7 @@ __all__ = [
     "case_of",
     "cases_of",
     "cases_of_incasts",
+    "drain_s",
     "figure",
     "mean_ratio",
     "measure",
@@ -77,9 +77,6 @@ DURATION_S = 5e-2
 SHORTER_S = 2e-2
 SHORTEST_S = 1e-2
 BRIEF_S = 6e-3
-#: Longer than any flow; a simulation ends with its last flow. To leave out those that outlast the
-#: period of flow starts would favour schemes with slow long flows.
-DRAIN_S = 0.5
 _FIRST_COUNTED = 1 / 20
 _QUEUES = 32
 
@@ -91,6 +88,14 @@ def payload_load(percent: float) -> float:
     one in eight flows stays within its rack, and headers add to the payload.
     """
     return round(percent * 0.65 / 60, 9)
+
+
+def drain_s(*, quick: bool) -> float:
+    """Return the longest time for which a simulation continues after its last start of a flow.
+
+    It ends with its last flow, so that schemes with slow long flows are not favoured.
+    """
+    return 1e-3 if quick else 0.5  # longer than any flow
 
 
 def traffic(sizes: str, percent: float, incast: Incast | None = None) -> Workload:
@@ -115,7 +120,7 @@ def case_of(  # noqa: PLR0913 - each is one setting of the case
         workload=workload,
         scheme=chosen,
         duration_s=DURATION_S / 80 if quick else duration_s,
-        drain_s=1e-3 if quick else DRAIN_S,
+        drain_s=drain_s(quick=quick),
         seed=seed,
     )
 
