@@ -17,7 +17,8 @@ __all__ = ["check", "check_cca", "needing_accecn"]
 
 _FULL_NAMES = {"accecn": "accurate ECN (RFC 9768)"}
 _NEXT_STEP = (
-    f"choose another Linux: ccbench kernel build {NEWEST_TESTED}, and --kernel {NEWEST_TESTED}"
+    f"choose another Linux: ccbench kernel build {NEWEST_TESTED}, and --kernel {NEWEST_TESTED} "
+    f'(in Python, engine=KernelEngine(kernel="{NEWEST_TESTED}"))'
 )
 
 
