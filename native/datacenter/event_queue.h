@@ -5,8 +5,8 @@
 // A source (one end of a link, a timer of a flow) has at most one pending event. An event is
 // therefore just its source's number, stored in a node at that index, and nothing is allocated.
 // Links create nearly all events, at most their delay ahead. These go into a wheel of slots, each a
-// short sorted list, found through a bitmap; the rare events beyond the wheel's horizon go into a
-// heap.
+// sorted list with rarely more than one event, found through a bitmap; the rare events beyond the
+// wheel's horizon go into a heap.
 
 #pragma once
 
@@ -21,7 +21,14 @@
 namespace ccbench::datacenter {
 
 class EventQueue {
+  static constexpr std::uint32_t None = 0xffffffff;
+
  public:
+  struct Event {
+    Time time = Never;
+    std::uint32_t source = None;
+  };
+
   // `horizon`: how far ahead most events are scheduled.
   EventQueue(std::uint32_t sources, Time horizon) : nodes_(sources), heads_(Slots, None) {
     while ((static_cast<Time>(Slots - 1) << shift_) < horizon) ++shift_;
@@ -33,15 +40,17 @@ class EventQueue {
 
   // `source` has no pending event, and `time` is not before the last event taken.
   void schedule(std::uint32_t source, Time time) {
+    const Event event{time, source};
+    if (before(event, next_)) next_ = event;
     if ((time >> shift_) - (now_ >> shift_) >= Slots) {
-      far_.push_back({time, source});
+      far_.push_back(event);
       std::push_heap(far_.begin(), far_.end(), later);
       return;
     }
     const std::uint32_t slot = static_cast<std::uint32_t>(time >> shift_) % Slots;
     nodes_[source].time = time;
     std::uint32_t* link = &heads_[slot];
-    while (*link != None && before({nodes_[*link].time, *link}, {time, source})) {
+    while (*link != None && before({nodes_[*link].time, *link}, event)) {
       link = &nodes_[*link].next;
     }
     nodes_[source].next = *link;
@@ -50,59 +59,48 @@ class EventQueue {
     summary_[slot / 4096] |= 1ULL << slot / 64 % 64;
   }
 
-  // The time of the next event; Never if there is none.
-  Time next_time() {
-    near_slot_ = first_slot();
-    const Event near = near_event();
-    next_is_far_ = !far_.empty() && (near_slot_ == None || before(far_.front(), near));
-    return next_is_far_ ? far_.front().time : near_slot_ == None ? Never : near.time;
-  }
+  // The next event; Never if there is none.
+  const Event& next() const { return next_; }
 
-  // Takes the event found by next_time(), and returns its source.
-  std::uint32_t take() {
-    if (next_is_far_) {
+  // Removes the next event.
+  void take() {
+    now_ = next_.time;
+    if (!far_.empty() && far_.front().source == next_.source) {
       std::pop_heap(far_.begin(), far_.end(), later);
-      const Event event = far_.back();
       far_.pop_back();
-      now_ = event.time;
-      return event.source;
-    }
-    const std::uint32_t source = heads_[near_slot_];
-    now_ = nodes_[source].time;
-    heads_[near_slot_] = nodes_[source].next;
-    if (heads_[near_slot_] == None) {
-      words_[near_slot_ / 64] &= ~(1ULL << near_slot_ % 64);
-      if (words_[near_slot_ / 64] == 0) {
-        summary_[near_slot_ / 4096] &= ~(1ULL << near_slot_ / 64 % 64);
+    } else {
+      const std::uint32_t slot = static_cast<std::uint32_t>(now_ >> shift_) % Slots;
+      heads_[slot] = nodes_[next_.source].next;
+      if (heads_[slot] == None) {
+        words_[slot / 64] &= ~(1ULL << slot % 64);
+        if (words_[slot / 64] == 0) summary_[slot / 4096] &= ~(1ULL << slot / 64 % 64);
       }
     }
-    return source;
+    next_ = near_event();
+    if (!far_.empty() && before(far_.front(), next_)) next_ = far_.front();
   }
 
   // Advances the time without an event.
   void advance(Time now) { now_ = now; }
 
  private:
-  struct Event {
-    Time time;
-    std::uint32_t source;
-  };
   struct Node {
     Time time = 0;
     std::uint32_t next = None;
   };
 
-  static constexpr std::uint32_t Slots = 8192;
-  static constexpr std::uint32_t None = 0xffffffff;
+  static constexpr std::uint32_t Slots = 32768;
 
   static bool before(const Event& a, const Event& b) {
     return a.time != b.time ? a.time < b.time : a.source < b.source;
   }
   static bool later(const Event& a, const Event& b) { return before(b, a); }
 
+  // The next event of the wheel.
   Event near_event() const {
-    if (near_slot_ == None) return {Never, None};
-    return {nodes_[heads_[near_slot_]].time, heads_[near_slot_]};
+    const std::uint32_t slot = first_slot();
+    if (slot == None) return {};
+    return {nodes_[heads_[slot]].time, heads_[slot]};
   }
 
   // The first slot with events from now on, once around the wheel.
@@ -134,8 +132,7 @@ class EventQueue {
   std::vector<Event> far_;
   Time now_ = 0;
   int shift_ = 6;
-  std::uint32_t near_slot_ = None;
-  bool next_is_far_ = false;
+  Event next_;
 };
 
 }  // namespace ccbench::datacenter

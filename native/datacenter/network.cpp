@@ -98,11 +98,11 @@ Results Network::run(const std::function<void(Time)>& poll) {
   };
   Time next_other = std::min({next_start(), next_sample, end});
   while (true) {
-    const Time next_event = events_.next_time();
-    if (next_event <= next_other) {
-      const std::uint32_t source = events_.take();
-      now_ = next_event;
-      dispatch(source);
+    const EventQueue::Event event = events_.next();
+    if (event.time <= next_other) {
+      events_.take();
+      now_ = event.time;
+      dispatch(event.source);
       if ((++results_.events & PollMask) == 0) poll(now_);
       continue;
     }
