@@ -24,8 +24,8 @@
 namespace ccbench::datacenter {
 
 // Sources of events of a port: the arrival of its first packet at the other end, the end of its
-// transmission, and the time of the next credit.
-constexpr std::uint32_t SourcesPerPort = 3;
+// transmission, and the time of the next credit. A power of two, as each event is divided by it.
+constexpr std::uint32_t SourcesPerPort = 4;
 
 struct Switch {
   std::int64_t used = 0;        // bytes of data
