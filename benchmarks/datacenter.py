@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the speed of the data-centre simulator, compared with ns-3 on a common case.
+"""Measure the speed of the data-centre simulator, compared with ns-3 or another build of it.
 
     .venv/bin/python benchmarks/datacenter.py
+    .venv/bin/python benchmarks/datacenter.py --before PYTHON
 
 First long DCTCP flows to one receiver, here and in ns-3 (``ns3_dctcp.cc``, compiled against the
 installed ns-3, or the one in ``NS3_PREFIX``; omitted, with a note, without ns-3): queue and
@@ -12,25 +13,31 @@ Every simulation runs on one core in its own process. CPU time counts, so that o
 influence, and ratios are of one run. Memory that grows with the traffic (the input and output
 tables of flows) is separate from that of the simulation itself: the greatest number of packets and
 flows that it held at once.
+
+``--before`` names an interpreter with another ccbench, such as ``.venv/bin/python`` of another
+checkout, and compares only the two: both simulate the Clos networks in turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from typing import TYPE_CHECKING, TypeVar
 
 import ns3
+import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -45,6 +52,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Result = TypeVar("Result")
+    #: Arguments of `measure`.
+    Case = tuple[tuple[int, int, int], str, str, float]
 
 #: Racks, servers in each, spines: all 2 to 1 oversubscribed.
 NETWORKS = ((2, 8, 4), (4, 16, 8), (8, 16, 8), (16, 16, 8), (32, 16, 8), (64, 16, 8))
@@ -96,6 +105,8 @@ class Measurement:
         Number of flows started.
     memory_mb : float
         Peak resident memory of the process, including Python and all tables (10⁶ bytes).
+    digest : str
+        Digest of the resulting tables of flows, ports and samples.
     """
 
     cpu_s: float
@@ -105,6 +116,7 @@ class Measurement:
     flows: int
     all_flows: int
     memory_mb: float
+    digest: str
 
 
 def measure_common(senders: int) -> Dumbbell:
@@ -148,15 +160,27 @@ def measure(network: tuple[int, int, int], name: str, sizes: str, duration_s: fl
     flows = Workload(sizes=sizes, load=0.6).flows(topology, duration_s, seed=1)
     start_s, wall_s = time.process_time(), time.monotonic()
     result = simulate(topology, flows, scheme(name), duration_s, drain_s=0)
+    cpu_s, wall_s = time.process_time() - start_s, time.monotonic() - wall_s
+    memory_mb = getrusage(RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    digest = hashlib.sha256()
+    for table in (result.flows, result.ports, result.samples):
+        digest.update(pd.util.hash_pandas_object(table).to_numpy().tobytes())
     return Measurement(
-        cpu_s=time.process_time() - start_s,
-        wall_s=time.monotonic() - wall_s,
+        cpu_s=cpu_s,
+        wall_s=wall_s,
         events=result.summary["events"],
         packets=result.summary["peak_packets"],
         flows=result.summary["peak_flows"],
         all_flows=len(flows),
-        memory_mb=getrusage(RUSAGE_SELF).ru_maxrss * 1024 / 1e6,
+        memory_mb=memory_mb,
+        digest=digest.hexdigest(),
     )
+
+
+def measure_elsewhere(python: Path, case: Case) -> Measurement:
+    """Call :func:`measure` in another interpreter."""
+    command = [str(python), __file__, "--case", json.dumps(case)]
+    return Measurement(**json.loads(subprocess.check_output(command)))
 
 
 def _topology(network: tuple[int, int, int]) -> Topology:
@@ -209,32 +233,43 @@ def compare(out: Console) -> None:
         out.print(note)
 
 
-def main() -> int:
-    """Measure everything and print it; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument(
-        "--duration", type=float, default=1.0, metavar="MS", help="virtual ms (default: 1)"
-    )
-    parser.add_argument("--schemes", default="bfc,dctcp,hpcc", help="(default: %(default)s)")
-    parser.add_argument("--workload", default="google,facebook", help="(default: %(default)s)")
-    options = parser.parse_args()
-    out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
-    compare(out)
+def print_comparison(out: Console, before: Path, cases: list[Case], repeats: int) -> None:
+    """Compare the simulator of another interpreter with this one's, and print the table."""
+    table = Table(box=box.SIMPLE_HEAD, title="Clos networks at 60 % load")
+    for heading in ("servers", "scheme", "workload", "virtual\nms", "events\nM"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("before\nCPU s", "now\nCPU s", "events/s\nM", "before ÷\nnow", "same\nresults"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for case in cases:
+        network, name, sizes, duration_s = case
+        pairs = [
+            [measure_elsewhere(python, case) for python in (before, Path(sys.executable))]
+            for _ in range(repeats)
+        ]
+        before_s, now_s = (statistics.median(pair[i].cpu_s for pair in pairs) for i in range(2))
+        ratio = statistics.median(first.cpu_s / second.cpu_s for first, second in pairs)
+        events, digests = pairs[0][1].events, {cost.digest for pair in pairs for cost in pair}
+        table.add_row(
+            f"{network[0] * network[1]}",
+            *(name, sizes, f"{duration_s * 1e3:g}", f"{events / 1e6:.1f}"),
+            *(f"{before_s:.2f}", f"{now_s:.2f}", f"{events / now_s / 1e6:.1f}"),
+            *(f"{ratio:.2f}", "yes" if len(digests) == 1 else "no"),
+        )
+    out.print(table)
+    out.print(f"CPU times are medians of {repeats}, and ratios those of pairs.")
+
+
+def print_measurements(out: Console, cases: list[Case]) -> None:
+    """Measure Clos networks, and print the table."""
     table = Table(box=box.SIMPLE_HEAD, title="Clos networks at 60 % load")
     headings = ("servers", "scheme", "workload", "virtual\nms", "events\nM", "CPU s", "wall s")
     for heading in (*headings, "CPU s\nper ms", "events/s\nM", "packets\nat most"):
         table.add_column(heading, justify="right", no_wrap=True)
     for heading in ("flows\nat most", "flows\nin all", "memory\nMB"):
         table.add_column(heading, justify="right", no_wrap=True)
-    schemes, workloads = options.schemes.split(","), options.workload.split(",")
-    cases = [(COMMON, schemes[0], sizes, 10.0) for sizes in workloads]
-    cases += [(COMMON, name, sizes, options.duration) for name in schemes for sizes in workloads]
-    cases += [(network, schemes[0], workloads[-1], options.duration) for network in NETWORKS]
-    for network, name, sizes, virtual_ms in cases:
-        try:
-            cost = _apart(measure, network, name, sizes, virtual_ms * 1e-3)
-        except InputError as error:
-            parser.error(str(error))
+    for network, name, sizes, duration_s in cases:
+        cost = _apart(measure, network, name, sizes, duration_s)
+        virtual_ms = duration_s * 1e3
         table.add_row(
             f"{network[0] * network[1]}",
             *(name, sizes, f"{virtual_ms:g}", f"{cost.events / 1e6:.1f}"),
@@ -244,6 +279,53 @@ def main() -> int:
             f"{cost.memory_mb:.0f}",
         )
     out.print(table)
+
+
+def main() -> int:
+    """Measure everything and print it; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "--duration", type=float, default=1.0, metavar="MS", help="virtual ms (default: 1)"
+    )
+    parser.add_argument("--schemes", default="bfc,dctcp,hpcc", help="(default: %(default)s)")
+    parser.add_argument("--workload", default="google,facebook", help="(default: %(default)s)")
+    parser.add_argument(
+        "--before", type=Path, metavar="PYTHON", help="compare with this interpreter's ccbench"
+    )
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=5,
+        metavar="N",
+        help="pairs of runs with --before (default: %(default)s)",
+    )
+    # One simulation, for another process of this program.
+    parser.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.case is not None:
+        print(json.dumps(asdict(measure(*options.case))))
+        return 0
+    if options.repeats < 1:
+        parser.error(f"--repeats is {options.repeats}; it must be at least 1: write --repeats 5")
+    out = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
+    schemes, workloads = options.schemes.split(","), options.workload.split(",")
+    duration_s = options.duration * 1e-3
+    cases = [(COMMON, schemes[0], sizes, 0.01) for sizes in workloads]
+    cases += [(COMMON, name, sizes, duration_s) for name in schemes for sizes in workloads]
+    cases += [(network, schemes[0], workloads[-1], duration_s) for network in NETWORKS]
+    try:
+        for _, name, sizes, _ in cases:
+            scheme(name)
+            Workload(sizes=sizes)
+        if options.before is None:
+            compare(out)
+            print_measurements(out, cases)
+        else:
+            print_comparison(out, options.before, cases, options.repeats)
+    except InputError as error:
+        parser.error(str(error))
+    except (OSError, subprocess.CalledProcessError) as error:
+        parser.error(f"--before cannot simulate: {error}")
     load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
     out.print(f"load of the machine: {load} (1, 5, 15 min)")
     return 0
