@@ -45,18 +45,20 @@ class Outputs:
             If one has printed too much.
         """
         for file in sorted(self._folder.glob("*/output")):
-            if file.stat().st_size > _MAX_BYTES:
+            size = file.stat().st_size
+            if size > _MAX_BYTES:
                 who, most_mb = program_files.subject(file.parent), _MAX_BYTES / 1e6
                 message = f"{who}, has printed more than {most_mb:g} MB"
                 raise EngineError(f"{message}: make it print less, or let it write to /dev/null")
             if self._on_output is not None:
-                self._pass_on(file, self._on_output)
+                self._pass_on(file, size, self._on_output)
 
-    def _pass_on(self, file: Path, on_output: Callable[[str, bytes], object]) -> None:
+    def _pass_on(self, file: Path, size: int, on_output: Callable[[str, bytes], object]) -> None:
+        """Pass on what is new in the first `size` bytes of a file that may grow meanwhile."""
         name = file.parent.name
         done = self._done.get(name, 0)
         with file.open("rb") as output:
             output.seek(done)
-            if new := output.read():
+            if new := output.read(size - done):
                 self._done[name] = done + len(new)
                 on_output(name, new)
