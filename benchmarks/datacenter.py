@@ -317,15 +317,16 @@ def main() -> int:
         for _, name, sizes, _ in cases:
             scheme(name)
             Workload(sizes=sizes)
-        if options.before is None:
-            compare(out)
-            print_measurements(out, cases)
-        else:
-            print_comparison(out, options.before, cases, options.repeats)
     except InputError as error:
         parser.error(str(error))
-    except (OSError, subprocess.CalledProcessError) as error:
-        parser.error(f"--before cannot simulate: {error}")
+    if options.before is None:
+        compare(out)
+        print_measurements(out, cases)
+    else:
+        try:
+            print_comparison(out, options.before, cases, options.repeats)
+        except (OSError, subprocess.CalledProcessError) as error:
+            parser.error(f"--before cannot simulate: {error}")
     load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
     out.print(f"load of the machine: {load} (1, 5, 15 min)")
     return 0

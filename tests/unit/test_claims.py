@@ -56,16 +56,24 @@ def measured(study: str, quantity: str) -> float:
 
 
 class TestSearch:
-    @pytest.mark.parametrize("name", ["README.md", "index.md"])
-    def test_worst_network(self, name: str) -> None:
+    @pytest.mark.parametrize(
+        ("name", "whose"),
+        [
+            ("README.md", "one flow of BBR version 1"),
+            ("index.md", "one BBR flow (Linux's `bbr`, version 1)"),
+        ],
+    )
+    def test_worst_network(self, name: str, whose: str) -> None:
         """The share that CUBIC loses in the worst network is that of the rates in the figure."""
         _, link, left = numbers(name, "holds # of # Mbit/s, five CUBIC flows together #]")
-        claim = "costs five CUBIC flows # % of their throughput"
+        claim = f"{whose} costs five CUBIC flows # % of their throughput"
         assert numbers(name, claim) == [pytest.approx(100 * (1 - left / link), abs=1)]
 
     def test_bbr3(self) -> None:
         """So is the share that CUBIC loses beside BBRv3, by the rates on the page of the search."""
-        (lost,) = numbers("README.md", "costs three CUBIC flows # % of their throughput")
+        assert "One flow of ccbench's BBRv3, [written from the IETF draft]" in page("README.md")
+        claim = "costs three CUBIC flows # % of their throughput in the worst network of [another"
+        (lost,) = numbers("README.md", claim)
         left, link = numbers("raygen.md", "leaves three CUBIC flows # of # Mbit/s")
         assert lost == pytest.approx(100 * (1 - left / link), abs=1)
 
@@ -74,7 +82,9 @@ class TestSearch:
         hours, minutes = numbers("raygen.md", "# hours of virtual time, in # minutes on two cores")
         claim = "The search ran # hours of Linux TCP in # minutes on a 2-core machine"
         assert numbers("README.md", claim) == [hours, minutes]
-        (factor,) = numbers("overview.md", "on average, runs about # times as fast")
+        claim = "of 300 networks, whose links have # Mbit/s on average, runs about # times as fast"
+        mbps, factor = numbers("overview.md", claim)
+        assert [mbps] == numbers("raygen.md", "on links of # Mbit/s on average")
         assert factor == pytest.approx(60 * hours / minutes, abs=5)
 
     def test_cases_of_the_draft(self) -> None:
@@ -109,7 +119,8 @@ class TestClassification:
         """Right answers are as many as in the study of noisy paths, and none is wrong."""
         least, others, loss = numbers(
             "README.md",
-            "in at least # % of the cases with # % of cross traffic or # % of random",
+            "always on clean paths, in at least # % of the cases with # % of cross traffic or # % of "
+            "random loss",
         )
         right = {
             quantity.partition(":")[0]: measured("noisy-paths", quantity)
