@@ -119,8 +119,8 @@ class TestClassification:
         """Right answers are as many as in the study of noisy paths, and none is wrong."""
         least, others, loss = numbers(
             "README.md",
-            "always on clean paths, in at least # % of the cases with # % of cross traffic or # % of "
-            "random loss",
+            "always on clean paths, in at least # % of the cases with # % of cross traffic or "
+            "# % of random loss",
         )
         right = {
             quantity.partition(":")[0]: measured("noisy-paths", quantity)
