@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Mapping
@@ -25,12 +24,12 @@ from ccbench.base import limits
 from ccbench.base.cache import ELSEWHERE, cache_dir
 from ccbench.base.errors import CcbenchError, ConsoleError, InputError
 from ccbench.base.os_errors import explain
+from ccbench.cli import _signals
 from ccbench.cli._console import coloured
 from ccbench.cli._status import ExitStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import FrameType
 
 __all__ = ["main", "program"]
 
@@ -99,8 +98,12 @@ class _Program(click.Group):
             status = super().main(*args, **{**extra, "standalone_mode": False}) or ExitStatus.OK
         except (*_REPORTED, KeyboardInterrupt) as error:
             # An interrupted C library may raise any other error.
-            status = _report(KeyboardInterrupt() if _interrupts else error)
-        sys.exit(status)
+            status = _signals.received() or _report(error)
+        finally:
+            _signals.ignore()
+        if _signals.received() is ExitStatus.INTERRUPTED:
+            _print_error(_INTERRUPTED)
+        sys.exit(_signals.received() or status)
 
 
 def _origin(error: Exception) -> str:
@@ -115,8 +118,7 @@ def _origin(error: Exception) -> str:
 
 #: Errors that end a command. OSError covers output before any command runs (--help to a full disk).
 _REPORTED = (click.ClickException, click.Abort, CcbenchError, OSError)
-#: Signal numbers of the interrupts received so far.
-_interrupts: list[int] = []
+_INTERRUPTED = "interrupted; finished runs are stored"
 
 
 def _report(error: BaseException) -> ExitStatus:
@@ -124,7 +126,7 @@ def _report(error: BaseException) -> ExitStatus:
     if isinstance(error, click.ClickException):
         return _report_usage(error)
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
-        _print_error("interrupted; finished runs are stored")
+        _print_error(_INTERRUPTED)
         return ExitStatus.INTERRUPTED
     console = error.console if isinstance(error, ConsoleError) else ()
     message = str(error.args[0]) if console else str(error)
@@ -198,15 +200,6 @@ def program(*, debug: bool) -> None:
     """
 
 
-def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
-    sys.exit(ExitStatus.TERMINATED)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    _interrupts.append(number)
-    signal.default_int_handler(number, frame)
-
-
 def _open_standard_streams() -> None:
     """Open closed standard streams on /dev/null, so that no other file gets their descriptors."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -221,8 +214,5 @@ def main() -> NoReturn:
     # Print file names that are not UTF-8, and characters that the terminal lacks, escaped.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    # `kill` unwinds the stack as Ctrl-C does, which stops running kernels.
-    signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt)
+    _signals.catch()
     sys.exit(program(prog_name="ccbench"))

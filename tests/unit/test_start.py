@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C at odd moments: while the program is loaded, in C code of others, at the end."""
+"""Ctrl-C and kill at odd moments: while loading, in C code or destructors of others, at the end."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -44,3 +45,53 @@ def test_interrupted(before: str, status: int) -> None:
     assert status == done.returncode, done.stderr
     output = "ccbench: interrupted; finished runs are stored\n"
     assert done.stderr == (output if status else "")
+
+
+_DISCARDED = """
+import click
+class Discarding:
+    def __del__(self):
+        signal.raise_signal(number)
+def discard(*_):
+    sys.unraisablehook = lambda _: print("discarded", flush=True)
+    Discarding()
+    try:
+        time.sleep(60)
+    finally:
+        print("cleaned up", flush=True)
+def clear(*_):
+    try:
+        signal.raise_signal(number)
+    except BaseException:
+        print("discarded", flush=True)
+    try:
+        time.sleep(60)
+    finally:
+        print("cleaned up", flush=True)
+def finish(*_):
+    with suppress(BaseException):
+        signal.raise_signal(number)
+    print("discarded\\ncleaned up", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["discard", "clear", "finish"])
+def test_discarded(command: str, number: signal.Signals) -> None:
+    """A command ends, and cleans up, even if Python or a library discards the exception."""
+    code = f"""
+import signal, sys, time
+from contextlib import suppress
+number = {int(number)}
+{_DISCARDED}
+click.Group.invoke = {command}
+sys.argv[1:] = ["doctor"]
+from ccbench.cli.start import start
+start()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "discarded\ncleaned up\n"
+    assert done.returncode == 128 + number
+    is_ctrl_c = number == signal.SIGINT
+    output = "ccbench: interrupted; finished runs are stored"
+    assert done.stderr.strip() == (output if is_ctrl_c else "")
