@@ -209,7 +209,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table of the documentation."""
     return pd.DataFrame(
         {
-            "equal number of": table["equal"].replace("time", "hours"),
+            "equal": table["equal"],
             "strategy": "`" + table["strategy"] + "`",
             "searches": table["searches"].map(str),
             "networks": table["networks"].map("{:.0f}".format),

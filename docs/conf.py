@@ -124,7 +124,7 @@ def comparison_table() -> str:
 
 def findings_table() -> str:
     """Return the table of what searches with perturbations have found, from their results."""
-    rows = [["one flow of", "on a link of", "meets", "value", "of it", "of the reference"]]
+    rows = [["CCA", "link", "perturbation", "quantity", "CCA's value", "reference's value"]]
     rows.append(["---"] * len(rows[0]))
     for folder in sorted((Path(__file__).parent / "searches").iterdir()):
         result = SearchResult.load(folder)

@@ -368,7 +368,7 @@ def _print_findings(result: SearchResult) -> None:
             ]
             for row in found
         ],
-        title=title + (", made simple:" if is_shrunk else ":"),
+        title=title + (", simplified:" if is_shrunk else ":"),
     )
     for row in found:
         network = config.describe(config.space.chromosome(row)).partition(", ")[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worst network for the flows that compete with a candidate, found by a search and made simple.
+"""The worst network for the flows that compete with a candidate, found by a search and simplified.
 
 A criterion of mixed algorithms names the flows that may be `harmed`. A search
 (:mod:`ccbench.raygen`) varies its network and the numbers of flows; the worst network, confirmed
