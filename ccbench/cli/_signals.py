@@ -8,6 +8,7 @@ their own. A discarded one is raised again shortly after.
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING, NoReturn
 
@@ -44,7 +45,9 @@ class _Terminated(_Ending, SystemExit):
 
 
 def catch() -> None:
-    """Make Ctrl-C raise a ``KeyboardInterrupt`` and ``kill`` a ``SystemExit``."""
+    """Make Ctrl-C raise a ``KeyboardInterrupt`` and ``kill`` a ``SystemExit`` from now on."""
+    _statuses.clear()
+    _is_over.clear()
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGALRM, _again)
     # Otherwise, the shell ignores Ctrl-C for this process.
@@ -61,6 +64,9 @@ def ignore() -> None:
     """Let the exception go, as the command has ended."""
     _is_over.append(True)
     signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+os.register_at_fork(after_in_child=ignore)  # a child may well discard it and go on
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -72,15 +72,23 @@ def finish(*_):
     with suppress(BaseException):
         signal.raise_signal(number)
     print("discarded\\ncleaned up", flush=True)
+def fork(*_):
+    if os.fork():
+        os.wait()
+        print("cleaned up", flush=True)
+        return
+    with suppress(BaseException):
+        signal.raise_signal(number)
+    time.sleep(0.5)
+    print("discarded", flush=True)
+    os._exit(0)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("command", ["discard", "clear", "finish"])
-def test_discarded(command: str, number: signal.Signals) -> None:
-    """A command ends, and cleans up, even if Python or a library discards the exception."""
+def run_command(command: str, number: signal.Signals) -> subprocess.CompletedProcess[str]:
+    """Run the program, in which any command calls a function of `_DISCARDED`."""
     code = f"""
-import signal, sys, time
+import os, signal, sys, time
 from contextlib import suppress
 number = {int(number)}
 {_DISCARDED}
@@ -89,9 +97,23 @@ sys.argv[1:] = ["doctor"]
 from ccbench.cli.start import start
 start()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["discard", "clear", "finish"])
+def test_discarded(command: str, number: signal.Signals) -> None:
+    """A command ends, and cleans up, even if Python or a library discards the exception."""
+    done = run_command(command, number)
     assert done.stdout == "discarded\ncleaned up\n"
     assert done.returncode == 128 + number
-    is_ctrl_c = number == signal.SIGINT
     output = "ccbench: interrupted; finished runs are stored"
-    assert done.stderr.strip() == (output if is_ctrl_c else "")
+    assert done.stderr.strip() == (output if number == signal.SIGINT else "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_discarded_in_child(number: signal.Signals) -> None:
+    """A forked process may discard the exception and go on; the command does not end."""
+    done = run_command("fork", number)
+    assert done.stdout == "discarded\ncleaned up\n"
+    assert (done.returncode, done.stderr) == (0, "")
