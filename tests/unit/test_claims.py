@@ -165,7 +165,8 @@ class TestClassification:
         claim = "up to # for each download (`--max-connections`), # in all"
         each = manners.max_connections
         assert numbers("classify.md", claim) == [each, each * len(SETTINGS)]
-        assert numbers("classify.md", "pauses of at least # s (`--pause`)") == [manners.pause_s]
+        claim = "pauses for at least # s between two downloads (`--pause`)"
+        assert numbers("classify.md", claim) == [manners.pause_s]
 
 
 class TestEngines:
