@@ -185,10 +185,10 @@ def figure(table: pd.DataFrame) -> Figure:
     ):
         for row in others.to_dict("records"):
             markers, label = "oD^", row["strategy"]
-            if len(budgets) > 1:
-                label += f", {row['budget']} networks"
             if row["equal"] == "time":
                 markers, label = "s", f"{label}, equal time"
+            elif len(budgets) > 1:
+                label += f", {row['budget']} networks"
             axes.errorbar(
                 row["work"],
                 row[of],

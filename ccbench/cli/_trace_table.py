@@ -27,9 +27,8 @@ def print_traces(traces: Sequence[Mapping[str, Any]], *, first: str = "") -> Non
     def packets(value: float | None) -> str:
         return "-" if value is None else f"{value:.2f}"
 
-    columns = [
-        *("setting", "vote", "nearest\npackets", "", "second\npackets", "", "limit\npackets"),
-    ]
+    distance = "distance\npackets"
+    columns = ("setting", "vote", "nearest", distance, "second", distance, "limit\npackets")
     print_table(
         [*([first] if first else []), *columns],
         [
@@ -37,10 +36,10 @@ def print_traces(traces: Sequence[Mapping[str, Any]], *, first: str = "") -> Non
                 *([str(trace[first])] if first else []),
                 trace["setting"],
                 trace["label"] or "-",
+                trace["nearest"] or "-",
                 packets(trace["distance"]),
-                trace["nearest"] or "",
+                trace["second"] or "-",
                 packets(trace["second_distance"]),
-                trace["second"] or "",
                 packets(trace["threshold"]),
             ]
             for trace in traces
