@@ -139,7 +139,7 @@ class TestClassification:
         """README states, as the page does, how often a CCA outside the training set has a label."""
         clean, most = numbers(
             "README.md",
-            "for # % of such servers on clean paths, and up to # % with cross traffic or loss",
+            "# % of them get a wrong label on clean paths, and up to # % with cross traffic or loss",
         )
         claim = "# % of its servers get a label on clean paths, up to # % with cross traffic"
         assert [clean, most] == numbers("classify-method.md", claim)
