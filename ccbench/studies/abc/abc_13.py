@@ -74,7 +74,7 @@ class _Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Round-trip time, with T and the weights if they are not the paper's and the scripts'."""
+        """Round-trip time, and T and the weights if they differ from those compared."""
         window = "" if self.window_ms == _COMPARED.window_ms else f", T = {self.window_ms:g} ms"
         zombies = "" if self.weights == _COMPARED.weights else ", Zombie list"
         return f"{self.rtt_ms:g} ms{window}{zombies}"
