@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["catch", "ignore", "received"]
 
-#: Delay after which a discarded exception is raised again; destructor or callback end meanwhile.
+#: Delay until a discarded exception is raised again, in which the destructor or callback ends.
 _AGAIN_S = 0.01
 
 #: Exit status for the first signal received so far; empty without one.

@@ -49,25 +49,24 @@ def test_interrupted(before: str, status: int) -> None:
 
 _DISCARDED = """
 import click
+def work():
+    try:
+        time.sleep(60)
+    finally:
+        print("cleaned up", flush=True)
 class Discarding:
     def __del__(self):
         signal.raise_signal(number)
 def discard(*_):
     sys.unraisablehook = lambda _: print("discarded", flush=True)
     Discarding()
-    try:
-        time.sleep(60)
-    finally:
-        print("cleaned up", flush=True)
+    work()
 def clear(*_):
     try:
         signal.raise_signal(number)
     except BaseException:
         print("discarded", flush=True)
-    try:
-        time.sleep(60)
-    finally:
-        print("cleaned up", flush=True)
+    work()
 def finish(*_):
     with suppress(BaseException):
         signal.raise_signal(number)
