@@ -112,6 +112,8 @@ def in_time(config: SearchConfig, work: float, target: float) -> tuple[SearchRes
         if abs(tried[near] / target - 1) < NEAR:
             break
         slope = (tried[far] - tried[near]) / (far - near)
+        if slope <= 0:  # a sweep has one grid for several budgets
+            break
         budget = max(config.population, round(near + (target - tried[near]) / slope))
         if budget in tried:
             break

@@ -150,12 +150,13 @@ def _agreement(page: str, names: Sequence[str], of: Mapping[str, Result]) -> str
     agree, all_agree = (
         sum(each["verdict"] == "agrees" for each in some) for some in (drawn, compared)
     )
-    alt = f"{agree} of {len(drawn)} drawn numbers are in the range of agreement"
+    are, agrees = ("is", "agrees") if agree == 1 else ("are", "agree")
+    alt = f"{agree} of {len(drawn)} drawn numbers {are} in the range of agreement"
     file = f"../images/studies/{study_figures.agreement_name(page)}.png"
     sentences = [
         (
-            f"{agree} of {len(drawn)} drawn numbers are in the grey range from 0 to 1, and "
-            "[agree](index.md#rules-of-comparison) with the publication."
+            f"{agree} of {len(drawn)} drawn numbers {are} in the grey range from 0 to 1, and "
+            f"[{agrees}](index.md#rules-of-comparison) with the publication."
         ),
         "Lines are 95 % confidence intervals; numbers beyond the axis are drawn at its ends.",
     ]

@@ -59,7 +59,7 @@ def test_wide_swings_that_stay() -> None:
     findings = run_study("ware-5.5", quick=True, store=None).findings
     measured = {comparison.quantity: comparison.value for comparison in findings.comparisons}
     for name in ("BBR", "CUBIC"):
-        assert measured[f"{name}'s distance from the mean of what follows, median"] > 30
+        assert measured[f"{name}'s deviation from its later mean, median"] > 30
     converged = "flows, of two, that have converged by"
     assert 0 == measured[f"{converged} Axiomatizing's rule, alpha 0.9"]
     assert 2 == measured[f"{converged} Algorithm 1"]

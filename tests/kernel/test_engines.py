@@ -65,7 +65,7 @@ CASES: dict[str, list[Scenario]] = {
         ),
         *also(forward_delay_ms=5),
     ],
-    "connections of Multipath TCP": also(Flow(subflows=(Subflow(), Subflow(cca="reno")))),
+    "Multipath TCP connections": also(Flow(subflows=(Subflow(), Subflow(cca="reno")))),
     "overhead of the link layer, ATM cells": over(overhead_bytes=38) + over(cells=True),
     "changes of the path, at times or after events": [
         *also(changes=(Change(at_s=0.5, rtt_ms=20),)),
@@ -105,7 +105,7 @@ CASES: dict[str, list[Scenario]] = {
         *over(duplicates=0.01),
         *over(reordering=Reordering(share=0.01, packets=3)),
     ],
-    "routers that clear ECN, receivers with less ECN": [
+    "routers that clear ECN, receivers that support ECN only in part": [
         *over(clears_ecn=True),
         *also(ecn=True, receiver_ecn=False),
     ],
@@ -131,7 +131,7 @@ CASES: dict[str, list[Scenario]] = {
     "bulk flows without segmentation offload": also(Flow(segmentation_offload=False)),
     "initial windows of bulk flows": also(Flow(initcwnd=32)),
     "initial windows of other flows": also(Flow(kind="rate", rate_mbps=1, initcwnd=32)),
-    "full packets of other sizes than 1500 bytes": also(mtu_bytes=9000),
+    "full-sized packets of other than 1500 bytes": also(mtu_bytes=9000),
     "bulk flows with an extra delay": also(Flow(extra_rtt_ms=20)),
     "other flows with an extra delay": also(Flow(kind="rate", rate_mbps=1, extra_rtt_ms=20)),
     "short flows, flows at a rate, on/off, UDP": also(
@@ -157,8 +157,10 @@ CASES: dict[str, list[Scenario]] = {
         *also(Flow(kind="rate", rate_mbps=1, ip_version=6)),
         *also(Flow(kind="cbr", rate_mbps=1, ip_version=6)),
     ],
-    "hosts that remember, of bulk flows": also(Flow(host="a")),
-    "hosts that remember, of other flows": also(Flow(kind="bytes", size_bytes=1000, host="a")),
+    "hosts that remember earlier connections, of bulk flows": also(Flow(host="a")),
+    "hosts that remember earlier connections, of other flows": also(
+        Flow(kind="bytes", size_bytes=1000, host="a")
+    ),
     "queue logs that are summarised": also(queue_log="summary"),
     "samples at less than 1 ms": also(sample_interval_ms=0.01),
 }

@@ -185,7 +185,7 @@ class TestEngines:
         for quantity in ("the first flow's share", "relative harm"):
             of_page = numbers("studies/engines.md", f"| {quantity} | # | #")
             assert [median, most] == pytest.approx(of_page, abs=0.0051)
-        assert numbers("virtual-time.md", "throughput differs by at most # %") == numbers(
+        assert numbers("virtual-time.md", "throughput of all flows together differs by at most # %") == numbers(
             "studies/engines.md", "0.13 Mbit/s (# %)"
         )
 

@@ -112,13 +112,13 @@ def _conclude(table: pd.DataFrame) -> Findings:
         figure=_figure(swinging[swinging["seed"] == swinging["seed"].min()]),
         comparisons=(
             Comparison(
-                quantity="BBR's distance from the mean of what follows, median",
+                quantity="BBR's deviation from its later mean, median",
                 measured=Estimate(distance["bbr"]),
                 published=percentage(40, _WHERE, text="around 40"),
                 unit="%",
             ),
             Comparison(
-                quantity="CUBIC's distance from the mean of what follows, median",
+                quantity="CUBIC's deviation from its later mean, median",
                 measured=Estimate(distance["cubic"]),
                 published=percentage(60, _WHERE, text="around 60"),
                 unit="%",
@@ -157,7 +157,7 @@ def _figure(table: pd.DataFrame) -> Figure:
         panels[1].plot(early["time_s"], early["distance_percent"], color=COLOURS[str(cca)])
     panels[0].set_ylabel("throughput (Mbit/s)")
     panels[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
-    panels[1].set_ylabel("distance from the mean of what follows (%)")
+    panels[1].set_ylabel("deviation from its later mean (%)")
     for axes in panels:
         axes.set_xlabel("time (s)")
         axes.set_ylim(bottom=0)

@@ -91,8 +91,8 @@ def _conclude(table: pd.DataFrame) -> Findings:
                 unit="%",
             ),
             Comparison(
-                quantity="those flows minus the larger share with the first 20 s or the first "
-                "minute ignored instead",
+                quantity="those flows minus the share if the first 20 s or the first minute are "
+                "ignored instead, whichever is larger",
                 measured=Estimate(near[_ALGORITHM_1] - others),
                 published=at_least(0, _WHERE, text="the tightest fit"),
                 unit="points",
