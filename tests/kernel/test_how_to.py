@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands on the pages of docs/ are run in order.
+"""The commands on the pages of docs/ are run in order, each page in a folder of its own.
 
 With ``CCBENCH_REWRITE_PAGES=1`` the outputs and figures on the pages are replaced by today's.
 """
@@ -77,30 +77,31 @@ def _replace_figures(page: Path, folder: Path, program: Callable[..., str]) -> N
                 program(*(str(vector) if word == name else word for word in words))
 
 
-def test_pages(
+@pytest.mark.parametrize("page", how_to_pages(), ids=lambda page: page.stem)
+def test_page(
+    page: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     program: Callable[..., str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """All pages work in order in one folder, and print the outputs that they show."""
+    """The commands of a page work in order in an empty folder, and print the outputs shown."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(CHECKOUT / "examples")
     _observed_servers(tmp_path / "servers")
+    release = installed().release  # `ccbench kernel use` on the page may select another one
+    outputs = [
+        (block, as_shown(block.text, printed))
+        for block, printed in _shown(page, tmp_path, program, capsys)
+    ]
+    if "CCBENCH_REWRITE_PAGES" in os.environ:
+        _rewrite(page, outputs)
+        _replace_figures(page, tmp_path, program)
+        return
     wrong: list[str] = []
-    release = installed().release  # `ccbench kernel use` on a page may select another one
-    for page in how_to_pages():
-        outputs = [
-            (block, as_shown(block.text, printed))
-            for block, printed in _shown(page, tmp_path, program, capsys)
-        ]
-        if "CCBENCH_REWRITE_PAGES" in os.environ:
-            _rewrite(page, outputs)
-            _replace_figures(page, tmp_path, program)
-            continue
-        for block, output in outputs:
-            old, new = block.text.splitlines(), output.splitlines()
-            wrong += unified_diff(old, new, f"{page.name} shows", "is printed", lineterm="")
+    for block, output in outputs:
+        old, new = block.text.splitlines(), output.splitlines()
+        wrong += unified_diff(old, new, f"{page.name} shows", "is printed", lineterm="")
     if release != _linux_of_pages():
         pytest.skip(f"outputs were not compared: pages show those of Linux {_linux_of_pages()}")
     assert not wrong, "\n".join(wrong)

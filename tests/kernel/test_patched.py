@@ -137,7 +137,7 @@ def patched_cache(shared_folder: Path, released: KernelEngine) -> Path:
         pytest.skip(f"{tree} was built before objects were stored: remove and build it")
 
     def make(cache: Path) -> None:
-        for path in (home / "sources", tree):
+        for path in (home / "sources", tree, released.kernel.path.resolve()):
             link = cache / "kernel" / path.relative_to(home)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(path)
@@ -157,6 +157,22 @@ def patched(patched_cache: Path, monkeypatch: pytest.MonkeyPatch) -> KernelEngin
     with monkeypatch.context() as patch:
         patch.setenv("CCBENCH_CACHE", str(patched_cache))
         return KernelEngine(installed())
+
+
+def test_modules(released: KernelEngine, patched: KernelEngine, patched_cache: Path) -> None:
+    """Modules that no patch concerns are those of the released kernel, and not compiled again."""
+    ours, theirs = ((one.kernel.path / "root" / "modules") for one in (patched, released))
+    names = sorted(file.name for file in theirs.glob("*.ko"))
+    packaged = [name for name in names if not released.kernel.modules[name[:-3]].is_own]
+    assert {*packaged} <= {file.name for file in ours.iterdir()}
+    for name in packaged:
+        assert (ours / name).read_bytes() == (theirs / name).read_bytes()
+    if not (released.kernel.path / objects.FILE).exists():
+        pytest.skip("the released kernel's modules were compiled before objects were stored")
+    (log,) = (patched_cache / "kernel" / "logs").glob(f"modules-{patched.kernel.path.name}.log")
+    lines = log.read_text(encoding="utf-8").splitlines()
+    glue = (".mod.o", ".module-common.o")  # of each module and build
+    assert [line for line in lines if " CC [M] " in line and not line.endswith(glue)] == []
 
 
 def test_changed_cca(released: KernelEngine, patched: KernelEngine) -> None:

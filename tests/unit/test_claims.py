@@ -185,9 +185,9 @@ class TestEngines:
         for quantity in ("the first flow's share", "relative harm"):
             of_page = numbers("studies/engines.md", f"| {quantity} | # | #")
             assert [median, most] == pytest.approx(of_page, abs=0.0051)
-        assert numbers("virtual-time.md", "throughput of all flows together differs by at most # %") == numbers(
-            "studies/engines.md", "0.13 Mbit/s (# %)"
-        )
+        assert numbers(
+            "virtual-time.md", "throughput of all flows together differs by at most # %"
+        ) == numbers("studies/engines.md", "0.13 Mbit/s (# %)")
 
 
 class TestFigures:

@@ -9,12 +9,15 @@ takes seconds. ::
       sources/          tarballs of the kernel's source
       trees/KEY/        compiled kernel trees
       builds/VERSION/   a kernel with its guest: linux, root/init, root/modules/*.ko, debug/*.ko,
-                        build.json, Module.symvers
+                        build.json, Module.symvers, objects.zip
       logs/             output of make
       current           link to the tree of the default kernel
 
 Folders appear complete or not at all, and one build runs at a time. Each has the digests of its
 files (:mod:`.integrity`).
+
+Trees and builds also have the objects of the compiler, of which later ones take those that would
+be equal (:mod:`.objects`): another patch of Linux or edit of a module compiles little.
 
 Without a source, patches and options, a prebuilt kernel (:mod:`.prebuilt`) is not built again.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ccbench.base.errors import InputError
 from ccbench.emulate.kernel.command import BuildError
+from ccbench.emulate.kernel.source import objects
 from ccbench.emulate.kernel.source.guest_sources import OWN_MODULES
 from ccbench.emulate.kernel.source.home import HEADERS
 from ccbench.emulate.kernel.source.modules import Compiled
@@ -28,6 +29,8 @@ __all__ = ["COMPILED_IN", "Exempt", "compile_guest", "module_files"]
 
 #: Name of the temporary build folder in the modules' debugging information.
 COMPILED_IN = "/modules"
+#: Name of the kernel tree there. Without these names, objects would be of use in one place only.
+_LINUX_IN = "/linux"
 
 #: Flags for the user's modules: a hook remains on the stack during its last call, so that messages
 #: about crashes in Linux name it, calls of functions outside of hooks are compared (flows/calls.c),
@@ -71,11 +74,15 @@ class Exempt:
         Those that are left out if they do not compile.
     init : Path, optional
         The compiled init of an earlier call with the same sources of it. It is linked to.
+    objects : tuple of Path, optional
+        Output folders of earlier calls, also for other trees, in the order of preference. Their
+        objects are copied where they would be compiled from the same inputs.
     """
 
     unchanged: Mapping[str, tuple[Path, Compiled]]
     optional: Collection[str]
     init: Path | None = None
+    objects: tuple[Path, ...] = ()
 
 
 def compile_guest(
@@ -95,8 +102,8 @@ def compile_guest(
         The sources; nothing is written to their folders.
     folder : Path
         Output folder: of ``root``, with ``init``, ``modules/*.ko`` and empty mount points; of
-        ``debug``, with the modules before ``strip`` removed debugging information; and of the
-        modules' exported symbols.
+        ``debug``, with the modules before ``strip`` removed debugging information; of the modules'
+        exported symbols; and of the objects that later calls may copy.
     builder : Builder
         Runs the compilers.
     exempt : Exempt
@@ -133,11 +140,16 @@ def compile_guest(
             _link(name, build, earlier, folder)
         changed = [name for name in folders if name not in linked]
         make = _Make(tree, work, folder / _SYMBOLS, builder)
+        place = objects.Place(tree, work)
+        if changed:
+            objects.reuse(place, (earlier / objects.FILE for earlier in exempt.objects))
         compiled = {name: earlier for name, (_, earlier) in linked.items()}
         digests = sources.digests()
         for name in _compile(make, changed, folder, exempt.optional) if changed else ():
             is_own = name in sources.own_folders
             compiled[name] = Compiled.of(name, work, digests, make.warnings, is_own=is_own)
+        # The user's are always compiled, for the compiler's warnings.
+        objects.save(place, folder / objects.FILE, skipped=sources.own_folders)
         if exempt.init is not None:
             os.link(exempt.init, root / "init")
         else:
@@ -238,6 +250,7 @@ class _Make:
     def _run(self, names: list[str], target: str) -> None:
         (self.work / "Kbuild").write_text(
             f"subdir-ccflags-y := -g -ffile-prefix-map={self.work}={COMPILED_IN} "
+            f"-ffile-prefix-map={self.tree}/= -fdebug-prefix-map={self.tree}={_LINUX_IN} "
             f"-I{self.work / HEADERS}\n"
             f"obj-m := {' '.join(f'{name}/' for name in names)}\n"
         )

@@ -73,6 +73,7 @@ def with_guest(
                 unchanged=_unchanged(tree, cache, sources),
                 optional=optional,
                 init=_init(tree, cache, sources),
+                objects=tuple(build for build, _ in _earlier(cache)),
             )
             compiled = compile_guest(tree.path, sources, folder, builder, exempt)
             left_out = sorted(packaged - compiled.keys())
@@ -156,7 +157,7 @@ def _unchanged(tree: KernelTree, cache: Path, sources: Sources) -> dict[str, tup
     unchanged: dict[str, tuple[Path, Compiled]] = {}
     missing = sources.folders - sources.own_folders
     digests = sources.digests()
-    for build, stored in _earlier(tree, cache):
+    for build, stored in _earlier(cache, tree):
         with suppress(ValueError, KeyError):  # made by another version of ccbench
             for name in missing & stored["folders"].keys():
                 compiled = Compiled.load(stored["folders"][name])
@@ -172,19 +173,19 @@ def _unchanged(tree: KernelTree, cache: Path, sources: Sources) -> dict[str, tup
 def _init(tree: KernelTree, cache: Path, sources: Sources) -> Path | None:
     """Return the intact init of an earlier build on the same tree, if its code is the same."""
     identity = _identity(tree, sources)
-    for build, stored in _earlier(tree, cache):
+    for build, stored in _earlier(cache, tree):
         if stored.get("identity") == identity and not integrity.damage(build, (_INIT,)):
             return build / _INIT
     return None
 
 
-def _earlier(tree: KernelTree, cache: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the builds of the cache on the same tree, newest first, with their descriptions."""
+def _earlier(cache: Path, tree: KernelTree | None = None) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the builds of the cache (on this tree), newest first, with their descriptions."""
     made = (cache / "builds").glob(f"[!.]*/{DESCRIPTION}")
     for description in sorted(made, key=lambda file: file.stat().st_mtime, reverse=True):
         build = description.parent
         with suppress(OSError, ValueError):  # damaged
-            if (build / "linux").samefile(tree.path / "linux"):
+            if tree is None or (build / "linux").samefile(tree.path / "linux"):
                 yield build, safe_json.loads(description.read_bytes())
 
 

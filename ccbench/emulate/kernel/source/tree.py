@@ -277,9 +277,10 @@ def compile_tree(
         f"KCONFIG_ALLCONFIG={_FRAGMENT}", "allnoconfig", purpose="configuring the kernel", tree=tree
     )
     _check_config(tree, recipe, own)
-    if any((other / objects.FILE).exists() for other in material.others):
+    compiled_before = [other / objects.FILE for other in material.others]
+    if any(file.exists() for file in compiled_before):
         builder.make("prepare", purpose="configuring the kernel", tree=tree)
-        objects.reuse(tree, material.others)
+        objects.reuse(objects.Place(tree), compiled_before)
 
     lines = 0
 
@@ -303,7 +304,7 @@ def compile_tree(
     }
     if recipe.variant != RELEASED:
         description["variant"] = recipe.variant.described()
-    objects.save(tree)
+    objects.save(objects.Place(tree), tree / objects.FILE)
     _prune(tree)
     (tree / DESCRIPTION).write_text(json.dumps(description, indent=2), encoding="utf-8")
 

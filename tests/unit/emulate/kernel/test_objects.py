@@ -49,7 +49,7 @@ def compiled(tmp_path: Path) -> Path:
         "vmlinux.o": "linked",
     }
     write(tree, made)
-    objects.save(tree)
+    objects.save(objects.Place(tree), tree / objects.FILE)
     return tree
 
 
@@ -62,7 +62,7 @@ def tree(tmp_path: Path) -> Path:
 
 def reused(tree: Path, *others: Path) -> set[str]:
     """Return the objects that a tree gets from others."""
-    number = objects.reuse(tree, others)
+    number = objects.reuse(objects.Place(tree), [other / objects.FILE for other in others])
     found = {str(path.relative_to(tree)) for path in tree.rglob("*.o")}
     assert number == len(found)
     return found
@@ -104,7 +104,7 @@ class TestReuse:
         """Each object comes from the first tree with the same inputs."""
         other = write(tmp_path / "other", {**FILES, "net/udp.c": "other\n"})
         write(other, {"net/udp.o": "other", "net/.udp.o.cmd": commands("net/udp.c")})
-        objects.save(other)
+        objects.save(objects.Place(other), other / objects.FILE)
         write(tree, {"net/udp.c": "other\n"})
         assert reused(tree, tmp_path / "none", compiled, other) == {"net/tcp.o", "net/udp.o"}
         assert (tree / "net" / "udp.o").read_text() == "other"
@@ -115,3 +115,52 @@ class TestReuse:
         file = compiled / objects.FILE
         file.write_bytes(file.read_bytes()[:end])
         assert reused(tree, compiled) == set()
+
+
+class TestModules:
+    """Objects of modules, which make compiles in a folder outside of the tree."""
+
+    @pytest.fixture(params=["absolute", "relative"])
+    def file(self, compiled: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+        """Give the objects of a module, with names as before and since Linux 6.13."""
+        work = write(tmp_path / "work", {"link/main.c": "/* link */\n", "own/own.c": "\n"})
+        for source in ("link/main.c", "own/own.c"):
+            names = {
+                "absolute": (f"{work}/{source}", "include/tcp.h"),
+                "relative": (source, f"{compiled}/include/tcp.h"),
+            }
+            target = source.replace(".c", ".o")
+            text = commands(*names[request.param])
+            write(work, {target: "object", target.replace("/", "/.") + ".cmd": text})
+        objects.save(objects.Place(compiled, work), tmp_path / "objects.zip", skipped=["own"])
+        return tmp_path / "objects.zip"
+
+    @pytest.fixture
+    def work(self, tmp_path: Path) -> Path:
+        """Give another folder with the same sources."""
+        return write(tmp_path / "elsewhere", {"link/main.c": "/* link */\n", "own/own.c": "\n"})
+
+    def test_another_tree(self, file: Path, work: Path, tree: Path) -> None:
+        """An object is copied to another folder and tree; its command names these instead."""
+        assert objects.reuse(objects.Place(tree, work), [file]) == 1
+        assert (work / "link/main.o").read_text() == "object"
+        text = (work / "link/.main.o.cmd").read_text()
+        assert ("compiled/" in text, f"{work.parent}/work" in text) == (False, False)
+        assert f"{tree}/include/tcp.h" in text or f"{work}/link/main.c" in text
+
+    @pytest.mark.parametrize("changed", ["link/main.c", "include/tcp.h"])
+    def test_changed(self, file: Path, work: Path, tree: Path, changed: str) -> None:
+        """It is not copied after a change of the module's source, or of a header of the tree."""
+        write(tree if changed.startswith("include") else work, {changed: "changed"})
+        assert objects.reuse(objects.Place(tree, work), [file]) == 0
+
+    def test_missing_folder(self, file: Path, tmp_path: Path, tree: Path) -> None:
+        """Objects of modules that are not compiled here are not copied."""
+        work = write(tmp_path / "third", {"other/main.c": ""})
+        assert objects.reuse(objects.Place(tree, work), [file]) == 0
+
+    def test_nothing(self, tmp_path: Path, tree: Path) -> None:
+        """Without objects no file is written."""
+        work = write(tmp_path / "third", {"own/own.c": "", "own/own.o": ""})
+        objects.save(objects.Place(tree, work), tmp_path / "none.zip", skipped=["own"])
+        assert not (tmp_path / "none.zip").exists()
