@@ -12,6 +12,7 @@ import re
 from functools import cache
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from ccbench.classify.setting import SETTINGS
@@ -91,6 +92,48 @@ class TestSearch:
         """The BBR draft has as many test cases as README says."""
         (count,) = numbers("README.md", "run through the draft's [# test cases]")
         assert [count] == numbers("studies/bbr-draft.md", "lists # example test cases")
+
+
+class TestStrategies:
+    """The page on searches, against the row of each search of ``benchmarks/searches.py``."""
+
+    @pytest.fixture
+    def differences(self) -> pd.DataFrame:
+        """Give the differences of `halving` from `genetic` in each pair of searches."""
+        rows = pd.read_csv(DOCS / "strategies-searches.csv")
+        cases = rows.set_index(["equal", "budget", "pair", "seed"])
+        ours, theirs = (
+            cases.loc[cases["strategy"] == name, ["best", "lowest"]]
+            for name in ("halving", "genetic")
+        )
+        return (ours - theirs).reset_index()
+
+    def test_more_harmful(self, differences: pd.DataFrame) -> None:
+        """The numbers of searches in which `halving` finds more are those of the rows."""
+        claims = {
+            (
+                "time",
+                48,
+            ): "genetic search in # of # searches, and the lowest of the five claims in #",
+            ("networks", 120): "genetic search in # of # searches, and the lowest in #",
+        }
+        for (equal, budget), claim in claims.items():
+            is_in = (differences["equal"] == equal) & (differences["budget"] == budget)
+            own = differences[is_in]
+            more = [int((own[of] > 0).sum()) for of in ("best", "lowest")]
+            assert numbers("raygen.md", claim) == [more[0], len(own), more[1]]
+
+    def test_by_pair(self, differences: pd.DataFrame) -> None:
+        """The mean differences in the best claims by pair are those of the rows."""
+        means = differences.groupby(["pair", "equal", "budget"])["best"].mean()
+        names = {"bbr": "BBR", "bbr3": "BBRv3", "cubic": "CUBIC", "reno": "Reno"}
+        names |= {"vegas": "Vegas", "westwood": "Westwood"}
+        for pair in {*differences["pair"]}:
+            alpha, beta = (names[cca] for cca in pair.split("/"))
+            stated = numbers("raygen.md", f"| {alpha} → {beta} | # | # | # |")
+            expected = [means[pair, equal, 48] for equal in ("networks", "time")]
+            expected.append(means[pair, "networks", 120])
+            assert stated == pytest.approx(expected, abs=0.0051)
 
 
 class TestNoise:
