@@ -43,8 +43,12 @@ SCENARIO = dumbbell(
     noise=Noise(reverse_jitter_ms=1),
 )
 
-#: The same for so long that no test sees its end.
-UNFINISHED = replace(SCENARIO, duration_s=10_000)
+#: Clients that do not end, for so long that no test sees the end of the run.
+UNFINISHED = replace(
+    SCENARIO,
+    flows=(Flow(cca="bbr", count=2), Flow(cca="cubic", start_s=1)),
+    duration_s=10_000,
+)
 
 #: Forbids this process and its children the system call whose number is the first argument, by a
 #: filter that fails it with EPERM, and executes the others.
