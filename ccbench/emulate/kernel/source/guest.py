@@ -141,15 +141,17 @@ def compile_guest(
         changed = [name for name in folders if name not in linked]
         make = _Make(tree, work, folder / _SYMBOLS, builder)
         place = objects.Place(tree, work)
-        if changed:
-            objects.reuse(place, (earlier / objects.FILE for earlier in exempt.objects))
+        # The user's are always compiled, for the compiler's warnings.
+        packaged = {*changed} - sources.own_folders
+        if packaged:
+            stored = (earlier / objects.FILE for earlier in exempt.objects)
+            objects.reuse(place, stored, folders=packaged)
         compiled = {name: earlier for name, (_, earlier) in linked.items()}
         digests = sources.digests()
         for name in _compile(make, changed, folder, exempt.optional) if changed else ():
             is_own = name in sources.own_folders
             compiled[name] = Compiled.of(name, work, digests, make.warnings, is_own=is_own)
-        # The user's are always compiled, for the compiler's warnings.
-        objects.save(place, folder / objects.FILE, skipped=sources.own_folders)
+        objects.save(place, folder / objects.FILE, folders=packaged)
         if exempt.init is not None:
             os.link(exempt.init, root / "init")
         else:

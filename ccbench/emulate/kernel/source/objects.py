@@ -24,7 +24,7 @@ from ccbench.base import safe_json
 from ccbench.emulate.kernel.source import kconfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
 __all__ = ["FILE", "Place", "commands", "inputs", "reuse", "save"]
@@ -81,7 +81,7 @@ class Place:
         return [(str(path), name) for path, name in named.items()]
 
 
-def save(place: Place, file: Path, *, skipped: Iterable[str] = ()) -> None:
+def save(place: Place, file: Path, *, folders: Collection[str] | None = None) -> None:
     """Store the compiled objects of a place.
 
     Parameters
@@ -89,10 +89,10 @@ def save(place: Place, file: Path, *, skipped: Iterable[str] = ()) -> None:
     place : Place
     file : Path
         The new file. If there are no objects, it is not written.
-    skipped : iterable of str, optional
-        Folders whose objects are not stored.
+    folders : collection of str, optional
+        The folders whose objects are stored; by default all.
     """
-    names = [name for name in _objects(place.folder) if name.split("/")[0] not in {*skipped}]
+    names = [name for name in _objects(place.folder) if _is_in(name, folders)]
     if not names:
         return
     digest = _digests(place)
@@ -108,7 +108,7 @@ def save(place: Place, file: Path, *, skipped: Iterable[str] = ()) -> None:
         archive.writestr(_DIGESTS, json.dumps(found))
 
 
-def reuse(place: Place, files: Iterable[Path]) -> int:
+def reuse(place: Place, files: Iterable[Path], *, folders: Collection[str] | None = None) -> int:
     """Copy the stored objects that would be compiled here from the same inputs.
 
     Parameters
@@ -116,6 +116,8 @@ def reuse(place: Place, files: Iterable[Path]) -> int:
     place : Place
     files : iterable of Path
         Files of :func:`save` in the order of preference. Those that do not exist are skipped.
+    folders : collection of str, optional
+        The folders whose objects are copied; by default all.
 
     Returns
     -------
@@ -123,10 +125,15 @@ def reuse(place: Place, files: Iterable[Path]) -> int:
         The number of objects.
     """
     digest = _digests(place)
-    return sum(_reuse_from(file, place, digest) for file in files)
+    return sum(_reuse_from(file, place, digest, folders) for file in files)
 
 
-def _reuse_from(file: Path, place: Place, digest: Callable[[str], str | None]) -> int:
+def _reuse_from(
+    file: Path,
+    place: Place,
+    digest: Callable[[str], str | None],
+    folders: Collection[str] | None,
+) -> int:
     copied = 0
     # Without the file, or if it is damaged, make compiles the other objects.
     with (
@@ -136,7 +143,7 @@ def _reuse_from(file: Path, place: Place, digest: Callable[[str], str | None]) -
         stored = safe_json.loads(archive.read(_DIGESTS))
         for name in (name for name in archive.namelist() if name.endswith(".o")):
             path = place.folder / name
-            if path.exists() or not path.parent.exists():
+            if not _is_in(name, folders) or path.exists() or not path.parent.exists():
                 continue
             text = archive.read(f"{name}.cmd").decode()
             if all(stored[item] == digest(item) is not None for item in inputs(text)):
@@ -145,6 +152,10 @@ def _reuse_from(file: Path, place: Place, digest: Callable[[str], str | None]) -
                 path.write_bytes(content)  # newer than all files of the tree
                 copied += 1
     return copied
+
+
+def _is_in(name: str, folders: Collection[str] | None) -> bool:
+    return folders is None or name.partition("/")[0] in folders
 
 
 def _objects(folder: Path) -> Iterator[str]:

@@ -132,7 +132,7 @@ class TestModules:
             target = source.replace(".c", ".o")
             text = commands(*names[request.param])
             write(work, {target: "object", target.replace("/", "/.") + ".cmd": text})
-        objects.save(objects.Place(compiled, work), tmp_path / "objects.zip", skipped=["own"])
+        objects.save(objects.Place(compiled, work), tmp_path / "objects.zip", folders=["link"])
         return tmp_path / "objects.zip"
 
     @pytest.fixture
@@ -154,6 +154,10 @@ class TestModules:
         write(tree if changed.startswith("include") else work, {changed: "changed"})
         assert objects.reuse(objects.Place(tree, work), [file]) == 0
 
+    def test_other_folders(self, file: Path, work: Path, tree: Path) -> None:
+        """It is not copied if the objects of other folders are wanted."""
+        assert objects.reuse(objects.Place(tree, work), [file], folders=["own"]) == 0
+
     def test_missing_folder(self, file: Path, tmp_path: Path, tree: Path) -> None:
         """Objects of modules that are not compiled here are not copied."""
         work = write(tmp_path / "third", {"other/main.c": ""})
@@ -162,5 +166,5 @@ class TestModules:
     def test_nothing(self, tmp_path: Path, tree: Path) -> None:
         """Without objects no file is written."""
         work = write(tmp_path / "third", {"own/own.c": "", "own/own.o": ""})
-        objects.save(objects.Place(tree, work), tmp_path / "none.zip", skipped=["own"])
+        objects.save(objects.Place(tree, work), tmp_path / "none.zip", folders=["link"])
         assert not (tmp_path / "none.zip").exists()
