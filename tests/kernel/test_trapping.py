@@ -166,6 +166,14 @@ class TestDisturbed:
         assert gone(own_temporary)
         assert not workspaces()
 
+    def test_lost_supervisor(self, way: str, kernels: list[subprocess.Popen[bytes]]) -> None:
+        """If the host kills the process that starts and stops a client, the run is an error."""
+        run = start(way, kernels, replace(UNFINISHED, duration_s=60))
+        _, _, supervisor, *_ = children(kernels[0].pid)  # after init and that of the server
+        os.kill(supervisor, signal.SIGKILL)
+        with pytest.raises(EngineError, match=r"the end of the client-0, .* is not known"):
+            run.result(300)
+
     def test_lost_kernel(
         self, way: str, kernels: list[subprocess.Popen[bytes]], own_temporary: Path
     ) -> None:

@@ -32,6 +32,8 @@ _FAILED = "ccbench: failed: "
 
 #: Console message when the host has no space for records (ENOSPC).
 _HOST_FULL = "cannot write results to the host: error -28"
+#: Linux's message if a process of a program no longer exists on the host (ESRCH).
+_LOST_PROCESS = re.compile(r"PTRACE_\w+ failed, errno = 3$")
 
 #: Console message of a failed step that sets a bottleneck's qdisc.
 _BAD_QDISC = re.compile(r"netlink bottleneck(\d+)-(\w+) [0-9a-f]+: (.*)")
@@ -152,10 +154,13 @@ def failure(  # noqa: PLR0913 - independent facts about the guest, all by keywor
 
 
 def _refusal_of_host(console: str, lines: Sequence[str], records: Path) -> CcbenchError | None:
-    """Return the error if the host has no room for records, or refuses to trap programs."""
+    """Return the error if the host has no room for records, kills or does not trap programs."""
     if any(_HOST_FULL in line for line in lines):
         message = f"{records}, which holds the records of unfinished runs, is full"
         return CcbenchError(f"{message}: make room there, or set TMPDIR to another folder")
+    if _first(_LOST_PROCESS, lines):
+        message = "a process of the virtual kernel was killed from outside"
+        return EngineError(f"{message}{_SIGNALS[signal.SIGKILL]}")
     return trapping.refusal(console)
 
 

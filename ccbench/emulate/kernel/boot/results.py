@@ -391,14 +391,18 @@ def _of_qlogs(
 
 
 def _programs(given: GuestInput, directory: Path, qlogs: Mapping[int, Qlog]) -> dict[str, Any]:
-    """Return how the programs of flows have ended, and what they have written."""
+    """Return how the programs of flows have ended, and what they have written.
+
+    The end of each other program must be known too: what supervises it may have been killed.
+    """
     names = [path.split("/")[1] for path in given.files if path.endswith("/words")]
+    end_of = {name: _end(directory / FOLDER / name) for name in names}
     own = (name.split("-") for name in names if name.endswith(SIDES))
     keys = sorted((int(number), SIDES.index(side)) for number, side in own)
     if not keys:
         return {}
     folders = [directory / FOLDER / f"{number}-{SIDES[side]}" for number, side in keys]
-    ends = [_end(folder) for folder in folders]
+    ends = [end_of[folder.name] for folder in folders]
     columns = {
         "flow": [number for number, _ in keys],
         "side": [side for _, side in keys],
@@ -421,8 +425,10 @@ def _end(folder: Path) -> list[str]:
     try:
         return (folder / "end").read_text().split()
     except FileNotFoundError:
-        message = f"the end of {subject(folder)}, is not known, as programs killed all processes"
-        raise EngineError(f"{message}: do not let them signal process -1") from None
+        message = f"the end of {subject(folder)}, is not known, as its supervisor was killed"
+        raise EngineError(
+            f"{message}: do not let programs signal process -1; if the host killed it, free memory"
+        ) from None
 
 
 def _table(columns: dict[str, Any], types: Columns) -> Arrays:
