@@ -13,6 +13,7 @@ import platform
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ from tests.kernel.conftest import dumbbell, gone, guests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
 
     from ccbench import Run, Scenario
     from ccbench.emulate.engine import Progress
@@ -73,12 +75,23 @@ class Worker:
     process: subprocess.Popen[bytes]
     folder: Path
 
-    def kill_in_the_middle(self) -> None:
-        """Kill it as soon as it has a guest, and check that the guest ends too."""
-        wait_until(lambda: bool(guests(self.folder)))
+    def kill_in_the_middle(self, over: threading.Event) -> bool:
+        """Kill it as soon as it has a guest, or when all is over, and return whether it had one.
+
+        Check that the guest ends too.
+        """
+        wait_until(lambda: bool(guests(self.folder)) or over.is_set())
+        was_at_work = not over.is_set()
         self.process.kill()
         self.process.wait()
         assert gone(self.folder)
+        return was_at_work
+
+
+def skip_unless_killed(killed: Future[bool]) -> None:
+    """Skip the test if its worker has done all its runs unobserved: luck on a busy machine."""
+    if not killed.result():
+        pytest.skip("the runs ended before their worker was seen at work and killed")
 
 
 @dataclass
@@ -239,14 +252,15 @@ class TestRuns:
 class TestLosses:
     def test_worker_killed(self, tmp_path: Path) -> None:
         """The run of a killed worker is repeated by another, with the same result."""
-        scenarios = seeds(LONG, 2)
+        scenarios, over = seeds(LONG, 2), threading.Event()
         with machines(tmp_path / "cluster") as started:
             first = started.add_worker()
             with cluster(started.address) as executor, ThreadPoolExecutor(1) as pool:
-                killed = pool.submit(first.kill_in_the_middle)
+                killed = pool.submit(first.kill_in_the_middle, over)
                 killed.add_done_callback(lambda _: started.add_worker())
                 runs = dict(run_many(scenarios, executor=executor, store=None))
-                killed.result()
+                over.set()
+                skip_unless_killed(killed)
         assert sorted(runs) == [0, 1]
         for i, run in runs.items():
             assert_same(emulate.run(scenarios[i], store=None), run)
@@ -353,10 +367,12 @@ class TestCampaigns:
             for name, campaign in CAMPAIGNS.items():
                 victim = started.add_worker()
                 started.wait_for_workers(2)  # or the other one does everything meanwhile
+                over = threading.Event()
                 with cluster(started.address) as executor, ThreadPoolExecutor(1) as pool:
-                    killed = pool.submit(victim.kill_in_the_middle)
+                    killed = pool.submit(victim.kill_in_the_middle, over)
                     rows[name] = len(campaign(executor=executor, store=None))
-                    killed.result()
+                    over.set()
+                    skip_unless_killed(killed)
         assert {"harm": 6, "sweep": 12, "raygen": 4, "study": 6, "deployable": 6} == rows
 
 

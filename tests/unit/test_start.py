@@ -68,9 +68,9 @@ def clear(*_):
         print("discarded", flush=True)
     work()
 def finish(*_):
+    print("discarded\\ncleaned up", flush=True)
     with suppress(BaseException):
         signal.raise_signal(number)
-    print("discarded\\ncleaned up", flush=True)
 def fork(*_):
     if os.fork():
         os.wait()
