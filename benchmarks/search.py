@@ -71,7 +71,12 @@ def processor_s(who: int) -> float:
 def cost(*, budget: int, duration_s: float, jobs: int) -> Cost:
     """Search from an empty store, and return its cost."""
     config = SearchConfig(
-        alpha="bbr", beta="cubic", budget=budget, duration_s=duration_s, strategy="genetic"
+        alpha="bbr",
+        beta="cubic",
+        budget=budget,
+        population=budget // 5,
+        duration_s=duration_s,
+        strategy="genetic",
     )
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "runs")

@@ -81,7 +81,7 @@ def config_of(
         beta=pair[1],
         space=SPACE,
         budget=budget,
-        population=budget // 12 * 4,
+        population=min(60, budget // 12 * 4),  # the thesis's is 60
         duration_s=duration_s,
         seed=seed,
         strategy=strategy,

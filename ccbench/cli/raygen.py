@@ -112,14 +112,14 @@ def _objectives() -> Iterable[str]:
 @click.option(
     "--budget",
     type=click.IntRange(min=1),
-    default=300,
+    default=120,
     show_default=True,
     help="Maximum number of networks; each takes a solo and a competing run.",
 )
 @click.option(
     "--population",
     type=click.IntRange(min=1),
-    default=60,
+    default=40,
     show_default=True,
     help="Networks in the first generation.",
 )

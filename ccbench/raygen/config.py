@@ -106,14 +106,14 @@ class SearchConfig:
 
     Examples
     --------
-    >>> SearchConfig(alpha="bbr", beta="cubic", budget=320, strategy="genetic").planned
-    300
+    >>> SearchConfig(alpha="bbr", beta="cubic", budget=130, strategy="genetic").planned
+    120
     """
 
     alpha: str
     beta: str = ""
-    budget: int = 300
-    population: int = 60
+    budget: int = 120
+    population: int = 40
     duration_s: float = None  # type: ignore[assignment] # that of the objective
     seed: int = 1
     space: Space = field(

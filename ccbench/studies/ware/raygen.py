@@ -47,6 +47,7 @@ __all__ = [
     "of",
     "quickly",
     "reno_against_westwood",
+    "search_of",
     "top_median",
     "top_table",
     "unpublished_comparisons",
@@ -67,6 +68,9 @@ COLOURS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+#: Scenarios of a search in the thesis, and of its first generation (section 5.4).
+_BUDGET, _POPULATION = 300, 60
+
 #: Number of most harmful scenarios compared in the thesis.
 TOP = 100
 
@@ -75,6 +79,18 @@ _SHORTER = 6
 _SLOWER = DEFAULT_SPACE.with_range("bandwidth_mbps", 25 / _SHORTER, 400 / _SHORTER)
 
 _TOP_MEDIAN, _CLAIMS = f"median of the top {TOP}", "mean of the claims, fresh seeds"
+
+
+def search_of(alpha: str, beta: str, strategy: str, **settings: Any) -> SearchConfig:
+    """Return a search with as many scenarios as in the thesis.
+
+    Examples
+    --------
+    >>> search_of("bbr", "cubic", "genetic").planned
+    300
+    """
+    sizes = {"budget": _BUDGET, "population": _POPULATION}
+    return SearchConfig(alpha=alpha, beta=beta, strategy=strategy, **sizes | settings)
 
 
 def reno_against_westwood(
@@ -87,13 +103,8 @@ def reno_against_westwood(
     >>> reno_against_westwood("genetic").planned, reno_against_westwood("sweep", full=True).planned
     (300, 3125)
     """
-    config = SearchConfig(
-        alpha="westwood",
-        beta="reno",
-        strategy=strategy,
-        seed=seed,
-        budget=(3500 if full else 1000) if strategy == "sweep" else 300,
-    )
+    grid = {"budget": 3500 if full else 1000} if strategy == "sweep" else {}
+    config = search_of("westwood", "reno", strategy, seed=seed, **grid)
     return quickly(config) if quick else config
 
 

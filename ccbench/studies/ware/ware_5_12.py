@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ccbench.base.figures import Figure
-from ccbench.raygen import SearchConfig
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import at_least, unbounded
 from ccbench.studies.study import Comparison, Findings, SearchStudy
-from ccbench.studies.ware.raygen import draw_cdf, labelled, quickly
+from ccbench.studies.ware.raygen import draw_cdf, labelled, quickly, search_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ccbench.raygen import SearchResult
+    from ccbench.raygen import SearchConfig, SearchResult
 
 #: Alpha, which does the harm, and beta. The pairs discussed in the text come first.
 _PAIRS = (
@@ -40,9 +39,7 @@ _WHERE = "section 5.5"
 
 
 def _searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:  # noqa: ARG001 - as published
-    searches = tuple(
-        SearchConfig(alpha=alpha, beta=beta, strategy="random") for alpha, beta in _PAIRS
-    )
+    searches = tuple(search_of(alpha, beta, "random") for alpha, beta in _PAIRS)
     return tuple(map(quickly, searches[:3])) if quick else searches
 
 

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ccbench.base.figures import Figure
-from ccbench.raygen import SearchConfig
 from ccbench.studies.catalogue import info
 from ccbench.studies.published import unbounded
 from ccbench.studies.study import Comparison, Findings, SearchStudy
-from ccbench.studies.ware.raygen import draw_cdf, labelled, quickly
+from ccbench.studies.ware.raygen import draw_cdf, labelled, quickly, search_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ccbench.raygen import SearchResult
+    from ccbench.raygen import SearchConfig, SearchResult
 
 _ALPHA = "bbr3"
 #: The CCAs that it may harm, and their names.
@@ -32,7 +31,7 @@ _PUBLISHED = unbounded("a curve only", "Figure 5.12")
 
 
 def _searches(*, quick: bool, full: bool) -> tuple[SearchConfig, ...]:  # noqa: ARG001 - as published
-    searches = tuple(SearchConfig(alpha=_ALPHA, beta=beta, strategy="random") for beta in _BETAS)
+    searches = tuple(search_of(_ALPHA, beta, "random") for beta in _BETAS)
     return tuple(map(quickly, searches[1:])) if quick else searches
 
 

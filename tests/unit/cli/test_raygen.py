@@ -146,16 +146,16 @@ class TestRaygen:
         monkeypatch.chdir(tmp_path)
         result = command("raygen", RAYGEN, "--dry-run", duration="5")
         assert ExitStatus.OK == result.exit_code, result.output
-        assert "300, in generations of 60, 8 x 30" in result.stdout
+        assert "120, in generations of 40, 4 x 20" in result.stdout
         assert "side by side" in result.stdout
         assert [cache_dir()] == list(tmp_path.iterdir())
         assert ["speed"] == [path.name for path in cache_dir().iterdir()]
         document = json.loads(command("raygen", RAYGEN, "--dry-run", "--json").stdout)
-        # A sixth of each generation runs for three minutes instead of a half, a sixth of these with
-        # a second seed, and each of five claims with five fresh ones.
-        long = 10 + 2 + 8 * (5 + 1) + 5 * 5
-        assert 2 * (300 + long) == document["runs"]
-        assert document["virtual_hours"] == pytest.approx(2 * (300 * 30 + long * 180) / 3600)
+        # A sixth of each generation, rounded up, runs for three minutes instead of a half, a sixth
+        # of these with a second seed, and each of five claims with five fresh ones.
+        long = 7 + 2 + 4 * (4 + 1) + 5 * 5
+        assert 2 * (120 + long) == document["runs"]
+        assert document["virtual_hours"] == pytest.approx(2 * (120 * 30 + long * 180) / 3600)
 
     @pytest.mark.usefixtures("arithmetic")
     def test_space(self, tmp_path: Path) -> None:
