@@ -54,7 +54,7 @@ def plan(
     --------
     >>> from ccbench.raygen import SearchConfig
     >>> plan(SearchConfig(alpha="bbr", beta="cubic")).runs  # doctest: +SKIP
-    770
+    348
     """
     resolved = emulate.resolve(engine)
     config.check(resolved)

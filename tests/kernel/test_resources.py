@@ -47,11 +47,12 @@ def status(field):
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 def look(_):
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
-        with suppress(OSError):
-            if link.parent.parent.joinpath("cwd").readlink().is_relative_to(tempfile.gettempdir()):
-                if re.match(r"(/dev/shm)?/#\d+ \(deleted\)", str(link.readlink())):
-                    took["running"] = max(took["running"], link.stat().st_blocks * 512)
+    for process in filter(lambda path: path.name.isdigit(), Path("/proc").iterdir()):
+        with suppress(OSError):  # it may end meanwhile
+            if process.joinpath("cwd").readlink().is_relative_to(tempfile.gettempdir()):
+                for link in process.joinpath("fd").iterdir():
+                    if re.match(r"(/dev/shm)?/#\d+ \(deleted\)", str(link.readlink())):
+                        took["running"] = max(took["running"], link.stat().st_blocks * 512)
     records = sum(file.stat().st_size for file in Path(tempfile.gettempdir()).glob("*/*/*.bin"))
     took["scratch"] = max(took["scratch"], records)
 
@@ -86,14 +87,15 @@ class PeakUse:
 
 def measured(scenario: Scenario, folder: Path) -> PeakUse:
     """Run a scenario in its own process and return its peak use."""
-    printed = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", MEASURE, scenario.to_toml()],
         env={**os.environ, "TMPDIR": str(folder)},
         capture_output=True,
         text=True,
-        check=True,
-    ).stdout
-    return PeakUse(**json.loads(printed.splitlines()[-1]))
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return PeakUse(**json.loads(done.stdout.splitlines()[-1]))
 
 
 @pytest.mark.usefixtures("own_store")

@@ -171,7 +171,7 @@ class TestDisturbed:
         run = start(way, kernels, replace(UNFINISHED, duration_s=60))
         _, _, supervisor, *_ = children(kernels[0].pid)  # after init and that of the server
         os.kill(supervisor, signal.SIGKILL)
-        with pytest.raises(EngineError, match=r"the end of the client-0, .* is not known"):
+        with pytest.raises(EngineError):  # by the kernel, or at the end
             run.result(300)
 
     def test_lost_kernel(
